@@ -113,7 +113,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     interrupted: false,
     ...parts,
   })
-  const undo = { driver: direct, nodes, clock, tracker: checker.tracker }
+  const undo = { driver: direct, nodes, clock, checker }
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
@@ -144,7 +144,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       runChaos(target, chaos, life),
     )
     for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
-    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: volumeIn(text), text }, troubles.at(-1))
+    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: subjectIn(text), text }, troubles.at(-1))
     if (options.strict) {
       progress.now('direct questions')
       const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
@@ -163,7 +163,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
         await ask(setting)
     }
     const kept = await clearUp(undo, signal)
-    const undeleted = [...kept, ...left.flatMap((text) => unnamed(/^volume (\S+)/.exec(text)?.[1], checker))]
+    const undeleted = [...kept, ...left.flatMap((text) => unnamed(text, checker))]
     return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
   } catch (error) {
     if (parts.gone?.aborted === true)
@@ -273,14 +273,16 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   return { check: 'converges', about, text }
 }
 
-/** Returns a message if no answer of the driver names the volume, which is not deleted then. */
-function unnamed(id: string | undefined, { tracker }: Checker): readonly string[] {
-  return id === undefined || tracker.get(id) !== undefined
+/** Returns a message if no answer of the driver names the volume or snapshot, which is not deleted then. */
+function unnamed(text: string, { tracker, snapshots }: Checker): readonly string[] {
+  const [, what, id = ''] = /^(volume|snapshot) (\S+)/.exec(text) ?? []
+  return what === undefined || (what === 'volume' ? tracker : snapshots).get(id) !== undefined
     ? []
-    : [`volume ${id}: no answer names it, so it was not deleted`]
+    : [`${what} ${id}: no answer names it, so it was not deleted`]
 }
 
-/** Returns the volume ID, or the name of the PersistentVolume, in a text. */
-function volumeIn(text: string): string | undefined {
-  return /\b(?:PersistentV|v)olume (\S+)/.exec(text)?.[1]
+/** Returns the ID of a volume or snapshot, or its requested name, in a text about a remaining object. */
+function subjectIn(text: string): string | undefined {
+  const subject = /^(?:PersistentVolume|VolumeSnapshotContent|volume|snapshot) (\S+)/.exec(text)?.[1]
+  return subject?.replace(/^snapcontent-/, 'snapshot-')
 }

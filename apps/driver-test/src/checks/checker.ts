@@ -2,10 +2,9 @@ import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
-import { type Listed, Listing } from './listing.ts'
-import { LATER, onNode, Repetitions, volumeIdOf } from './repetition.ts'
+import { LATER, onNode, Repetitions } from './repetition.ts'
 import { Targets } from './targets.ts'
-import { text, VolumeTracker } from './volume-tracker.ts'
+import { changedId, createdId, text, VolumeTracker } from './volume-tracker.ts'
 
 /** A broken promise of the driver, with the calls that led to it, for the reports. */
 export interface Finding extends Violation {
@@ -41,12 +40,12 @@ const KEPT = 5_000
 const LISTED = 10
 const ON_TIMELINE = 100
 
-/** Checks a driver by the calls through the proxy and by the answers to ListVolumes. */
+/** Checks a driver by the calls through the proxy. */
 export class Checker {
   readonly tracker = new VolumeTracker()
+  readonly snapshots = new VolumeTracker('Snapshot')
   readonly findings: Finding[] = []
   readonly #repetitions = new Repetitions()
-  readonly #listing = new Listing(this.tracker)
   readonly #ended: ProxiedCall[] = []
   readonly #targets = new Targets()
   readonly #options: CheckerOptions
@@ -64,6 +63,7 @@ export class Checker {
 
   see(call: ProxiedCall): void {
     this.tracker.see(call)
+    this.snapshots.see(call)
     if (call.end !== undefined) {
       this.callsOf.set(call.method, (this.callsOf.get(call.method) ?? 0) + 1)
       this.#ended.push(call)
@@ -71,10 +71,6 @@ export class Checker {
     }
     const ofAnswer = wrongAnswer(call, this.tracker)
     for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
-  }
-
-  look(listed: readonly Listed[], mark: number): void {
-    for (const broken of this.#listing.look(listed, mark)) this.find(broken)
   }
 
   /** Records a violation. If an earlier finding has the same cause, only the count of that finding increases. */
@@ -99,7 +95,7 @@ export class Checker {
     const cause = `${method} ${codeNameOf(code)}`
     const earlier = about === undefined || LATER.has(code) ? undefined : this.#repetitions.earlier(call)
     if (earlier !== undefined) {
-      const subject = text(call.request['volumeId']) || text(call.request['name'])
+      const subject = changedId(call) || text(call.request['name'])
       const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
       return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
     }
@@ -128,23 +124,23 @@ export class Checker {
     const all = this.#about(about)
     const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
     const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
-    // If no answer names the volume, a CreateVolume call without an answer may have created the volume.
-    const suspects = this.#ended.filter(({ method, code }) => method === 'CreateVolume' && code === undefined)
+    // If no answer names the volume or snapshot, a creation without an answer may have created it.
+    const suspects = this.#ended.filter(({ method, code }) => method.startsWith('Create') && code === undefined)
     return inRows(known.length > 0 ? known : suspects)
       .slice(-LISTED)
       .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
   }
 
-  /** Returns the calls about a volume, by its ID or by its requested name. */
+  /** Returns the calls about a volume or a snapshot, by its ID or by its requested name. */
   #about(about: string | undefined): readonly ProxiedCall[] {
     if (about === undefined) return this.#ended
-    const ids = new Set(
-      this.tracker.volumes.filter(({ id, name }) => id === about || name === about).map(({ id }) => id),
+    const known = [...this.tracker.volumes, ...this.snapshots.volumes].filter(({ id, name }) =>
+      [id, name].includes(about),
     )
-    const names = new Set([about, this.tracker.get(about)?.name].filter((name) => name !== ''))
+    const ids = new Set(known.map(({ id }) => id))
+    const names = new Set([about, ...known.map(({ name }) => name)].filter((name) => name !== ''))
     return this.#ended.filter(
-      (call) =>
-        ids.has(text(call.request['volumeId'])) || names.has(text(call.request['name'])) || ids.has(volumeIdOf(call)),
+      (call) => ids.has(changedId(call)) || names.has(text(call.request['name'])) || ids.has(createdId(call)),
     )
   }
 }
@@ -187,7 +183,7 @@ function inRows(calls: readonly ProxiedCall[]): readonly Row[] {
 }
 
 function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): boolean {
-  return ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath'].every(
+  return ['name', 'volumeId', 'snapshotId', 'nodeId', 'targetPath', 'stagingTargetPath'].every(
     (field) => text(a[field]) === text(b[field]),
   )
 }
@@ -195,9 +191,9 @@ function sameTarget({ request: a }: ProxiedCall, { request: b }: ProxiedCall): b
 /** Returns one line about a call: its start, its objects, its result, its duration and its fault. */
 function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): string {
   const { method, request, start, end, code, message, fault } = call
-  const made = volumeIdOf(call)
+  const made = createdId(call)
   const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
-  const about = [...[request['name'], request['volumeId'], request['nodeId']].map(text), path]
+  const about = [text(request['name']), text(request['sourceVolumeId']), changedId(call), text(request['nodeId']), path]
   const what = [method, ...about.filter((each) => each !== '')].join(' ')
   const how = code === undefined ? 'no answer' : codeNameOf(code)
   const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`

@@ -43,6 +43,24 @@ describe('Listing', () => {
     expect(seenTwice(listed({ nodes: undefined, capacity: 0n }))).toEqual([])
   })
 
+  it('the check reports a snapshot that exists and is not listed, and a deleted snapshot that is listed', () => {
+    const tracker = new VolumeTracker('Snapshot')
+    const listing = new Listing(tracker)
+    const texts = (ids: readonly string[], ...calls: readonly ReturnType<typeof callOf>[]) => {
+      for (const call of calls) tracker.see(call)
+      const list = ids.map((id) => listed({ id, capacity: 0n, nodes: undefined }))
+      return [1, 2].flatMap(() => listing.look(list, tracker.mark)).map(({ check, text }) => `${check}: ${text}`)
+    }
+    const response = { snapshot: { snapshotId: 'snap' } }
+    const taken = answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response })
+    expect(texts([], ...taken, ...created('pvc', 'vol', 1n))).toEqual([
+      'kept: snapshot snap was created and is not listed',
+    ])
+    expect(texts(['snap'], ...answered('DeleteSnapshot', { snapshotId: 'snap' }))).toEqual([
+      'ended: snapshot snap was deleted and is listed',
+    ])
+  })
+
   it('a lasting difference in the answers to ListVolumes causes only one finding', () => {
     const { look } = scene()
     expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])

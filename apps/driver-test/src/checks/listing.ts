@@ -1,7 +1,7 @@
 import type { Violation } from './checks.ts'
 import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.ts'
 
-/** A volume in the answer to ListVolumes. */
+/** A volume in the answer to ListVolumes, or a snapshot in the answer to ListSnapshots. */
 export interface Listed {
   readonly id: string
   /** The size in bytes. 0 if the driver does not report a size. */
@@ -13,7 +13,7 @@ export interface Listed {
 /** The number of lists in a row that must show a difference before it is a finding. Lists may lag. */
 const LOOKS = 2
 
-/** Compares the answers to ListVolumes with the driver's answers to other calls. */
+/** Compares the driver's list of volumes, or of snapshots, with its answers to other calls. */
 export class Listing {
   readonly #tracker: VolumeTracker
   readonly #seen = new Map<string, { readonly changed: number; looks: number }>()
@@ -22,12 +22,13 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list with the recorded volumes that have no running call, and no change since `mark` was read. */
+  /** Compares a list with the recorded things that have no running call, and no change since `mark` was read. */
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
+    const what = this.#tracker.of.toLowerCase()
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.volumes
       .filter(({ busy, changed }) => busy === 0 && changed <= mark)
-      .flatMap((volume) => differencesOf(volume, byId.get(volume.id)).map((broken) => ({ broken, volume })))
+      .flatMap((volume) => differencesOf(volume, byId.get(volume.id), what).map((broken) => ({ broken, volume })))
     const current = new Set(differences.map(({ broken }) => broken.text))
     for (const text of this.#seen.keys()) if (!current.has(text)) this.#seen.delete(text)
     return differences.flatMap(({ broken, volume }) => (this.#isOld(broken, volume) ? [broken] : []))
@@ -43,13 +44,13 @@ export class Listing {
   }
 }
 
-function differencesOf(volume: KnownVolume, listed: Listed | undefined): readonly Violation[] {
+function differencesOf(volume: KnownVolume, listed: Listed | undefined, what: string): readonly Violation[] {
   const { id: about, exists, capacity } = volume
   if (listed === undefined) {
     if (exists !== 'yes') return []
-    return [{ check: 'kept', about, text: `volume ${about} was created and is not listed` }]
+    return [{ check: 'kept', about, text: `${what} ${about} was created and is not listed` }]
   }
-  if (exists === 'no') return [{ check: 'ended', about, text: `volume ${about} was deleted and is listed` }]
+  if (exists === 'no') return [{ check: 'ended', about, text: `${what} ${about} was deleted and is listed` }]
   if (exists === 'maybe') return []
   return [...nodeDifferences(volume, listed), ...sizeDifference(about, capacity, listed.capacity)]
 }

@@ -68,6 +68,16 @@ describe('Repetitions', () => {
     expect(brokenBy(created('pvc', 'vol-1', 1n), deleted, created('pvc', 'vol-2', 1n))).toEqual([])
   })
 
+  it('the check reports a repeated CreateSnapshot that returns another snapshot for the same name', () => {
+    const taken = (snapshotId: string) =>
+      answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response: { snapshot: { snapshotId } } })
+    expect(brokenBy(taken('snap-1'), taken('snap-2'))).toEqual([
+      'snapshots: CreateSnapshot of s gave snapshot snap-1, and then snap-2',
+    ])
+    const deleted = answered('DeleteSnapshot', { snapshotId: 'snap-1' })
+    expect(brokenBy(created('s', 'snap-1', 1n), taken('snap-1'), deleted, taken('snap-2'))).toEqual([])
+  })
+
   it('the check reports a repeated call that returns another publish context, but not another order of its entries', () => {
     const context = (publishContext: object) => publish({ response: { publishContext } })
     expect(brokenBy(context({ a: '1', b: '2' }), context({ b: '2', a: '1' }))).toEqual([])

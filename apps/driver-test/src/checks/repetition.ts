@@ -1,6 +1,6 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
-import { text } from './volume-tracker.ts'
+import { changedId, createdId, text } from './volume-tracker.ts'
 
 /** The codes by which a driver may ask for a later retry, even if the call has succeeded before. */
 export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
@@ -25,6 +25,7 @@ const ENDS: Readonly<Record<string, readonly string[]>> = {
     'ControllerModifyVolume',
     ...NODE_METHODS,
   ],
+  DeleteSnapshot: ['CreateSnapshot'],
   ControllerPublishVolume: ['ControllerUnpublishVolume', 'ControllerExpandVolume', 'DeleteVolume'],
   ControllerUnpublishVolume: ['ControllerPublishVolume', ...NODE_METHODS],
   ControllerExpandVolume: ['CreateVolume', 'ControllerExpandVolume'],
@@ -35,7 +36,7 @@ const ENDS: Readonly<Record<string, readonly string[]>> = {
   NodeUnpublishVolume: ['NodePublishVolume', 'NodeExpandVolume'],
   NodeExpandVolume: [],
 }
-const CHECKED: ReadonlySet<string> = new Set(['CreateVolume', ...Object.keys(ENDS)])
+const CHECKED: ReadonlySet<string> = new Set(['CreateVolume', 'CreateSnapshot', ...Object.keys(ENDS)])
 
 interface Answered {
   readonly call: ProxiedCall
@@ -52,8 +53,6 @@ export class Repetitions {
   readonly #effects = new Map<string, { readonly call: ProxiedCall; readonly sure: boolean }>()
   /** The earlier success that a running call repeats, by the ID of the running call. */
   readonly #repeating = new Map<number, Answered>()
-  /** The requested name of each created volume, by volume ID. */
-  readonly #names = new Map<string, string>()
 
   see(call: ProxiedCall): readonly Violation[] {
     if (!CHECKED.has(call.method)) return []
@@ -69,7 +68,6 @@ export class Repetitions {
     const broken = repeated !== undefined && repeated === before ? checked(call, repeated) : []
     if (call.code === 0 && before === undefined) this.#answered.set(key, { call, failures: 0 })
     if (call.code === 0 || call.code === undefined) this.#effects.set(subjectOf(call), { call, sure: call.code === 0 })
-    if (call.method === 'CreateVolume') this.#names.set(volumeIdOf(call), text(call.request['name']))
     return broken
   }
 
@@ -82,25 +80,23 @@ export class Repetitions {
   /** Drops the recorded calls whose effects this call undoes. It runs at the start and at the end of the call. */
   #forget(call: ProxiedCall): void {
     for (const [key, { call: other }] of this.#answered) {
-      if (key !== keyOf(call) && this.#undoes(call, other)) this.#answered.delete(key)
+      if (key !== keyOf(call) && undoes(call, other)) this.#answered.delete(key)
     }
     for (const [key, { call: other }] of this.#effects) {
-      if (key !== subjectOf(call) && this.#undoes(call, other)) this.#effects.delete(key)
+      if (key !== subjectOf(call) && undoes(call, other)) this.#effects.delete(key)
     }
-  }
-
-  #undoes(call: ProxiedCall, other: ProxiedCall): boolean {
-    const ended = ENDS[call.method] ?? []
-    if (!ended.includes(other.method)) return false
-    const volume = text(call.request['volumeId'])
-    return other.method === 'CreateVolume'
-      ? text(other.request['name']) === this.#names.get(volume)
-      : text(other.request['volumeId']) === volume && sameNode(other, call) && samePath(other, call)
   }
 }
 
+/** Reports whether `call` undoes the effect of `other`. */
+function undoes(call: ProxiedCall, other: ProxiedCall): boolean {
+  if (ENDS[call.method]?.includes(other.method) !== true) return false
+  if (other.method.startsWith('Create')) return createdId(other) === changedId(call)
+  return changedId(other) === changedId(call) && sameNode(other, call) && samePath(other, call)
+}
+
 function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
-  const about = text(call.request['volumeId']) || text(call.request['name'])
+  const about = changedId(call) || text(call.request['name'])
   if (call.code === 0) {
     repeated.failures = 0
     return compared(repeated.call, call, about)
@@ -114,21 +110,18 @@ function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
 }
 
 function compared(first: ProxiedCall, again: ProxiedCall, about: string): readonly Violation[] {
-  if (again.method === 'CreateVolume') {
-    const [one, two] = [volumeIdOf(first), volumeIdOf(again)]
+  if (again.method.startsWith('Create')) {
+    const [one, two] = [createdId(first), createdId(again)]
     if (one === two) return []
-    return [{ check: 'oneVolume', about, text: `CreateVolume of ${about} gave volume ${one}, and then ${two}` }]
+    const [check, what] =
+      again.method === 'CreateVolume' ? (['oneVolume', 'volume'] as const) : (['snapshots', 'snapshot'] as const)
+    return [{ check, about, text: `${again.method} of ${about} gave ${what} ${one}, and then ${two}` }]
   }
   if (again.method !== 'ControllerPublishVolume') return []
   const [one, two] = [first, again].map(({ response }) => sorted(response?.['publishContext']))
   if (one === two) return []
   const change = `publish context of ${about}${onNode(again)} was ${one}, and then ${two}`
   return [{ check: 'context', about, text: `the ${change}` }]
-}
-
-export function volumeIdOf({ response }: ProxiedCall): string {
-  const volume = response?.['volume'] as { readonly volumeId?: string } | undefined
-  return volume?.volumeId ?? ''
 }
 
 export function onNode({ request }: ProxiedCall): string {
@@ -153,7 +146,7 @@ function samePath(a: ProxiedCall, b: ProxiedCall): boolean {
 
 /** Returns a key of the state that a call changes: the method, the volume, the node, the paths and the size. */
 function subjectOf({ method, request }: ProxiedCall): string {
-  const fields = ['name', 'volumeId', 'nodeId', 'targetPath', 'stagingTargetPath']
+  const fields = ['name', 'volumeId', 'snapshotId', 'nodeId', 'targetPath', 'stagingTargetPath']
   const size = request['capacityRange'] as { readonly requiredBytes: bigint } | undefined
   return [method, ...fields.map((field) => text(request[field])), size?.requiredBytes ?? ''].join(' ')
 }

@@ -1,11 +1,14 @@
 import { CODES } from '@csi-sidecars/csi'
-import type { CreateVolumeRequest, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { Snapshot, Volume, VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 
 /** The certainty of a state. `maybe`: a call that changes the state has started, and none has succeeded since. */
 export type Certainty = 'yes' | 'maybe' | 'no'
 
-/** A volume as the driver's answers describe it. */
+/** The things that a tracker records. */
+export type Tracked = 'Volume' | 'Snapshot'
+
+/** A volume or a snapshot as the driver's answers describe it. A snapshot uses the fields about its existence only. */
 export interface KnownVolume {
   readonly id: string
   readonly name: string
@@ -34,7 +37,18 @@ export function namedVolume(response: ProxiedCall['response']): Volume | undefin
   return volume?.volumeId === '' ? undefined : volume
 }
 
-/** The codes after which a driver may still create the volume. */
+/** Returns the ID in an answer to CreateVolume or CreateSnapshot. Empty if there is none. */
+export function createdId({ response }: Pick<ProxiedCall, 'response'>): string {
+  const snapshot = response?.['snapshot'] as Snapshot | undefined
+  return snapshot?.snapshotId ?? namedVolume(response)?.volumeId ?? ''
+}
+
+/** Returns the ID of the volume or the snapshot that a call changes. Empty for a creation. */
+export function changedId({ request }: Pick<ProxiedCall, 'request'>): string {
+  return text(request['volumeId']) || text(request['snapshotId'])
+}
+
+/** The codes after which a driver may still create the volume or the snapshot. */
 const MAY_CONTINUE: readonly (number | undefined)[] = [
   undefined, // the call ended without an answer
   CODES.Canceled,
@@ -44,18 +58,23 @@ const MAY_CONTINUE: readonly (number | undefined)[] = [
   CODES.Unavailable,
 ]
 
-/** Records the state of each volume from all CSI calls and their answers. */
+/** Records the state of each volume, or of each snapshot, from all CSI calls and their answers. */
 export class VolumeTracker {
+  readonly of: Tracked
   readonly #volumes = new Map<string, KnownVolume>()
-  readonly #unsure = new Map<string, CreateVolumeRequest>()
+  readonly #unsure = new Map<string, ProxiedCall['request']>()
   #count = 0
+
+  constructor(of: Tracked = 'Volume') {
+    this.of = of
+  }
 
   get volumes(): readonly KnownVolume[] {
     return [...this.#volumes.values()]
   }
 
-  /** The CreateVolume requests whose answers do not show whether the volume exists. */
-  get unsure(): readonly CreateVolumeRequest[] {
+  /** The requests for creations whose answers do not show whether the volume or the snapshot exists. */
+  get unsure(): readonly ProxiedCall['request'][] {
     return [...this.#unsure.values()]
   }
 
@@ -70,8 +89,9 @@ export class VolumeTracker {
 
   see(call: ProxiedCall): void {
     this.#count += 1
-    if (call.method === 'CreateVolume') return this.#onCreate(call)
-    const volume = this.#volumes.get(text(call.request['volumeId'])) ?? this.#inlineVolume(call)
+    if (call.method.includes('Snapshot') !== (this.of === 'Snapshot')) return
+    if (call.method.startsWith('Create')) return this.#onCreate(call)
+    const volume = this.#volumes.get(changedId(call)) ?? this.#inlineVolume(call)
     if (volume === undefined) return
     volume.changed = this.#count
     volume.busy += call.end === undefined ? 1 : -1
@@ -91,13 +111,11 @@ export class VolumeTracker {
 
   #onCreate({ request, response, code }: ProxiedCall): void {
     const name = text(request['name'])
-    const made = code === 0 ? namedVolume(response) : undefined
-    // The cast is safe, because the proxy has decoded the request as a CreateVolumeRequest.
-    if (MAY_CONTINUE.includes(code) || (code === 0 && made === undefined))
-      this.#unsure.set(name, request as unknown as CreateVolumeRequest)
+    const id = code === 0 ? createdId({ response }) : ''
+    if (MAY_CONTINUE.includes(code) || (code === 0 && id === '')) this.#unsure.set(name, request)
     else this.#unsure.delete(name)
-    if (made === undefined) return
-    const { volumeId: id, capacityBytes: capacity } = made
+    if (id === '') return
+    const capacity = namedVolume(response)?.capacityBytes ?? 0n
     const known = this.#volumes.get(id)
     if (known?.exists === 'yes') return
     const block = isBlock(request['volumeCapabilities'])
@@ -119,6 +137,7 @@ export class VolumeTracker {
     const staging = text(request['stagingTargetPath'])
     switch (method) {
       case 'DeleteVolume':
+      case 'DeleteSnapshot':
         volume.exists = certainty === 'done' ? 'no' : 'maybe'
         return
       case 'ControllerPublishVolume':

@@ -8,7 +8,7 @@ import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { type Abilities, type AbilityOptions, learnAbilities } from './abilities.ts'
-import { listVolumes } from './lists.ts'
+import { listAll } from './lists.ts'
 
 const signal = new AbortController().signal
 
@@ -170,8 +170,8 @@ describe('learnAbilities', () => {
   })
 })
 
-describe('listVolumes', () => {
-  it('`listVolumes` returns the volumes of all pages of ListVolumes', async () => {
+describe('listAll', () => {
+  it('`listAll` returns the volumes of all pages of ListVolumes', async () => {
     const driver = await start()
     driver.volumes.add({ name: 'one', capacityBytes: 1n })
     driver.volumes.add({ name: 'two', capacityBytes: 2n })
@@ -187,22 +187,26 @@ describe('listVolumes', () => {
       { id: 'vol-1', capacity: 1n, nodes: ['a'] },
       { id: 'vol-2', capacity: 2n, nodes: ['a'] },
     ]
-    expect(await listVolumes(direct, signal)).toEqual({ is: 'list', volumes })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'list', listed: volumes })
     direct.close()
   })
 
-  it('`listVolumes` returns a failure with a reason after an error or 1000 pages', async () => {
+  it('`listAll` returns a failure with a reason after an error or 1000 pages', async () => {
     const driver = await start()
     const direct = await open(driver)
     refuse(driver, 'ListVolumes', 'never')
-    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'InvalidArgument "never"', later: false })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({
+      is: 'failure',
+      why: 'InvalidArgument "never"',
+      later: false,
+    })
     driver.script('ListVolumes', () => {
       throw new DriverFailure('ABORTED', 'busy')
     })
-    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why: 'Aborted "busy"', later: true })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'failure', why: 'Aborted "busy"', later: true })
     driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' }))
     const why = 'it has no end, there are more than 1000 pages'
-    expect(await listVolumes(direct, signal)).toEqual({ is: 'failure', why, later: false })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'failure', why, later: false })
     direct.close()
   })
 })

@@ -1,13 +1,17 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import { classify, controllerClient, type Driver } from '@csi-sidecars/csi'
 import {
+  CreateSnapshot,
+  type CreateSnapshotRequest,
   CreateVolume,
   type CreateVolumeRequest,
+  DeleteSnapshot,
   DeleteVolume,
   NodeUnpublishVolume,
   NodeUnstageVolume,
 } from '@csi-sidecars/csi-proto'
-import type { KnownVolume, VolumeTracker } from '../checks/volume-tracker.ts'
+import type { Checker } from '../checks/checker.ts'
+import type { KnownVolume } from '../checks/volume-tracker.ts'
 import { retrying } from './direct-calls.ts'
 import type { OwnNodes } from './nodes.ts'
 
@@ -18,39 +22,53 @@ interface ClearUpParts {
   readonly driver: Driver
   readonly nodes: OwnNodes
   readonly clock: Clock
-  readonly tracker: VolumeTracker
+  readonly checker: Pick<Checker, 'tracker' | 'snapshots'>
 }
 
-/** Unmounts, detaches and deletes the remaining volumes of a run. Returns the failures, one text for each volume. */
-export async function clearUp({ tracker, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
+/**
+ * Deletes the remaining snapshots of a run, then unmounts, detaches and deletes the remaining volumes. Returns the
+ * failures, one text for each snapshot and volume.
+ */
+export async function clearUp({ checker, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
+  const { clock, driver, nodes } = parts
+  const { tracker, snapshots } = checker
+  const limits = { timeoutMs: CALL_MS, signal }
+  const controller = controllerClient(driver)
   const left: string[] = []
-  for (const request of tracker.unsure) {
+  const trying = async (what: string, work: () => Promise<unknown>, mayBeMissing = false): Promise<void> => {
     try {
-      await retrying({ clock: parts.clock, signal }, () => undo(request, parts.driver, signal))
+      await retrying({ clock, signal }, work)
     } catch (error) {
-      // A permanent refusal of CreateVolume means that the volume does not exist.
-      if (!classify(error).final) left.push(`volume ${request.name}: ${messageOf(error)}`)
+      if (!mayBeMissing || !classify(error).final) left.push(`${what}: ${messageOf(error)}`)
     }
+  }
+  const deleteSnapshot = (snapshotId: string) => driver.call(DeleteSnapshot, { snapshotId, secrets: {} }, limits)
+  const deleteVolume = (volumeId: string) => driver.call(DeleteVolume, { volumeId, secrets: {} }, limits)
+  // A repeated creation returns the ID. A permanent refusal means that nothing was created. The casts are safe,
+  // because the proxy has decoded the requests of these methods.
+  for (const request of snapshots.unsure as unknown as readonly CreateSnapshotRequest[]) {
+    const undo = async () =>
+      deleteSnapshot((await driver.call(CreateSnapshot, request, limits)).snapshot?.snapshotId ?? '')
+    await trying(`snapshot ${request.name}`, undo, true)
+  }
+  for (const { id, exists } of snapshots.volumes) {
+    if (exists !== 'no') await trying(`snapshot ${id}`, () => deleteSnapshot(id))
+  }
+  for (const request of tracker.unsure as unknown as readonly CreateVolumeRequest[]) {
+    const undo = async () => deleteVolume((await driver.call(CreateVolume, request, limits)).volume?.volumeId ?? '')
+    await trying(`volume ${request.name}`, undo, true)
   }
   for (const volume of tracker.volumes) {
     if (volume.exists === 'no') continue
-    try {
-      await retrying({ clock: parts.clock, signal }, async () => {
-        await unmount(volume, parts.nodes, signal)
-        if (!volume.inline) await remove(volume, parts.driver, signal)
-      })
-    } catch (error) {
-      left.push(`volume ${volume.id}: ${messageOf(error)}`)
-    }
+    await trying(`volume ${volume.id}`, async () => {
+      await unmount(volume, nodes, signal)
+      if (volume.inline) return
+      for (const nodeId of volume.nodes.keys())
+        await controller.unpublish({ volumeId: volume.id, nodeId, secrets: {} }, limits)
+      await deleteVolume(volume.id)
+    })
   }
   return left
-}
-
-/** Repeats a CreateVolume that got no answer, to learn the ID of the volume, and then deletes the volume. */
-async function undo(request: CreateVolumeRequest, driver: Driver, signal: AbortSignal): Promise<void> {
-  const limits = { timeoutMs: CALL_MS, signal }
-  const { volume } = await driver.call(CreateVolume, request, limits)
-  if (volume !== undefined) await driver.call(DeleteVolume, { volumeId: volume.volumeId, secrets: {} }, limits)
 }
 
 async function unmount({ id: volumeId, staged, published }: KnownVolume, nodes: OwnNodes, signal: AbortSignal) {
@@ -61,12 +79,4 @@ async function unmount({ id: volumeId, staged, published }: KnownVolume, nodes: 
   for (const stagingTargetPath of staged.keys()) {
     await nodes.at(stagingTargetPath)?.driver.call(NodeUnstageVolume, { volumeId, stagingTargetPath }, limits)
   }
-}
-
-async function remove({ id: volumeId, nodes }: KnownVolume, driver: Driver, signal: AbortSignal): Promise<void> {
-  const limits = { timeoutMs: CALL_MS, signal }
-  for (const nodeId of nodes.keys()) {
-    await controllerClient(driver).unpublish({ volumeId, nodeId, secrets: {} }, limits)
-  }
-  await driver.call(DeleteVolume, { volumeId, secrets: {} }, limits)
 }

@@ -4,12 +4,10 @@ import type { CallFault, ChooseFault, ProxiedCall } from '@csi-sidecars/disturb'
 import { LATE_METHOD } from '../chaos/call-faults.ts'
 import type { ChaosDriver } from '../chaos/run.ts'
 import type { Checker } from '../checks/checker.ts'
-import type { Violation } from '../checks/checks.ts'
-import type { Listed } from '../checks/listing.ts'
 import { certain, text } from '../checks/volume-tracker.ts'
 import type { ClusterRules } from './cluster-rules.ts'
 import type { OwnDriverProcess } from './driver-process.ts'
-import { canList, leftAtLast, listVolumes } from './lists.ts'
+import { canList, leftAtLast, WatchedList } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
 import { UsageLooks } from './stats.ts'
 
@@ -39,8 +37,6 @@ const SOON_MS = 500
 const SOON_LOOKS = 4
 /** The number of ListVolumes calls after everything has converged. */
 const LAST_LOOKS = 3
-/** After this number of failed ListVolumes calls in a row the test reports a finding. */
-const REFUSALS = 2
 
 /** The driver under test behind its proxy. This class injects faults and passes the calls to the checks. */
 export class DriverUnderTest implements ChaosDriver {
@@ -51,17 +47,15 @@ export class DriverUnderTest implements ChaosDriver {
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
   readonly #usage: UsageLooks
-  /** The volume IDs in the first answer to ListVolumes. These volumes belong to other users. */
-  #foreign: ReadonlySet<string> = new Set()
+  readonly #lists: readonly WatchedList[]
   #soonLooks = 0
   #calm = false
-  /** The number of failed ListVolumes calls in a row. */
-  #refusals = 0
 
   constructor(parts: DriverUnderTestParts) {
     const { direct, own, checker, nodes } = parts
     this.#parts = parts
     this.#usage = new UsageLooks(checker.tracker, nodes)
+    this.#lists = [checker.tracker, checker.snapshots].map((tracker) => new WatchedList(direct, checker, tracker))
     this.name = direct.name
     this.inlineAttributes = parts.inlineAttributes
     // `crash` only kills the driver, because `OwnDriverProcess` starts it again after a back-off.
@@ -127,20 +121,18 @@ export class DriverUnderTest implements ChaosDriver {
     this.#faults.clear()
   }
 
-  /** Records the volumes of other users. It must run before the test creates volumes. */
+  /** Records the volumes and snapshots of other users. It must run before the test creates some. */
   async begin(signal: AbortSignal): Promise<void> {
-    const { direct } = this.#parts
-    if (!canList(direct)) return
-    this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
+    for (const list of this.#lists) await list.begin(signal)
   }
 
-  /** Calls ListVolumes and NodeGetVolumeStats periodically until the signal is aborted. */
+  /** Calls ListVolumes, ListSnapshots and NodeGetVolumeStats periodically until the signal is aborted. */
   async watchList(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
         await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : LOOK_MS, signal)
         this.#soonLooks = Math.max(0, this.#soonLooks - 1)
-        await this.#look(signal)
+        for (const list of this.#lists) await list.look(signal)
         for (const broken of await this.#usage.look(signal)) this.#parts.checker.find(broken)
       }
     } catch (error) {
@@ -152,29 +144,10 @@ export class DriverUnderTest implements ChaosDriver {
     if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * LOOK_MS, signal)
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
-    const { direct, checker } = this.#parts
-    if (!canList(direct)) return
-    const { mark } = checker.tracker
-    const listed = await this.#list(signal)
-    if (listed !== undefined) checker.look(listed, mark)
-  }
-
-  /** Returns the volumes in the driver's list. Undefined if the call has failed. */
-  async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
-    const { direct, checker } = this.#parts
-    const answer = await listVolumes(direct, signal)
-    if (answer.is === 'list') {
-      this.#refusals = 0
-      return answer.volumes
-    }
-    if (!answer.later) this.#refusals += 1
-    if (this.#refusals >= REFUSALS) checker.find(unlisted(answer.why))
-    return undefined
-  }
-
   async left(signal: AbortSignal): Promise<readonly string[]> {
-    return [...(await this.#leftVolumes(signal)), ...(await this.#leftMounts(signal))]
+    const left: string[] = []
+    for (const list of this.#lists) left.push(...(await list.left(this.#parts.clock, signal)))
+    return [...left, ...(await this.#leftMounts(signal))]
   }
 
   /** Returns the mounts that remain after some time. The time is needed, because a deletion may precede the unstage. */
@@ -183,28 +156,4 @@ export class DriverUnderTest implements ChaosDriver {
     const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)
     return (mounted ?? []).map((path) => `${nodes.shortened(path)} is still mounted`)
   }
-
-  async #leftVolumes(signal: AbortSignal): Promise<readonly string[]> {
-    const { direct, checker, clock } = this.#parts
-    const undeleted = (): readonly string[] =>
-      checker.tracker.volumes
-        .filter(({ exists }) => exists !== 'no')
-        .map(({ id }) => `volume ${id} was created and never deleted`)
-    if (!canList(direct)) return (await leftAtLast(async () => undeleted(), clock, signal)) ?? []
-    const listed = await leftAtLast(
-      async () => (await this.#list(signal))?.map(({ id }) => id).filter((id) => !this.#foreign.has(id)),
-      clock,
-      signal,
-    )
-    if (listed === undefined) {
-      const why = 'it was not answered when everything was deleted'
-      if (!checker.findings.some(({ check }) => check === 'listed')) checker.find(unlisted(why))
-      return undeleted()
-    }
-    return listed.map((id) => `volume ${id} is left at the driver`)
-  }
-}
-
-function unlisted(why: string): Violation {
-  return { check: 'listed', about: undefined, text: `ListVolumes, of which the driver says that it has it: ${why}` }
 }

@@ -2,41 +2,48 @@ import type { Clock } from '@csi-sidecars/base'
 import { type Driver, RpcError } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
+  ListSnapshots,
+  type ListSnapshotsResponse_Entry,
   ListVolumes,
   type ListVolumesResponse_Entry,
 } from '@csi-sidecars/csi-proto'
-import type { Listed } from '../checks/listing.ts'
+import type { Checker } from '../checks/checker.ts'
+import { type Listed, Listing } from '../checks/listing.ts'
 import { LATER } from '../checks/repetition.ts'
+import type { Tracked, VolumeTracker } from '../checks/volume-tracker.ts'
 
 const LIST_MS = 30_000
 /** The largest number of pages of one list. A list with more pages is treated as endless. */
 const MOST_PAGES = 1_000
 
-export function canList(driver: Driver): boolean {
-  return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES)
+export function canList(driver: Driver, of: Tracked = 'Volume'): boolean {
+  return driver.capabilities.controller.has(of === 'Volume' ? ControllerRpc.LIST_VOLUMES : ControllerRpc.LIST_SNAPSHOTS)
 }
 
 export function listsNodes(driver: Driver): boolean {
   return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
 }
 
-/** The volumes in the driver's list, or the reason why there is no list. */
+/** The volumes or snapshots in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
-  | { readonly is: 'list'; readonly volumes: readonly Listed[] }
+  | { readonly is: 'list'; readonly listed: readonly Listed[] }
   | { readonly is: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
 
-/** Reads all pages of the driver's list of volumes. */
-export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<ListAnswer> {
-  const entries: ListVolumesResponse_Entry[] = []
+/** Reads all pages of the driver's list of volumes or of snapshots. */
+export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal): Promise<ListAnswer> {
+  const all: Listed[] = []
   let startingToken = ''
   try {
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const answer = await driver.call(ListVolumes, { startingToken, maxEntries: 0 }, { timeoutMs: LIST_MS, signal })
-      entries.push(...answer.entries)
-      startingToken = answer.nextToken
-      if (startingToken === '') {
-        return { is: 'list', volumes: entries.map((entry) => listed(entry, listsNodes(driver))) }
-      }
+      const request = { startingToken, maxEntries: 0, sourceVolumeId: '', snapshotId: '', secrets: {} }
+      const limits = { timeoutMs: LIST_MS, signal }
+      const { entries, nextToken } =
+        of === 'Volume'
+          ? await driver.call(ListVolumes, request, limits)
+          : await driver.call(ListSnapshots, request, limits)
+      all.push(...entries.map((entry) => listed(entry, listsNodes(driver))))
+      startingToken = nextToken
+      if (startingToken === '') return { is: 'list', listed: all }
     }
   } catch (error) {
     signal.throwIfAborted()
@@ -46,7 +53,9 @@ export async function listVolumes(driver: Driver, signal: AbortSignal): Promise<
   return { is: 'failure', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
 }
 
-function listed({ volume, status }: ListVolumesResponse_Entry, withNodes: boolean): Listed {
+function listed(entry: ListVolumesResponse_Entry | ListSnapshotsResponse_Entry, withNodes: boolean): Listed {
+  if ('snapshot' in entry) return { id: entry.snapshot?.snapshotId ?? '', capacity: 0n, nodes: undefined }
+  const { volume, status } = entry
   return {
     id: volume?.volumeId ?? '',
     capacity: volume?.capacityBytes ?? 0n,
@@ -77,4 +86,74 @@ export async function leftAtLast(
     await clock.sleep(GONE_LOOK_MS, signal)
   }
   return left
+}
+
+/** After this number of failed lists in a row the test reports a finding. */
+const REFUSALS = 2
+
+/** The driver's list of its volumes or of its snapshots, which is compared with its answers to other calls. */
+export class WatchedList {
+  readonly #driver: Driver
+  readonly #checker: Checker
+  readonly #tracker: VolumeTracker
+  readonly #listing: Listing
+  /** The IDs in the first list. They belong to other users. */
+  #foreign: ReadonlySet<string> = new Set()
+  /** The number of failed lists in a row. */
+  #refusals = 0
+
+  constructor(driver: Driver, checker: Checker, tracker: VolumeTracker) {
+    this.#driver = driver
+    this.#checker = checker
+    this.#tracker = tracker
+    this.#listing = new Listing(tracker)
+  }
+
+  /** Records the volumes or snapshots of other users. It must run before the test creates some. */
+  async begin(signal: AbortSignal): Promise<void> {
+    this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
+  }
+
+  async look(signal: AbortSignal): Promise<void> {
+    const { mark } = this.#tracker
+    const listed = await this.#list(signal)
+    for (const broken of listed === undefined ? [] : this.#listing.look(listed, mark)) this.#checker.find(broken)
+  }
+
+  /** Returns the list. Undefined if the call has failed, and for a driver without lists. */
+  async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
+    if (!canList(this.#driver, this.#tracker.of)) return undefined
+    const answer = await listAll(this.#driver, this.#tracker.of, signal)
+    if (answer.is === 'list') {
+      this.#refusals = 0
+      return answer.listed
+    }
+    if (!answer.later) this.#refusals += 1
+    if (this.#refusals >= REFUSALS) this.#refuse(answer.why)
+    return undefined
+  }
+
+  /** Returns the volumes or snapshots that are left after everything was deleted. */
+  async left(clock: Clock, signal: AbortSignal): Promise<readonly string[]> {
+    const { of } = this.#tracker
+    const textOf = (id: string, state: string): string => `${of.toLowerCase()} ${id} ${state}`
+    const listed = async (): Promise<readonly string[] | undefined> =>
+      (await this.#list(signal))
+        ?.filter(({ id }) => !this.#foreign.has(id))
+        .map(({ id }) => textOf(id, 'is left at the driver'))
+    const undeleted = async (): Promise<readonly string[]> =>
+      this.#tracker.volumes
+        .filter(({ exists }) => exists !== 'no')
+        .map(({ id }) => textOf(id, 'was created and never deleted'))
+    const left = await leftAtLast(canList(this.#driver, of) ? listed : undeleted, clock, signal)
+    if (left !== undefined) return left
+    if (!this.#checker.findings.some(({ check }) => check === 'listed'))
+      this.#refuse('it was not answered when everything was deleted')
+    return await undeleted()
+  }
+
+  #refuse(why: string): void {
+    const text = `List${this.#tracker.of}s, of which the driver says that it has it: ${why}`
+    this.#checker.find({ check: 'listed', about: undefined, text })
+  }
 }
