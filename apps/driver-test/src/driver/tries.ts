@@ -4,16 +4,16 @@ import { ControllerModifyVolume, CreateVolume, type CreateVolumeRequest, DeleteV
 import type { DriverTestOptions } from '../options.ts'
 import { retrying } from './direct-calls.ts'
 
-const USES = {
-  mount: { volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] },
-  block: { volumeMode: 'Block', accessModes: ['ReadWriteOnce'] },
-  shared: { volumeMode: 'Filesystem', accessModes: ['ReadWriteMany'] },
-} as const
+export const CAPABILITIES = {
+  mount: volumeCapabilityOf({ volumeMode: 'Filesystem', accessModes: ['ReadWriteOnce'] }, false),
+  block: volumeCapabilityOf({ volumeMode: 'Block', accessModes: ['ReadWriteOnce'] }, false),
+  shared: volumeCapabilityOf({ volumeMode: 'Filesystem', accessModes: ['ReadWriteMany'] }, false),
+}
 
 const TRY_MS = 120_000
 /** The time for which a call is repeated while the driver is unavailable or busy. */
 const LOST_MS = 20_000
-const SIZE = 1024n ** 3n
+export const GIB = 1024n ** 3n
 
 export interface TryParts extends Pick<DriverTestOptions, 'parameters'> {
   readonly clock: Clock
@@ -34,7 +34,7 @@ export class Tries {
   }
 
   /** Creates and deletes a volume of the kind. Returns the driver's error message if the driver refuses. */
-  refusalOf(kind: keyof typeof USES): Promise<string | undefined> {
+  refusalOf(kind: keyof typeof CAPABILITIES): Promise<string | undefined> {
     return this.#refusal(`a volume for ${kind}`, async () =>
       this.#delete(await this.#create(this.#requestOf(kind, kind))),
     )
@@ -82,19 +82,9 @@ export class Tries {
     }
   }
 
-  #requestOf(kind: keyof typeof USES, name: string): CreateVolumeRequest {
-    const { volumeMode, accessModes } = USES[kind]
-    const use = { volumeMode, accessModes: [...accessModes], fsType: '', mountOptions: [] }
-    return {
-      name: `csi-devcluster-${name}-${this.#parts.clock.now()}`,
-      capacityRange: { requiredBytes: SIZE, limitBytes: 0n },
-      volumeCapabilities: [volumeCapabilityOf(use, false)],
-      parameters: { ...this.#parts.parameters },
-      secrets: {},
-      volumeContentSource: undefined,
-      accessibilityRequirements: undefined,
-      mutableParameters: {},
-    }
+  #requestOf(kind: keyof typeof CAPABILITIES, name: string): CreateVolumeRequest {
+    const { clock, parameters } = this.#parts
+    return { ...volumeRequest(`${name}-${clock.now()}`, parameters), volumeCapabilities: [CAPABILITIES[kind]] }
   }
 
   #create(request: CreateVolumeRequest): Promise<string> {
@@ -111,5 +101,19 @@ export class Tries {
 
   #retrying<T>(work: () => Promise<T>): Promise<T> {
     return retrying({ clock: this.#parts.clock, signal: this.#limits.signal }, work, { withinMs: LOST_MS })
+  }
+}
+
+/** Returns a request for a volume of 1 GiB for one node. */
+export function volumeRequest(name: string, parameters: TryParts['parameters']): CreateVolumeRequest {
+  return {
+    name: `csi-devcluster-${name}`,
+    capacityRange: { requiredBytes: GIB, limitBytes: 0n },
+    volumeCapabilities: [CAPABILITIES.mount],
+    parameters: { ...parameters },
+    secrets: {},
+    volumeContentSource: undefined,
+    accessibilityRequirements: undefined,
+    mutableParameters: {},
   }
 }

@@ -16,7 +16,8 @@ import {
 } from '@csi-sidecars/csi-proto'
 import { nodeCan } from '@csi-sidecars/volume-controllers'
 import type { OwnNode } from '../driver/nodes.ts'
-import { type Demand, GIB, ONE_NODE, publishRequest, type Setting } from './setting.ts'
+import { GIB } from '../driver/tries.ts'
+import { type Demand, ONE_NODE, publishRequest, type Setting } from './setting.ts'
 
 /** A volume that is published on a node, as by a kubelet. */
 export interface Mounted {

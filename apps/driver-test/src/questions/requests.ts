@@ -6,7 +6,9 @@ import {
   ControllerPublishVolume,
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   ControllerUnpublishVolume,
+  CreateSnapshot,
   CreateVolume,
+  DeleteSnapshot,
   DeleteVolume,
   ListVolumes,
   NodeExpandVolume,
@@ -23,7 +25,9 @@ import {
 import { methodOf } from '@csi-sidecars/disturb'
 import { UNKNOWN_ATTRIBUTES } from '../chaos/objects.ts'
 import type { Reply } from '../driver/direct-calls.ts'
-import { GIB, ONE_NODE, publishRequest, type Setting, UNKNOWN } from './setting.ts'
+import { GIB } from '../driver/tries.ts'
+import { ONE_NODE, publishRequest, type Setting, UNKNOWN } from './setting.ts'
+import { requestOf } from './snapshots.ts'
 
 /** A request that no cluster sends. Its answer must have a code that CSI allows. */
 interface StrictRequest {
@@ -73,6 +77,7 @@ const called =
   (method: string) =>
   (setting: Setting): boolean =>
     setting.has(method)
+const takesSnapshots = offers(ControllerRpc.CREATE_DELETE_SNAPSHOT)
 const hasNodes = (setting: Setting): boolean => setting.parts.nodes.all.length > 0
 const onNodes = (what: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.parts.nodes.can(what)
 
@@ -162,6 +167,15 @@ export const CONTROLLER_QUESTIONS: readonly Rows[] = [
   of(DeleteVolume, { when: always, usual: (known) => ({ ...volumeOf(known), secrets }) }, [
     ['without a volume', NO_VOLUME, 'InvalidArgument'],
     ['of an unknown volume', UNKNOWN_VOLUME, 'OK'],
+  ]),
+  of(CreateSnapshot, { when: takesSnapshots, usual: ({ setting, volume }) => requestOf(setting, volume, 'strict') }, [
+    ['without a name', { name: '' }, 'InvalidArgument'],
+    ['without a volume', { sourceVolumeId: '' }, 'InvalidArgument'],
+    ['of an unknown volume', { sourceVolumeId: UNKNOWN }, 'NotFound'],
+  ]),
+  of(DeleteSnapshot, { when: takesSnapshots, usual: () => ({ snapshotId: '', secrets }) }, [
+    ['without a snapshot', {}, 'InvalidArgument'],
+    ['of an unknown snapshot', { snapshotId: UNKNOWN }, 'OK'],
   ]),
 ]
 

@@ -1,4 +1,4 @@
-import { CODES, type CodeName, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { CODES, type CodeName, type Driver } from '@csi-sidecars/csi'
 import {
   ControllerUnpublishVolume,
   CreateVolume,
@@ -9,6 +9,7 @@ import {
   type NodeGetInfoResponse,
   type UnaryMethod,
   type Volume,
+  type VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { codeNameOf, methodOf } from '@csi-sidecars/disturb'
 import type { CSIDriver } from '@csi-sidecars/kube-types'
@@ -17,6 +18,7 @@ import { PERHAPS } from '../checks/repetition.ts'
 import type { Abilities } from '../driver/abilities.ts'
 import type { DirectCalls, Reply } from '../driver/direct-calls.ts'
 import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
+import { CAPABILITIES, volumeRequest } from '../driver/tries.ts'
 import type { DriverTestOptions } from '../options.ts'
 
 export interface SettingParts extends Pick<DriverTestOptions, 'parameters' | 'inlineAttributes'> {
@@ -37,11 +39,8 @@ export interface SettingParts extends Pick<DriverTestOptions, 'parameters' | 'in
   readonly unique: string
 }
 
-export const GIB = 1024n ** 3n
 export const UNKNOWN = 'csi-devcluster-unknown'
-const ACCESS = { accessModes: ['ReadWriteOnce'] }
-export const ONE_NODE = volumeCapabilityOf({ volumeMode: 'Filesystem', ...ACCESS }, false)
-export const BLOCK = volumeCapabilityOf({ volumeMode: 'Block', ...ACCESS }, false)
+export const { mount: ONE_NODE, block: BLOCK } = CAPABILITIES
 
 /** Helpers for direct calls to a driver that no sidecar calls at the same time. */
 export class Setting {
@@ -65,17 +64,9 @@ export class Setting {
 
   create(name: string, change: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
     const topology = this.parts.abilities.can.zones && this.nodes[0]?.accessibleTopology
-    return {
-      name: `csi-devcluster-${name}-${this.parts.unique}`,
-      capacityRange: { requiredBytes: GIB, limitBytes: 0n },
-      volumeCapabilities: [ONE_NODE],
-      parameters: { ...this.parts.parameters },
-      secrets: {},
-      volumeContentSource: undefined,
-      accessibilityRequirements: topology && { requisite: [topology], preferred: [topology] },
-      mutableParameters: {},
-      ...change,
-    }
+    const accessibilityRequirements = topology && { requisite: [topology], preferred: [topology] }
+    const { unique, parameters } = this.parts
+    return { ...volumeRequest(`${name}-${unique}`, parameters), accessibilityRequirements, ...change }
   }
 
   /** Calls the controller service. */
@@ -118,6 +109,15 @@ export class Setting {
   async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
     const { response } = await this.demand(CreateVolume, request, { about: request.name, what: 'CreateVolume' })
     return response?.volume
+  }
+
+  /** Creates a volume from a source, repeats the call, and deletes the volume. */
+  async copiedTwice(name: string, type: VolumeContentSource['type']): Promise<void> {
+    const request = this.create(name, { volumeContentSource: { type } })
+    const volume = await this.created(request)
+    if (volume === undefined) return
+    await this.repeat(CreateVolume, request)
+    await this.deleted(volume.volumeId)
   }
 
   async unpublished(volumeId: string, nodeId: string, { twice = false } = {}): Promise<void> {

@@ -2,9 +2,17 @@ import { describe, expect, it } from '@jest/globals'
 import { foundDirectly } from '../testing/direct-setting.ts'
 import { keepSnapshots, SNAPSHOT_BUGS, SNAPSHOTS, type SnapshotBug } from '../testing/snapshots.ts'
 import { checkSnapshots } from './snapshots.ts'
+import { askStrictly } from './strict.ts'
 
 const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?: number }) =>
-  await foundDirectly(({ driver }) => keepSnapshots(driver, options), checkSnapshots, { controller: SNAPSHOTS })
+  await foundDirectly(
+    ({ driver }) => keepSnapshots(driver, options),
+    async (setting) => {
+      await askStrictly(setting)
+      await checkSnapshots(setting)
+    },
+    { controller: SNAPSHOTS },
+  )
 
 describe('checkSnapshots', () => {
   it('the snapshot check accepts a correct driver, and leaves no volume', async () => {
@@ -16,10 +24,10 @@ describe('checkSnapshots', () => {
   })
 
   it.each<readonly [SnapshotBug, RegExp]>([
-    ['snapshot-each-time', /^CreateSnapshot of \S+ gave snap-\S+, and then snap-/],
+    ['snapshot-each-time', /^CreateSnapshot of \S+ gave snapshot snap-\S+, and then snap-/],
     ['snapshot-unlisted', /^ListSnapshots by snapshotId does not list snap-\S+ alone, but \[\]/],
     ['snapshot-names-other-source', /^a snapshot of vol-\d+ names "other" as its source/],
-    ['snapshot-deleted-once', /^DeleteSnapshot again was answered with NotFound/],
+    ['snapshot-deleted-once', /^DeleteSnapshot of snap-\S+ had succeeded, and failed when it was repeated/],
     ['snapshot-lost-with-source', /^ListSnapshots by snapshotId does not list \S+ alone, but \[\]/],
     ['snapshot-of-other-volume', /^CreateSnapshot of a known name and another volume was answered with OK/],
     ['snapshot-of-unknown-volume', /^CreateSnapshot of an unknown volume was answered with OK, not with NotFound/],

@@ -25,7 +25,9 @@ export async function askStrictly(setting: Setting): Promise<void> {
   const [node] = nodes.all
   if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
   if (canList(driver)) await walkPages(setting, volume)
-  if (setting.parts.abilities.can.clone === true) await cloneTwice(setting, volume)
+  // The random faults of a seed do not always repeat the creation of a clone.
+  if (setting.parts.abilities.can.clone === true)
+    await setting.copiedTwice('clone', { $case: 'volume', value: { volumeId: volume.volumeId } })
   await modifyTwice(setting, volume)
   if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
   await setting.deleted(volume.volumeId)
@@ -44,15 +46,6 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, 
       if (created !== undefined && created !== '' && created !== volume.volumeId) await setting.deleted(created)
     }
   }
-}
-
-/** Creates a clone and repeats the call. The random faults of a seed do not always do this. */
-async function cloneTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
-  const volumeContentSource = { type: { $case: 'volume' as const, value: { volumeId } } }
-  const request = setting.create('clone', { volumeContentSource })
-  const clone = await setting.created(request)
-  await setting.repeat(CreateVolume, request)
-  if (clone !== undefined) await setting.deleted(clone.volumeId)
 }
 
 /** Modifies the volume with each set of attributes, and repeats each call. */

@@ -14,7 +14,7 @@ export const SNAPSHOT_BUGS = {
   'snapshot-each-time': 'snapshots',
   'snapshot-unlisted': 'snapshots',
   'snapshot-names-other-source': 'snapshots',
-  'snapshot-deleted-once': 'snapshots',
+  'snapshot-deleted-once': 'idempotence',
   'snapshot-lost-with-source': 'snapshots',
   'snapshot-of-other-volume': 'strict',
   'snapshot-of-unknown-volume': 'strict',
