@@ -8,7 +8,7 @@ export { signalOfTerminal } from '@csi-sidecars/devcluster'
 export const COMMAND = {
   program: PROGRAM,
   about: 'Tests a CSI driver',
-  usage: `Runs volumes through their life cycle on a CSI driver, injects faults by plan, and checks what the driver does.
+  usage: `Runs volumes and snapshots through their life cycle on a CSI driver, injects faults by plan, and checks what it does.
 
 Usage: ${PROGRAM} --driver unix:///path [options]
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CreateVolumeRequest } from '@csi-sidecars/csi-proto'
+import type { CreateVolumeRequest, DeleteSnapshotRequest } from '@csi-sidecars/csi-proto'
 import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
 import { afterAll, describe, expect, it, jest } from '@jest/globals'
 import { seedResult } from './testing/seed-result.ts'
@@ -50,6 +50,34 @@ describe('runSeed', () => {
     expect(leak?.calls.join('\n')).toMatch(/CreateVolume pvc-/)
     const named = result.undeleted.map((text) => /^volume (\S+): no answer names it/.exec(text)?.[1])
     expect(made?.volumes.all.map(({ id }) => id)).toEqual(named)
+  })
+
+  it.concurrent('the run of a seed finds nothing in a correct driver that creates snapshots', async () => {
+    const { callsOf, ...result } = await seedResult({ snapshots: true, durationMs: 6_000 })
+    expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
+    expect(callsOf.get('CreateSnapshot')).toBeGreaterThan(3)
+    expect(callsOf.get('DeleteSnapshot')).toBeGreaterThan(3)
+  })
+
+  it.concurrent('the run of a seed finds a snapshot that stays because it was deleted before it was ready', async () => {
+    const { findings } = await seedResult({
+      snapshots: true,
+      durationMs: 6_000,
+      spoil: (driver) => {
+        const { snapshots } = driver.volumes
+        driver.settings.snapshotReadyAfterMs = 1_000
+        driver.script('DeleteSnapshot', (request: DeleteSnapshotRequest) => {
+          const snapshot = snapshots.get(request.snapshotId)
+          return snapshot === undefined || snapshots.isReady(snapshot) ? driver.own('DeleteSnapshot', request) : {}
+        })
+      },
+    })
+    const texts = findings.map(({ check, text }) => `${check}: ${text.replace(/snap-\d+/, 'snap')}`)
+    expect(texts).toEqual([
+      'ended: snapshot snap was deleted and is listed',
+      'noLeak: snapshot snap is left at the driver',
+    ])
+    expect(findings[1]?.calls.join('\n')).toMatch(/CreateSnapshot snapshot-\S+ vol-\d+ -> OK snap-\d+, /)
   })
 
   it.concurrent.each([

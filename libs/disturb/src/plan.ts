@@ -20,10 +20,21 @@ export interface Timed<Step> {
  */
 export type Plan<Step> = readonly Timed<Step>[]
 
+/** A step and its moment, in milliseconds since the start of the plan. */
+export interface PlannedStep<Step> {
+  readonly atMs: number
+  readonly step: Step
+}
+
+/** Returns a plan that performs each step at its moment. Steps of one moment keep their order. */
+export function inOrder<Step>(placed: readonly PlannedStep<Step>[]): Plan<Step> {
+  const sorted = placed.toSorted((a, b) => a.atMs - b.atMs)
+  return sorted.map(({ atMs, step }, index) => ({ afterMs: atMs - (sorted[index - 1]?.atMs ?? 0), step }))
+}
+
 /** Returns a plan that performs each step at a random moment within `ms` milliseconds. */
 export function scattered<Step>(random: Random, ms: number, steps: readonly Step[]): Plan<Step> {
-  const placed = steps.map((step) => ({ atMs: between(random, 1, ms), step })).toSorted((a, b) => a.atMs - b.atMs)
-  return placed.map(({ atMs, step }, index) => ({ afterMs: atMs - (placed[index - 1]?.atMs ?? 0), step }))
+  return inOrder(steps.map((step) => ({ atMs: between(random, 1, ms), step })))
 }
 
 /** Performs the steps in order, each at its time. A step that is longer than the next pause delays all later steps. */

@@ -39,7 +39,7 @@ const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devclust
   'csi-snapshotter': (parts) => inProcess('snapshotter', programOf(snapshotter), parts),
 }
 /** The default substitutes. The snapshotter is not one of them, because it ends if the driver has no snapshots. */
-const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
+export const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
 /** Runs a real sidecar in this process. */
 function inProcess(app: SidecarApp, program: Program, parts: SubstituteParts & Devcluster): Controller {

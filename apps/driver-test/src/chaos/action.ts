@@ -8,8 +8,10 @@ export type ChaosAction =
       readonly size: number
       readonly shared: boolean
       readonly block?: boolean
-      /** The claim whose volume is cloned. */
+      /** The claim whose volume is cloned, or the snapshot that is restored. */
       readonly from?: string
+      /** True if `from` is a snapshot. */
+      readonly restores?: boolean
       /** The index of the zone in which the volume is created. */
       readonly zone?: number
     }
@@ -26,8 +28,10 @@ export type ChaosAction =
    */
   | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
   | { readonly do: 'deleteClaim'; readonly claim: string }
+  | { readonly do: 'createSnapshot'; readonly snapshot: string; readonly claim: string }
+  | { readonly do: 'deleteSnapshot'; readonly snapshot: string }
   | { readonly do: 'crashDriver'; readonly forMs: number }
-  | ({ readonly do: 'breakCall' } & PlannedFault)
+  | PlannedFault
   | { readonly do: 'breakApi'; readonly how: ApiFault }
   | { readonly do: 'restartController'; readonly which: number }
   | { readonly do: 'killSidecar'; readonly which: number }
@@ -41,6 +45,7 @@ export interface DriverCan {
   readonly shared: boolean
   readonly block: boolean
   readonly clone?: boolean
+  readonly snapshots?: boolean
   /** True if the driver supports inline volumes of pods. */
   readonly inline?: boolean
   /** The groups of nodes that can use the same volumes. Undefined: all nodes are one group. */
@@ -49,7 +54,7 @@ export interface DriverCan {
   readonly attributes?: readonly Readonly<Record<string, string>>[]
   /** True if the test may kill the driver and start it again. */
   readonly crash: boolean
-  /** The CSI methods of the driver. */
+  /** The CSI methods of the driver, without those for snapshots. */
   readonly methods: readonly string[]
 }
 

@@ -6,19 +6,27 @@ const LATE_MS = { least: 200, most: 1_500 }
 /** The only method whose calls the proxy may repeat some time later. For other methods this would do harm. */
 export const LATE_METHOD = 'ControllerUnpublishVolume'
 
+/** The methods of snapshots, whose faults have a deck of their own. */
+export const SNAPSHOT_METHODS = ['CreateSnapshot', 'DeleteSnapshot']
+
 /** The methods after which the test may kill the driver. The restarted driver must still know their effects. */
 const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
 
-/** The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. */
-const UNDOING = ['NodeUnpublishVolume', 'NodeUnstageVolume', 'ControllerUnpublishVolume', 'DeleteVolume']
-
-/** Returns the faults for the final cleanup. Each fault repeats a call, which a driver must accept at any time. */
-export function lastFaults(methods: readonly string[]): readonly PlannedFault[] {
-  return UNDOING.filter((method) => methods.includes(method)).map((method) => ({ method, fault: { do: 'repeat' } }))
-}
+/**
+ * The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. They are
+ * then repeated, which a driver must accept at any time.
+ */
+export const UNDOING = [
+  'NodeUnpublishVolume',
+  'NodeUnstageVolume',
+  'ControllerUnpublishVolume',
+  'DeleteVolume',
+  'DeleteSnapshot',
+]
 
 /** A fault for the next call of a method. */
 export interface PlannedFault {
+  readonly do: 'breakCall'
   readonly method: string
   readonly fault: CallFault
 }
@@ -64,6 +72,6 @@ export class FaultDeck {
     if (method === LATE_METHOD)
       faults.push({ do: 'repeatLate', ms: between(this.#random, LATE_MS.least, LATE_MS.most) })
     if (this.#kills && KILLED_AFTER.includes(method)) faults.push({ do: 'kill' })
-    return faults.map((fault) => ({ method, fault }))
+    return faults.map((fault) => ({ do: 'breakCall', method, fault }))
   }
 }

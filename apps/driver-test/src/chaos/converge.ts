@@ -9,6 +9,8 @@ import {
   Quantity,
   type Resource,
   VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 
 /** The objects and states that the actions have requested, and that must exist at the end. */
@@ -18,6 +20,8 @@ export interface Expected {
   readonly classes: Map<string, string>
   /** The claim of each pod. Undefined for a pod without a claim. */
   readonly pods: Map<string, string | undefined>
+  /** The source claim of each snapshot. */
+  readonly snapshots: Map<string, string>
 }
 
 export interface Missing {
@@ -39,12 +43,14 @@ const KINDS: readonly Resource<{ metadata?: { name?: string | undefined } | unde
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOTS,
+  VOLUME_SNAPSHOT_CONTENTS,
 ]
 
 /** Waits until all requested objects exist. Returns the missing objects. */
 export async function waitConverged(
   target: Omit<Target, 'driver'>,
-  { claims, pods, classes }: Expected,
+  { claims, pods, classes, snapshots }: Expected,
   limits: Limits,
 ): Promise<readonly Missing[]> {
   const { api } = target
@@ -56,10 +62,15 @@ export async function waitConverged(
       ([pod, claim]) =>
         (claim === undefined || claims.has(claim)) && api.get(PODS, inDefault(pod))?.status?.phase !== 'Running',
     )
+    // A snapshot of a deleted claim may fail for good, because its volume may be gone.
+    const unready = [...snapshots].filter(
+      ([name, claim]) => claims.has(claim) && api.get(VOLUME_SNAPSHOTS, inDefault(name))?.status?.readyToUse !== true,
+    )
     return [
       ...unbound.map(([claim, size]) => ({ claim, text: `claim ${claim} does not have ${size}Gi` })),
       ...unmodified.map(([claim, name]) => ({ claim, text: `claim ${claim} does not have class ${name}` })),
       ...waiting.map(([pod, claim]) => ({ claim, text: `pod ${pod} does not run` })),
+      ...unready.map(([name, claim]) => ({ claim, text: `snapshot ${name} of claim ${claim} is not ready` })),
     ]
   }
   return await untilNone(missing, target, limits)
@@ -85,10 +96,12 @@ function isUsed(api: ApiServer, claim: string): boolean {
     .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
 }
 
-/** Deletes all pods and claims. Returns the objects that then remain in the API or at the driver. */
-export async function waitGone(target: Target, { claims, pods }: Expected, limits: Limits): Promise<readonly string[]> {
+/** Deletes all pods, snapshots and claims. Returns the objects that then remain in the API or at the driver. */
+export async function waitGone(target: Target, expected: Expected, limits: Limits): Promise<readonly string[]> {
   const { api, driver } = target
+  const { claims, pods, snapshots } = expected
   for (const pod of pods.keys()) api.delete(PODS, inDefault(pod))
+  for (const snapshot of snapshots.keys()) api.delete(VOLUME_SNAPSHOTS, inDefault(snapshot))
   for (const claim of claims.keys()) api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
   const left = (): string[] => [
     ...KINDS.flatMap((kind) => api.list(kind).map(({ metadata }) => `${kind.kind} ${metadata?.name} is left`)),

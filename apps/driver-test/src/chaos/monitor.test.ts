@@ -61,6 +61,20 @@ describe('Monitor', () => {
     expect(violations([node([V], []), node([], []), node([], [V]), { is: 'attachmentDeleted', ...va }])).toEqual([])
   })
 
+  it('the chaos monitor reports a deletion of a snapshot whose content object is kept', () => {
+    expect(violations([{ is: 'snapshotDeleting', id: 'snap-1', content: 'snapcontent-1' }])).toEqual([
+      'snapshot snap-1 was to be deleted while snapcontent-1 is kept',
+    ])
+  })
+
+  it('the chaos monitor reports a snapshot that is requested of two volumes', () => {
+    const of = (source: string): Sighting => ({ is: 'snapshotting', snapshot: 'snapshot-1', source })
+    expect(violations([of('vol-1'), of('vol-1')])).toEqual([])
+    expect(violations([of('vol-1'), of('vol-2')])).toEqual([
+      'snapshot-1 was to be taken of volume vol-2, first of vol-1',
+    ])
+  })
+
   it('the chaos monitor reports a claim whose size shrinks', () => {
     const sizes = ['1Gi', '2Gi', '2048Mi', '1Gi'].map(
       (size): Sighting => ({ is: 'size', of: 'claim default/data', size }),

@@ -14,6 +14,9 @@ export type Sighting =
     }
   /** The deletion of a VolumeAttachment was requested. */
   | (OnNode & { readonly is: 'attachmentDeleted'; readonly name: string })
+  | { readonly is: 'snapshotting'; readonly snapshot: string; readonly source: string }
+  /** A DeleteSnapshot has begun, though the VolumeSnapshotContent of the snapshot is not being deleted. */
+  | { readonly is: 'snapshotDeleting'; readonly id: string; readonly content: string }
   /** The size of a claim in the API, or of a volume at the driver. */
   | { readonly is: 'size'; readonly of: string; readonly size: string }
 
@@ -36,6 +39,8 @@ export class Monitor {
   readonly violations: string[] = []
   readonly #nodes = new Map<string, NodeRecord>()
   readonly #sizes = new Map<string, string>()
+  /** The source volume of each snapshot, by requested name. */
+  readonly #sources = new Map<string, string>()
   #count = 0
 
   see(sighting: Sighting): void {
@@ -49,6 +54,10 @@ export class Monitor {
         return this.#onNode(sighting)
       case 'attachmentDeleted':
         return this.#onDeleted(sighting)
+      case 'snapshotting':
+        return this.#onSnapshotting(sighting)
+      case 'snapshotDeleting':
+        return void this.violations.push(`snapshot ${sighting.id} was to be deleted while ${sighting.content} is kept`)
       case 'size':
         return this.#onSize(sighting)
     }
@@ -92,6 +101,12 @@ export class Monitor {
       if (since < until)
         this.violations.push(`${name} was deleted while ${nodeId} says that it uses volume ${volumeId}`)
     }
+  }
+
+  #onSnapshotting({ snapshot, source }: Seen<'snapshotting'>): void {
+    const before = this.#sources.get(snapshot) ?? source
+    this.#sources.set(snapshot, before)
+    if (before !== source) this.violations.push(`${snapshot} was to be taken of volume ${source}, first of ${before}`)
   }
 
   #onSize({ of, size }: Seen<'size'>): void {

@@ -1,4 +1,12 @@
-import type { PersistentVolumeClaim, Pod, StorageClass, VolumeAttributesClass } from '@csi-sidecars/kube-types'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Pod,
+  type Resource,
+  type StorageClass,
+  VOLUME_SNAPSHOTS,
+  type VolumeAttributesClass,
+} from '@csi-sidecars/kube-types'
 import type { ChaosAction, Zone } from './action.ts'
 import { inDefault } from './converge.ts'
 
@@ -47,19 +55,28 @@ export function attributesClassOf(index: number): string {
   return `${CLASS}-attributes-${index + 1}`
 }
 
+export function snapshotClass(driver: string) {
+  return { metadata: { name: CLASS }, driver, deletionPolicy: 'Delete' as const }
+}
+
+export function snapshotOf(snapshot: string, persistentVolumeClaimName: string) {
+  const spec = { source: { persistentVolumeClaimName }, volumeSnapshotClassName: CLASS }
+  return { metadata: inDefault(snapshot), spec }
+}
+
 function classOf(zone: number | undefined): string {
   return zone === undefined ? CLASS : `${CLASS}-${zone + 1}`
 }
 
 export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): PersistentVolumeClaim {
-  const { claim, size, shared, block, from, zone } = action
+  const { claim, size, shared, block, from, restores, zone } = action
   return {
     metadata: inDefault(claim),
     spec: {
       accessModes: [shared ? 'ReadWriteMany' : 'ReadWriteOnce'],
       storageClassName: classOf(zone),
       ...(block === true && { volumeMode: 'Block' }),
-      ...(from !== undefined && sourceOf(from)),
+      ...(from !== undefined && sourceOf(from, restores === true ? VOLUME_SNAPSHOTS : PERSISTENT_VOLUME_CLAIMS)),
       resources: { requests: { storage: `${size}Gi` } },
     },
     status: { phase: 'Pending' },
@@ -67,8 +84,8 @@ export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): Pe
 }
 
 /** Returns both fields for the source: the emulated API server adds a missing field only for HTTP clients. */
-function sourceOf(name: string) {
-  const source = { kind: 'PersistentVolumeClaim', name }
+function sourceOf(name: string, { group, kind }: Resource<object>) {
+  const source = { ...(group !== '' && { apiGroup: group }), kind, name }
   return { dataSource: source, dataSourceRef: source }
 }
 

@@ -19,8 +19,7 @@ const options = (change: Partial<PlanOptions> = {}): PlanOptions => ({
   ...change,
 })
 
-const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] =>
-  planOf(options(change)).map(({ action }) => action)
+const actions = (change: Partial<PlanOptions> = {}): ChaosAction[] => planOf(options(change)).map(({ step }) => step)
 
 describe('planOf', () => {
   it('a chaos plan depends only on the seed', () => {
@@ -65,10 +64,10 @@ describe('planOf', () => {
     it('a chaos plan sometimes expands and modifies a claim at the same time', () => {
       const together = (change: Partial<DriverCan>): readonly (readonly [string, string])[] => {
         const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
-        return all.flatMap(({ action }, at): [string, string][] => {
+        return all.flatMap(({ step: action }, at): [string, string][] => {
           const next = all[at + 1]
-          if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.action.do !== 'resizeClaim') return []
-          return [[action.claim, next.action.claim]]
+          if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.step.do !== 'resizeClaim') return []
+          return [[action.claim, next.step.claim]]
         })
       }
       const pairs = together({})
@@ -109,6 +108,28 @@ describe('planOf', () => {
       }
     })
 
+    it('a chaos plan adds snapshots, and leaves the actions with volumes as they are without snapshots', () => {
+      const all = planned({ snapshots: true, clone: true })
+      const isAdded = (each: ChaosAction): boolean =>
+        'snapshot' in each ||
+        ('method' in each && /Snapshot$/.test(each.method)) ||
+        ('claim' in each && each.claim.startsWith('restored-'))
+      expect(all.filter((each) => !isAdded(each))).toEqual(planned({ clone: true }))
+      const deleted = all.flatMap((each) => (each.do === 'deleteSnapshot' ? [each.snapshot] : []))
+      const restored = all.flatMap((each) => (each.do === 'createClaim' && each.restores === true ? [each] : []))
+      expect([deleted.length > 5, restored.length > 5]).toEqual([true, true])
+      const sources = new Map(
+        all.flatMap((each) => (each.do === 'createSnapshot' ? [[each.snapshot, each.claim]] : [])),
+      )
+      for (const { from = '', size } of restored) {
+        const claim = sources.get(from)
+        const sizes = all.flatMap((each) => ('size' in each && each.claim === claim ? [each.size] : []))
+        expect(size).toBe(Math.max(...sizes))
+        expect(deleted).not.toContain(from)
+        expect(all).not.toContainEqual({ do: 'deleteClaim', claim })
+      }
+    })
+
     it('a chaos plan creates and deletes pods with inline volumes', () => {
       const all = planned({ inline: true })
       const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
@@ -129,8 +150,15 @@ describe('planOf', () => {
   it.each([1, 2, 3, 4, 5])('each action of the chaos plan with seed %i is possible at its time', (seed) => {
     const claims = new Map<string, { size: number; shared: boolean }>()
     const pods = new Map<string, string>()
+    const snapshots = new Set<string>()
     const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length
-    for (const action of actions({ seed })) {
+    for (const action of actions({ seed, can: { ...CAN, snapshots: true } })) {
+      if (action.do === 'createSnapshot') {
+        expect(claims.has(action.claim)).toBe(true)
+        snapshots.add(action.snapshot)
+      }
+      if (action.do === 'deleteSnapshot') expect(snapshots.delete(action.snapshot)).toBe(true)
+      if (action.do === 'createClaim' && action.restores === true) expect(snapshots.has(action.from ?? '')).toBe(true)
       if (action.do === 'createClaim') claims.set(action.claim, action)
       if (action.do === 'deleteClaim') expect(claims.delete(action.claim)).toBe(true)
       if (action.do === 'deletePod' || action.do === 'movePod') expect(pods.delete(action.pod)).toBe(true)

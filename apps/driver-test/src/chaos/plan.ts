@@ -1,12 +1,16 @@
-import { between, type Choice, pick, type Random, seeded, weighted } from '@csi-sidecars/disturb'
+import {
+  between,
+  type Choice,
+  inOrder,
+  type Plan,
+  type PlannedStep,
+  pick,
+  type Random,
+  seeded,
+  weighted,
+} from '@csi-sidecars/disturb'
 import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
-import { FaultDeck } from './call-faults.ts'
-
-export interface PlannedAction {
-  /** The pause after the previous action. */
-  readonly afterMs: number
-  readonly action: ChaosAction
-}
+import { FaultDeck, SNAPSHOT_METHODS } from './call-faults.ts'
 
 export interface PlanOptions {
   readonly seed: number
@@ -20,6 +24,9 @@ const MOST_CLAIMS = 6
 const MOST_PODS_SHARED = 3
 /** The limits of the pause between two actions in milliseconds. The driver can work in these pauses. */
 const PAUSE_MS = { least: 20, most: 400 }
+const SNAPSHOT_PAUSE_MS = { least: 200, most: 1_000 }
+/** The limits of the time until a snapshot is restored or deleted. In the short time it is often not ready yet. */
+const SNAPSHOT_LIVES_MS = [200, 1_500] as const
 const FAULTS = [
   'conflict',
   'tooMany',
@@ -32,19 +39,76 @@ const FAULTS = [
 ] as const satisfies readonly ApiFault[]
 
 /** Returns the actions of a run. They depend only on the options, so the same seed gives the same actions. */
-export function planOf(options: PlanOptions): readonly PlannedAction[] {
+export function planOf(options: PlanOptions): Plan<ChaosAction> {
+  const volumes = volumeActions(options)
+  return inOrder([...volumes, ...(options.can.snapshots === true ? snapshotActions(volumes, options) : [])])
+}
+
+function volumeActions(options: PlanOptions): readonly PlannedStep<ChaosAction>[] {
   const random = seeded(options.seed)
-  const planner = new Planner(random, options)
+  const faults = new FaultDeck(random, options.can.methods, { kills: options.can.crash })
+  const planner = new Planner(random, faults, options)
   // All faults are injected at the start. Each waits for a call of its method, and some methods are called rarely.
-  const actions = planner.firstFaults().map((action): PlannedAction => ({ afterMs: 0, action }))
+  const actions = faults.dealAll().map((step): PlannedStep<ChaosAction> => ({ atMs: 0, step }))
   const { least, most } = PAUSE_MS
   for (let at = 0; ; ) {
-    const afterMs = between(random, least, most)
-    at += afterMs
+    at += between(random, least, most)
     if (at > options.durationMs) return actions
-    for (const [before, action] of planner.next().entries())
-      actions.push({ afterMs: before === 0 ? afterMs : 0, action })
+    for (const step of planner.next()) actions.push({ atMs: at, step })
   }
+}
+
+/**
+ * Returns actions with snapshots of the planned claims. They have a random sequence of their own, so that the actions
+ * with volumes are the same for a driver without snapshots.
+ */
+function snapshotActions(
+  volumes: readonly PlannedStep<ChaosAction>[],
+  options: PlanOptions,
+): readonly PlannedStep<ChaosAction>[] {
+  const random = seeded(options.seed, 'snapshots')
+  const faults = new FaultDeck(random, SNAPSHOT_METHODS)
+  const sources = sourcesOf(volumes)
+  const actions = faults.dealAll().map((step): PlannedStep<ChaosAction> => ({ atMs: 0, step }))
+  const { least, most } = SNAPSHOT_PAUSE_MS
+  for (let at = between(random, least, most), made = 1; at <= options.durationMs; at += between(random, least, most)) {
+    const add = (atMs: number, step: ChaosAction | undefined): void => {
+      if (step !== undefined) actions.push({ atMs, step })
+    }
+    add(at, faults.deal())
+    const living = sources.filter(({ since, until = Number.POSITIVE_INFINITY }) => since <= at && at < until)
+    const { created, size, until } = pick(random, living) ?? {}
+    if (created === undefined || size === undefined) continue
+    const [snapshot, claim, pod] = [`snapshot-${made}`, `restored-${made}`, `restored-pod-${made}`]
+    made += 1
+    add(at, { do: 'createSnapshot', snapshot, claim: created.claim })
+    const later = Math.min(options.durationMs, at + between(random, 0, pick(random, SNAPSHOT_LIVES_MS)))
+    // A snapshot that is restored stays, because a claim that names a deleted snapshot would wait forever.
+    if (until !== undefined || random() < 0.5) {
+      add(later, { do: 'deleteSnapshot', snapshot })
+      continue
+    }
+    add(later, { ...created, claim, size, from: snapshot, restores: true })
+    const node = random() < 0.5 ? pick(random, nodesFor(created, options)) : undefined
+    add(later, node === undefined ? undefined : { do: 'createPod', pod, node, claim })
+  }
+  return actions
+}
+
+/** Returns each planned claim with the times of its creation and deletion, and with its largest size. */
+function sourcesOf(volumes: readonly PlannedStep<ChaosAction>[]) {
+  return volumes.flatMap(({ atMs: since, step: created }) => {
+    if (created.do !== 'createClaim') return []
+    const about = volumes.filter(({ step }) => 'claim' in step && step.claim === created.claim)
+    const until = about.find(({ step }) => step.do === 'deleteClaim')?.atMs
+    const size = Math.max(...about.map(({ step }) => ('size' in step ? step.size : 0)))
+    return [{ created, since, until, size }]
+  })
+}
+
+/** Returns the nodes that can use a volume of the zone. */
+function nodesFor({ zone }: { readonly zone?: number | undefined }, { nodes, can }: PlanOptions): readonly string[] {
+  return zone === undefined ? nodes : (can.zones?.[zone]?.nodes ?? nodes)
 }
 
 interface PlannedClaim {
@@ -70,14 +134,10 @@ class Planner {
   readonly #faults: FaultDeck
   #made = 0
 
-  constructor(random: Random, options: PlanOptions) {
+  constructor(random: Random, faults: FaultDeck, options: PlanOptions) {
     this.#random = random
+    this.#faults = faults
     this.#options = options
-    this.#faults = new FaultDeck(random, options.can.methods, { kills: options.can.crash })
-  }
-
-  firstFaults(): readonly ChaosAction[] {
-    return this.#faults.dealAll().map((planned) => ({ do: 'breakCall', ...planned }))
   }
 
   /** Returns the next actions, which happen at the same moment. */
@@ -109,13 +169,8 @@ class Planner {
       { weight: can.crash ? 2 : 0, make: () => ({ do: 'crashDriver', forMs: between(this.#random, 20, 1500) }) },
       { weight: 2, make: () => ({ do: 'breakApi', how: pick(this.#random, FAULTS) }) },
       { weight: 2, make: () => this.#disturb('killSidecar') },
-      { weight: 60, make: () => this.#breakCall() },
+      { weight: 60, make: () => this.#faults.deal() },
     ]
-  }
-
-  #breakCall(): ChaosAction | undefined {
-    const planned = this.#faults.deal()
-    return planned && { do: 'breakCall', ...planned }
   }
 
   #name(prefix: string): string {
@@ -155,11 +210,6 @@ class Planner {
     return pick(this.#random, [...this.#claims.values()].filter(fits))
   }
 
-  #nodesFor({ zone }: PlannedClaim): readonly string[] {
-    const { nodes, can } = this.#options
-    return zone === undefined ? nodes : (can.zones?.[zone]?.nodes ?? nodes)
-  }
-
   #createInlinePod(): ChaosAction | undefined {
     const node = pick(this.#random, this.#options.nodes)
     if (node === undefined || this.#inlinePods.size >= MOST_INLINE) return undefined
@@ -171,7 +221,7 @@ class Planner {
   #createPod(): ChaosAction | undefined {
     const most = ({ shared }: PlannedClaim): number => (shared ? MOST_PODS_SHARED : 1)
     const claim = this.#pickClaim((each) => each.pods.size < most(each))
-    const node = claim && pick(this.#random, this.#nodesFor(claim))
+    const node = claim && pick(this.#random, nodesFor(claim, this.#options))
     if (claim === undefined || node === undefined) return undefined
     const pod = this.#addPod(claim)
     return { do: 'createPod', pod, node, claim: claim.name }
@@ -201,7 +251,7 @@ class Planner {
     // A pod whose claim was deleted cannot be moved, because its successor could not use the claim.
     const movable = [...this.#podClaims].filter(([, { name }]) => this.#claims.has(name))
     const [pod, claim] = pick(this.#random, movable) ?? []
-    const node = claim && pick(this.#random, this.#nodesFor(claim))
+    const node = claim && pick(this.#random, nodesFor(claim, this.#options))
     if (pod === undefined || claim === undefined || node === undefined) return undefined
     this.#removePod(pod)
     return { do: 'movePod', pod, to: this.#addPod(claim), node, claim: claim.name }

@@ -8,13 +8,23 @@ import {
   PODS,
   STORAGE_CLASSES,
   VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CLASSES,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ApiFault, ChaosAction } from './action.ts'
-import { lastFaults } from './call-faults.ts'
+import { UNDOING } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { Monitor, type Sighting } from './monitor.ts'
-import { attributesClasses, attributesClassOf, claimOf, classObjects, podOf } from './objects.ts'
+import {
+  attributesClasses,
+  attributesClassOf,
+  claimOf,
+  classObjects,
+  podOf,
+  snapshotClass,
+  snapshotOf,
+} from './objects.ts'
 import { type PlanOptions, planOf } from './plan.ts'
 import { type WatchedDriver, watchAll } from './watch.ts'
 
@@ -80,16 +90,17 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
   const { clock, nodes, api } = target
   const monitor = new Monitor()
   const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
-  const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map() }
+  const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map(), snapshots: new Map() }
   const repairs = new Set<Promise<void>>()
   const { parameters, can, convergeMs } = options
   const classes = classObjects({ provisioner: target.driver.name, parameters, zones: can.zones ?? [] })
   for (const each of classes) api.create(STORAGE_CLASSES, each)
+  api.create(VOLUME_SNAPSHOT_CLASSES, snapshotClass(target.driver.name))
   const ofAttributes = attributesClasses(target.driver.name, can.attributes ?? [])
   for (const each of ofAttributes) api.create(VOLUME_ATTRIBUTES_CLASSES, each)
   try {
     const plan = planOf({ ...options, nodes })
-    for (const { afterMs, action } of plan) {
+    for (const { afterMs, step: action } of plan) {
       await clock.sleep(afterMs, signal)
       target.log.info('Chaos', { ...action })
       target.report?.({ is: 'action', action })
@@ -104,7 +115,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
-    for (const { method, fault } of lastFaults(can.methods)) target.driver.breakCall?.(method, fault)
+    for (const method of UNDOING) target.driver.breakCall?.(method, { do: 'repeat' })
     const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
@@ -160,6 +171,12 @@ function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }
       expected.claims.delete(action.claim)
       expected.classes.delete(action.claim)
       return api.delete(PERSISTENT_VOLUME_CLAIMS, inDefault(action.claim))
+    case 'createSnapshot':
+      expected.snapshots.set(action.snapshot, action.claim)
+      return void api.create(VOLUME_SNAPSHOTS, snapshotOf(action.snapshot, action.claim))
+    case 'deleteSnapshot':
+      expected.snapshots.delete(action.snapshot)
+      return api.delete(VOLUME_SNAPSHOTS, inDefault(action.snapshot))
     case 'crashDriver':
       return target.driver.crash === undefined ? undefined : later(target.driver.crash(action.forMs))
     case 'breakCall':

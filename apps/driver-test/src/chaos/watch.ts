@@ -4,6 +4,7 @@ import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   VOLUME_ATTACHMENTS,
+  VOLUME_SNAPSHOT_CONTENTS,
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import type { Sighting } from './monitor.ts'
@@ -92,6 +93,12 @@ function reportCall(
     report({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
   if (method === 'ControllerUnpublishVolume')
     report({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
+  if (method === 'CreateSnapshot')
+    report({ is: 'snapshotting', snapshot: String(request['name']), source: String(request['sourceVolumeId']) })
+  for (const { metadata, status } of method === 'DeleteSnapshot' ? watched.api.list(VOLUME_SNAPSHOT_CONTENTS) : []) {
+    const isKept = status?.snapshotHandle === request['snapshotId'] && !metadata?.deletionTimestamp
+    if (isKept) report({ is: 'snapshotDeleting', id: String(request['snapshotId']), content: metadata?.name ?? '' })
+  }
 }
 
 function presence(volumeId: string, { api, driver }: Watched): { present: readonly string[]; shared: boolean } {

@@ -15,7 +15,7 @@ export const CHECKS = {
   options: 'A volume is mounted with the requested options and group',
   snapshots: 'A snapshot can be created, listed, restored and deleted, each repeatedly',
   usage: 'A mounted volume reports its use',
-  listed: 'A driver with LIST_VOLUMES lists its volumes',
+  listed: 'A driver with LIST_VOLUMES or LIST_SNAPSHOTS lists what it has',
   oneNode: 'A volume for one node is published to one',
   inUse: 'A published volume is not deleted',
   strict: 'A request that no cluster sends gets the code that CSI requires',

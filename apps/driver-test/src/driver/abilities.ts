@@ -85,7 +85,8 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   const moreNodes = own.all.length > 0 ? '--node' : '--node-ids'
   unless(nodes.length > 1, `moves from node to node: one node is known; ${moreNodes} names more`)
   unless(crash, 'the death of the driver: no --driver-command starts it')
-  unless(has(ControllerRpc.CREATE_DELETE_SNAPSHOT), 'snapshots: the driver lacks CREATE_DELETE_SNAPSHOT')
+  const snapshots = has(ControllerRpc.CREATE_DELETE_SNAPSHOT)
+  unless(snapshots, 'snapshots: the driver lacks CREATE_DELETE_SNAPSHOT')
   onTrial?.('modifications')
   const refused = await whyNotModified(driver, options, tries)
   const modify = unless(refused === undefined, `modification: ${refused}`)
@@ -98,7 +99,7 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
     ...(modify ? ['ControllerModifyVolume'] : []),
     ...nodeMethods(own),
   ]
-  const further = { ...(inZones && { zones }), ...(modify && { attributes: options.attributes }) }
+  const further = { snapshots, ...(inZones && { zones }), ...(modify && { attributes: options.attributes }) }
   return { can: { expand, shared, block, clone, inline, ...further, crash, methods }, nodes, leftOut }
 }
 

@@ -2,13 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { startSubstitutes } from '@csi-sidecars/devcluster/testing/substitutes'
+import type { Devcluster } from '@csi-sidecars/devcluster'
+import { SUBSTITUTES, startSubstitutes } from '@csi-sidecars/devcluster/testing/substitutes'
 import { type CsiDriver, type CsiDriverOptions, startCsiDriver } from '@csi-sidecars/emulator'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 import { learnAbilities } from '../driver/abilities.ts'
 import { openOwnNodes } from '../driver/nodes.ts'
 import { runSeed, type SeedResult } from '../seed.ts'
+import { SNAPSHOTS } from './snapshots.ts'
 
 const NEVER = new AbortController().signal
 const PARTS = { clock: systemClock, log: silentLogger }
@@ -22,6 +24,8 @@ interface SeedResultOptions {
   readonly signal?: AbortSignal
   /** True if the run includes the direct calls at the end. */
   readonly strict?: boolean
+  /** True if the driver creates and lists snapshots. */
+  readonly snapshots?: boolean
   /** The path of an attacher that runs in addition to the substitutes. */
   readonly attacher?: string
 }
@@ -34,6 +38,7 @@ export async function seedResult({
   spoil,
   signal = NEVER,
   strict = false,
+  snapshots = false,
   attacher,
 }: SeedResultOptions = {}): Promise<SeedResult> {
   await using stack = new AsyncDisposableStack()
@@ -46,7 +51,7 @@ export async function seedResult({
   )
   driver.settings.mutableParameters = ['tier']
   driver.settings.nodes = count > 0 ? ['worker-1', 'worker-2', 'worker-3'] : ['node-a', 'node-b']
-  driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
+  driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME', ...(snapshots ? SNAPSHOTS : [])]
   const nodes: CsiDriver[] = []
   for (let at = 1; at <= count; at += 1) {
     const place = { nodeId: `worker-${at}`, topology: { zone: at > 2 ? 'west' : 'east' } }
@@ -68,6 +73,8 @@ export async function seedResult({
   const nodeIds = ['node-a', 'node-b']
   const asked = { address, nodeIds, ownNodes, csiDriver, parameters: {}, capabilities: undefined, crash: false }
   const abilities = await learnAbilities(direct, { ...asked, clock: systemClock }, signal)
+  const names = [...SUBSTITUTES, ...(snapshots ? (['csi-snapshotter'] as const) : [])]
+  const substitutes = (cluster: Devcluster): void => startSubstitutes(cluster, PARTS, names)
   const times = { seed: 1, durationMs, convergeMs }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
@@ -81,7 +88,7 @@ export async function seedResult({
       csiDriver,
       binaries: { attacher },
     },
-    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes: (cluster) => startSubstitutes(cluster, PARTS) },
+    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes },
     signal,
   )
 }
