@@ -18,6 +18,9 @@ export const SNAPSHOT_BUGS = {
   'snapshot-lost-with-source': 'snapshots',
   'snapshot-of-other-volume': 'strict',
   'snapshot-of-unknown-volume': 'strict',
+  'snapshot-left-if-unready': 'ended',
+  'snapshot-left-if-restored': 'ended',
+  'snapshots-lost-at-kill': 'kept',
 } as const satisfies Record<string, CheckName>
 export type SnapshotBug = keyof typeof SNAPSHOT_BUGS
 
@@ -41,8 +44,10 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
   const before = file !== undefined && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
   const all = new Map<string, Kept>(before)
   const asked = new Map<string, number>()
+  /** The restored snapshot of each volume. */
+  const restored = new Map<string, string>()
   const save = (): void => {
-    if (file !== undefined) writeWhole(file, JSON.stringify([...all]))
+    if (file !== undefined && bug !== 'snapshots-lost-at-kill') writeWhole(file, JSON.stringify([...all]))
   }
   const described = (snapshotId: string, { source }: Kept) => {
     const sourceVolumeId = bug === 'snapshot-names-other-source' ? 'other' : source
@@ -72,6 +77,10 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
   })
   driver.script('DeleteSnapshot', ({ snapshotId }: DeleteSnapshotRequest) => {
     if (snapshotId === '') throw new DriverFailure('INVALID_ARGUMENT', 'snapshot_id is required')
+    const isUnready = (asked.get(snapshotId) ?? 0) < readyAfter
+    const isRestored = driver.volumes.all.some(({ id }) => restored.get(id) === snapshotId)
+    if ((isUnready && bug === 'snapshot-left-if-unready') || (isRestored && bug === 'snapshot-left-if-restored'))
+      return {}
     if (!all.delete(snapshotId) && bug === 'snapshot-deleted-once') throw new DriverFailure('NOT_FOUND', snapshotId)
     save()
     return {}
@@ -84,10 +93,11 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
     if ((asked.get(snapshotId) ?? readyAfter) < readyAfter) {
       throw new DriverFailure('UNAVAILABLE', `snapshot ${snapshotId} is not ready`)
     }
-    const { volume } = driver.own<CreateVolumeRequest, { volume: object }>('CreateVolume', {
+    const { volume } = driver.own<CreateVolumeRequest, { volume: { volumeId: string } }>('CreateVolume', {
       ...request,
       volumeContentSource: undefined,
     })
+    restored.set(volume.volumeId, snapshotId)
     return { volume: { ...volume, contentSource: volumeContentSource } }
   })
   if (bug !== 'snapshot-lost-with-source') return

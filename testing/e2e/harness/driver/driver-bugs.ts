@@ -101,7 +101,8 @@ const HELD_BUGS: Readonly<Record<string, Planted>> = Object.fromEntries(
 /** Makes the driver store snapshots in a file that survives the driver. If it can mount, it also stores volume data. */
 export function hold({ controller: driver, nodes }: WholeDriver, folder: string, bug: string | undefined): void {
   driver.settings.controller = [...driver.settings.controller, ...SNAPSHOTS]
-  keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: isIn(SNAPSHOT_BUGS, bug) ? bug : undefined })
+  const known = isIn(SNAPSHOT_BUGS, bug) ? bug : undefined
+  keepSnapshots(driver, { file: `${folder}-snapshots.json`, bug: known, readyAfter: 2 })
   if (!CAN_MOUNT) return
   for (const node of nodes) node.settings.node = [...node.settings.node, 'VOLUME_MOUNT_GROUP']
   keepContents({ driver, nodes }, { folder, placing: MOUNTS, bug: isIn(CONTENT_BUGS, bug) ? bug : undefined })
