@@ -163,6 +163,8 @@ describe('the command line of one process', () => {
     expect(timeoutOf('--controllers=provisioner -v5 word --timeout=5s')).toEqual([5, 5_000])
     expect(timeoutOf('-v5 --controllers provisioner --provisioner-timeout=5s')).toEqual([5, 5_000])
     expect(timeoutOf('--controllers=provisioner,attacher -v5 --timeout=5s')).toEqual([5, 5_000])
+    expect(timeoutOf('--controllers=attacher --controllers=resizer --timeout=5s')).toEqual([0, 5_000])
+    expect(timeoutOf('--controllers=attacher -v5')).toMatchObject({ kind: 'refused' })
     expect(timeoutOf('--controllers=snapshotter --worker-threads=-1')).toEqual([0, 60_000])
   })
 

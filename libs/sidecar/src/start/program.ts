@@ -90,26 +90,24 @@ export function programOf(app: App): Program {
 export function combine(name: string, choice: AppChoice<App | DriverApp>): Program {
   return {
     name,
-    parse(host) {
-      const alone = parseAlone(choice, host)
-      if (alone !== undefined && alone.kind !== 'refused') return alone
-      const together = parseTogether(choice, host)
-      return together.kind === 'start' ? together : (alone ?? together)
-    },
+    parse: (host) => parseAlone(choice, host) ?? parseTogether(choice, host),
   }
 }
 
 type CommandLine = Parameters<Program['parse']>[0]
 
-/** Reads the command line as the only sidecar in --controllers does. Undefined if the flag does not name one sidecar. */
+/** Reads the command line as the only sidecar in --controllers does. Undefined if only the process has such flags. */
 function parseAlone(choice: AppChoice<App | DriverApp>, { args, ...host }: CommandLine): Command | undefined {
+  const prefixes = allOf(choice).map(({ prefix }) => prefix)
+  const ofProcess = new RegExp(`^--?(?:(?:${prefixes.join('|')})-|single-lease|controllers)`)
   const at = args.findIndex((each) => /^--?controllers(?:=|$)/.test(each))
   const [flag = '', value] = args.slice(at, at + 2)
   const equals = flag.indexOf('=')
   const prefix = equals < 0 ? value : flag.slice(equals + 1)
   const app = at < 0 ? undefined : allOf(choice).find((each) => each.prefix === prefix)
-  if (app === undefined || 'open' in app) return undefined
-  return programOf(app).parse({ ...host, args: args.toSpliced(at, equals < 0 ? 2 : 1) })
+  const others = args.toSpliced(at, equals < 0 ? 2 : 1)
+  if (app === undefined || 'open' in app || others.some((each) => ofProcess.test(each))) return undefined
+  return programOf(app).parse({ ...host, args: others })
 }
 
 /** Reads the command line of several apps. A flag with the prefix of an app is for this app only. */
