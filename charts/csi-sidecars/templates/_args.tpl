@@ -61,7 +61,12 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flag" (dict "name" "enable-otel-tracing" "value" true) -}}
 {{- end -}}
 {{- $election := include "csi-sidecars.election" . | fromJson -}}
-{{- if $election.enabled -}}
+{{- /* In one process they count for each sidecar that elects a leader, even if the common value is off. */}}
+{{- $elects := $election.enabled -}}
+{{- range $one := eq .app "sidecars" | ternary (include "csi-sidecars.enabled" . | fromJsonArray) list -}}
+{{- $elects = or $elects (include "csi-sidecars.election" (dict "values" $.values "app" $one) | fromJson).enabled -}}
+{{- end -}}
+{{- if $elects -}}
 {{- include "csi-sidecars.flags.leaderElection" (dict "section" $election "prefix" "") -}}
 {{- end -}}
 {{- include "csi-sidecars.flags.process" (dict "section" $app "prefix" "") -}}
