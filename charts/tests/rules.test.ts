@@ -73,8 +73,15 @@ withHelm('rendered rules', () => {
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
   })
 
+  /** Returns one text for each resource of the rules, whatever resources a rule combines. */
   const sorted = (rules: readonly PolicyRule[] = []): readonly string[] =>
-    rules.map((each) => JSON.stringify(each)).sort()
+    rules
+      .flatMap(({ resources = [], ...rest }) => resources.map((each) => JSON.stringify({ ...rest, resources: [each] })))
+      .sort()
+  const withoutNodes = PROVISIONER.map(({ resources = [], ...rest }) => ({
+    ...rest,
+    resources: resources.filter((each) => !['nodes', 'csinodes'].includes(each)),
+  }))
 
   it.each([
     ['provisioner', {}, PROVISIONER],
@@ -84,6 +91,8 @@ withHelm('rendered rules', () => {
       { featureGates: { VolumeAttributesClass: false } },
       PROVISIONER.filter(({ resources }) => !resources?.includes('volumeattributesclasses')),
     ],
+    ['provisioner', { featureGates: { Topology: false } }, withoutNodes],
+    ['provisioner', { featureGates: { Topology: false }, capacity: { enabled: true } }, PROVISIONER],
     [
       'snapshotter',
       { featureGates: { CSIVolumeGroupSnapshot: false } },
@@ -95,6 +104,12 @@ withHelm('rendered rules', () => {
       expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
     },
   )
+
+  it('a provisioner on each node reads no Nodes, because its driver names the topology of the node', () => {
+    const objects = render({ files: [exampleFile('node-local')] })
+    const { rules } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-provisioner-role')
+    expect(sorted(rules)).toEqual(sorted(withoutNodes))
+  })
 
   it.each([
     ['Deployment', null, '--capacity-ownerref-level=2', ['csistoragecapacities', 'pods', 'replicasets']],

@@ -76,17 +76,24 @@
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, update]
 - apiGroups: [""]
-  resources: [nodes]
-  verbs: [get, list, watch]
-- apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
 - apiGroups: [storage.k8s.io]
-  resources: [storageclasses, csinodes]
+  resources: [storageclasses]
   verbs: [get, list, watch]
 - apiGroups: [storage.k8s.io]
   resources: [volumeattachments]
   verbs: [get, list, watch]
+{{- /* On each node the driver itself says the topology. */}}
+{{- $topology := ne (get .values.provisioner.featureGates "Topology" | toString) "false" }}
+{{- if and (not .values.provisioner.nodeDeployment.enabled) (or $topology .values.provisioner.capacity.enabled) }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get, list, watch]
+{{- end }}
 {{- if ne (get .values.provisioner.featureGates "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]
