@@ -105,6 +105,16 @@ withHelm('value checks', () => {
       { resizer: { featureGates: { MutableCSINodeAllocatableCount: true } } },
       'It has AnnotateFsResize, ReleaseLeaderElectionOnExit, VolumeAttributesClass.',
     ],
+    ...[
+      ['provisioner', 'volumeNameUUIDLength'],
+      ['snapshotter', 'snapshotNameUuidLength'],
+      ['snapshotter', 'groupSnapshotNameUuidLength'],
+    ].flatMap(([app = '', key = '']) =>
+      [0, 33].map((length): [object, string] => [
+        { [app]: { enabled: true, [key]: length } },
+        `${app}.${key} is ${length}: it must be -1 or between 1 and 32.`,
+      ]),
+    ),
     ...['79Mi', '83886079', '80M', '0.07Gi', '8e7', '83000000000m', 50].map((memory): [object, string] => [
       { attacher: { resources: { limits: { memory } } } },
       `attacher.resources.limits.memory is ${memory === 50 ? 50 : memory}: with less than 80Mi`,
@@ -121,6 +131,7 @@ withHelm('value checks', () => {
     { leaderElection: { leaseDuration: '10.5s', retryPeriod: '8.3s' } },
     { leaderElection: { leaseDuration: '2m', renewDeadline: '1m', retryPeriod: '30s' } },
     { attacher: { enabled: false }, resizer: { metricsPort: 8081 } },
+    ...[-1, 1, 32].map((volumeNameUUIDLength) => ({ provisioner: { enabled: true, volumeNameUUIDLength } })),
     { resizer: { featureGates: { RecoverVolumeExpansionFailure: false, WatchList: true, AllBeta: false } } },
     ...['80Mi', '83886080', '84M', '0.1Gi', '1e9', '1Ti'].map((memory) => ({
       resizer: { resources: { limits: { memory } } },

@@ -64,6 +64,7 @@ describe('values.schema.json', () => {
     ['a feature gate that is text', 'resizer.featureGates', { VolumeAttributesClass: 'false' }],
     ['a burst of zero', 'attacher.kubeAPIBurst', 0],
     ['no workers', 'resizer.workers', 0],
+    ['a length below -1', 'provisioner.volumeNameUUIDLength', -2],
     ['a fraction as the number of worker threads', 'attacher.workerThreads', 1.5],
     ['a verbosity over 10', 'attacher.logLevel', 11],
     ['an unknown format', 'logging.format', 'logfmt'],

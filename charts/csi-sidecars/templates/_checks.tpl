@@ -19,6 +19,7 @@
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
 {{- end -}}
 {{- include "csi-sidecars.checkTimeouts" . -}}
+{{- include "csi-sidecars.checkLengths" . -}}
 {{- include "csi-sidecars.checkGates" . -}}
 {{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkMemory" (dict "values" $.values "app" $app) -}}
@@ -183,6 +184,18 @@
 {{- with .values.resizer -}}
 {{- if and .enabled .timeout (or .resizeTimeout .modifyTimeout) -}}
 {{- fail "resizer.timeout is given together with resizer.resizeTimeout or resizer.modifyTimeout: the first would silence the other two." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* A sidecar with more than 32 does not start; with 0 all volumes or snapshots would have the same name. */}}
+{{- define "csi-sidecars.checkLengths" -}}
+{{- range $app, $keys := dict "provisioner" (list "volumeNameUUIDLength") "snapshotter" (list "snapshotNameUuidLength" "groupSnapshotNameUuidLength") -}}
+{{- range $key := $keys -}}
+{{- $length := get (get $.values $app) $key -}}
+{{- if and (has (kindOf $length) (list "float64" "int64")) (or (eq (int $length) 0) (gt (int $length) 32)) -}}
+{{- fail (printf "%s.%s is %v: it must be -1 or between 1 and 32." $app $key $length) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
