@@ -130,6 +130,15 @@ withHelm('rendered rules', () => {
     },
   )
 
+  it('CSIStorageCapacity objects in another cluster have no owner, because the pod is not there', () => {
+    const capacity = { provisioner: { enabled: true, capacity: { enabled: true } }, rbac: { create: true } }
+    const values = merged(readValues(exampleFile('hosted-control-plane')), capacity)
+    const objects = render({ values })
+    expect(sidecar(objects, 'provisioner').args).toContain('--capacity-ownerref-level=-1')
+    const { rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
+    expect(rules?.flatMap((each) => each.resources)).toEqual(['csistoragecapacities'])
+  })
+
   it('the Role for Leases also names the Leases of enabled preview sidecars', () => {
     const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
     const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']

@@ -94,10 +94,15 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- if and .values.provisioner.enabled .values.provisioner.capacity.enabled }}true{{ end -}}
 {{- end }}
 
-{{/* How many controllers are above the pod that owns the CSIStorageCapacity objects: a Deployment is above a ReplicaSet. */}}
+{{/*
+How many controllers are above the pod that owns the CSIStorageCapacity objects: a Deployment is above a ReplicaSet. In
+another cluster there is no such pod, so no owner.
+*/}}
 {{- define "csi-sidecars.ownerLevel" -}}
 {{- $level := .values.provisioner.capacity.ownerLevel -}}
-{{- kindIs "invalid" $level | ternary (eq .values.controller.kind "Deployment" | ternary 2 1) $level -}}
+{{- $usual := eq .values.controller.kind "Deployment" | ternary 2 1 -}}
+{{- if .values.kubeconfigSecret.name }}{{ $usual = -1 }}{{ end -}}
+{{- kindIs "invalid" $level | ternary $usual $level -}}
 {{- end }}
 
 {{/* It has no process of its own. */}}
