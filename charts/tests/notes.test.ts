@@ -57,7 +57,9 @@ withHelm('installation notes', () => {
   })
 
   it('the notes say that the sidecars may read no Secret if no value grants one', () => {
-    expect(notes('driver')).toContain('The sidecars may get no Secret. If a StorageClass or VolumeSnapshotClass of yours')
+    expect(notes('driver')).toContain(
+      'The sidecars may get no Secret. If a StorageClass or VolumeSnapshotClass of yours',
+    )
     expect(notes('driver', { rbac: { secrets: true } })).not.toContain('Secret')
     expect(notes('driver', { rbac: { secretNames: [{ namespace: 'a', names: ['b'] }] } })).not.toContain('Secret')
   })
