@@ -86,8 +86,10 @@
 
 {{- define "csi-sidecars.checkNodeDeployment" -}}
 {{- with .values -}}
-{{- if and .resizer.nodeDeployment (not .resizer.enabled) -}}
-{{- fail "resizer.nodeDeployment needs resizer.enabled." -}}
+{{- range $app := list "resizer" "provisioner" "snapshotter" -}}
+{{- if and (include "csi-sidecars.nodeDeployment" (dict "values" $.values "app" $app)) (not (get $.values $app).enabled) -}}
+{{- fail (printf "%[1]s.nodeDeployment needs %[1]s.enabled." $app) -}}
+{{- end -}}
 {{- end -}}
 {{- $onNodes := include "csi-sidecars.onNodes" $ | fromJsonArray -}}
 {{- range $app := $onNodes -}}

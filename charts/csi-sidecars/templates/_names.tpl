@@ -38,11 +38,16 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{- define "csi-sidecars.onNodes" -}}
 {{- $apps := list -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
-{{- $value := (get $.values $app).nodeDeployment -}}
-{{- if kindIs "map" $value }}{{ $value = $value.enabled }}{{ end -}}
-{{- if $value }}{{ $apps = append $apps $app }}{{ end -}}
+{{- if include "csi-sidecars.nodeDeployment" (dict "values" $.values "app" $app) }}{{ $apps = append $apps $app }}{{ end -}}
 {{- end -}}
 {{ $apps | toJson }}
+{{- end }}
+
+{{/* Whether the values of a sidecar ask for one on each node; empty when not. */}}
+{{- define "csi-sidecars.nodeDeployment" -}}
+{{- $value := (get .values .app).nodeDeployment -}}
+{{- if kindIs "map" $value }}{{ $value = $value.enabled }}{{ end -}}
+{{- if $value }}true{{ end -}}
 {{- end }}
 
 {{/* The start of the name of a sidecar's Lease, before the name of the driver. */}}
