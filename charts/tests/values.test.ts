@@ -60,6 +60,7 @@ describe('values.schema.json', () => {
     ['a duration without a unit', 'attacher.timeout', '60'],
     ['a duration that is a number', 'attacher.timeout', 60],
     ['a duration in days', 'attacher.reconcileSync', '1d'],
+    ['a long flag with one dash, which the provisioner does not read', 'provisioner.additionalArgs', ['-vmodule=a=5']],
     ['an argument that is no flag', 'resizer.additionalArgs', ['timeout=5s']],
     ['a feature gate that is text', 'resizer.featureGates', { VolumeAttributesClass: 'false' }],
     ['a burst of zero', 'attacher.kubeAPIBurst', 0],
