@@ -56,6 +56,17 @@ describe('values.schema.json', () => {
     },
   )
 
+  // Helm removes a key whose value is null.
+  it.each(MAPS.flatMap(([path]) => (path === '' ? [] : [path])))(
+    'values.schema.json refuses values without the section %s',
+    (path) => {
+      const name = path.split('.').at(-1)
+      // JSON has no undefined values.
+      expect(validate(JSON.parse(JSON.stringify(merged(DEFAULTS, at(path, undefined)))))).toBe(false)
+      expect(validate.errors?.map(({ message }) => message)).toEqual([`must have required property '${name}'`])
+    },
+  )
+
   it.each([
     ['a duration without a unit', 'attacher.timeout', '60'],
     ['a duration that is a number', 'attacher.timeout', 60],
