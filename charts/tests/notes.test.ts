@@ -56,6 +56,11 @@ withHelm('installation notes', () => {
     expect(notes('node-local')).toContain('Is each sidecar ready, with its driver and all of its rights?')
   })
 
+  it('the notes warn of a low CPU limit, and need no resources of a sidecar', () => {
+    const resizer = { resources: { limits: { cpu: '50m' } } }
+    expect(notes('driver', { attacher: { resources: null }, resizer })).toContain('resizer.resources.limits.cpu is 50m')
+  })
+
   it('the notes say that the sidecars may read no Secret if no value grants one', () => {
     expect(notes('driver')).toContain(
       'The sidecars may get no Secret. If a StorageClass or VolumeSnapshotClass of yours',

@@ -30,7 +30,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.sharedFlags" . -}}
 {{- if eq .app "sidecars" -}}
 {{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
-{{- $controllers := .values.livenessprobe.enabled | ternary (append $enabled "livenessprobe") $enabled -}}
+{{- $controllers := .values.livenessprobe.enabled | default false | ternary (append $enabled "livenessprobe") $enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "controllers" "value" (join "," $controllers)) -}}
 {{- include "csi-sidecars.flag" (dict "name" "single-lease" "value" $app.singleLease) -}}
 {{- range $enabled -}}

@@ -159,7 +159,7 @@
 {{/* What the pod's fields may not replace, with the value that is for it. */}}
 {{- define "csi-sidecars.checkPodSpec" -}}
 {{- range $field, $key := dict "containers" "driver.containers" "initContainers" "driver.initContainers" "volumes" "driver.volumes" "serviceAccountName" "serviceAccount.name" -}}
-{{- if hasKey $.values.controller.podSpec $field -}}
+{{- if hasKey ($.values.controller.podSpec | default dict) $field -}}
 {{- fail (printf "controller.podSpec.%s would replace what the sidecars need: use %s." $field $key) -}}
 {{- end -}}
 {{- end -}}
@@ -167,14 +167,15 @@
 
 {{/* Of the pods: what controller.podSpec says comes last. */}}
 {{- define "csi-sidecars.hostNetwork" -}}
-{{- $pod := .values.controller.podSpec -}}
+{{- $pod := .values.controller.podSpec | default dict -}}
 {{- if hasKey $pod "hostNetwork" | ternary $pod.hostNetwork .values.controller.hostNetwork }}true{{ end -}}
 {{- end }}
 
 {{- define "csi-sidecars.checkDrain" -}}
 {{- $field := "terminationGracePeriodSeconds" -}}
-{{- $inSpec := hasKey .values.controller.podSpec $field -}}
-{{- $seconds := get ($inSpec | ternary .values.controller.podSpec .values.controller) $field -}}
+{{- $pod := .values.controller.podSpec | default dict -}}
+{{- $inSpec := hasKey $pod $field -}}
+{{- $seconds := get ($inSpec | ternary $pod .values.controller) $field -}}
 {{- $drain := include "csi-sidecars.milliseconds" ((get .values .app).drainTimeout | default "25s") | int64 -}}
 {{- $grace := mul 1000 (int64 $seconds) -}}
 {{- if ge $drain $grace -}}
@@ -216,11 +217,11 @@
 
 {{/* Below it the kernel takes the pages of the program away and reads them again: alive, and too slow for its lease. */}}
 {{- define "csi-sidecars.checkMemory" -}}
-{{- with (get .values .app).resources.limits }}{{ with .memory -}}
+{{- with (get .values .app).resources }}{{ with .limits }}{{ with .memory -}}
 {{- if lt (include "csi-sidecars.mebibytes" (toString .) | float64) 80.0 -}}
 {{- fail (printf "%s.resources.limits.memory is %v: with less than 80Mi the sidecar is too slow to keep its lease." $.app .) -}}
 {{- end -}}
-{{- end }}{{ end -}}
+{{- end }}{{ end }}{{ end -}}
 {{- end }}
 
 {{/* A quantity of bytes in Mi. */}}

@@ -102,7 +102,7 @@ namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "csi-sidecars.labels" . | nindent 2 }}
-{{- with merge (dict) (.annotations | default dict) .values.commonAnnotations }}
+{{- with merge (dict) (.annotations | default dict) (.values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -175,7 +175,7 @@ while, and a process with one Lease for all looks who holds those of single side
 {{/* Secrets for the registry, those of a parent chart first; a parent may give names alone. */}}
 {{- define "csi-sidecars.imagePullSecrets" -}}
 {{- $secrets := list -}}
-{{- range concat ((.values.global | default dict).imagePullSecrets | default list) .values.imagePullSecrets -}}
+{{- range concat ((.values.global | default dict).imagePullSecrets | default list) (.values.imagePullSecrets | default list) -}}
 {{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
 {{- end -}}
 {{ with $secrets }}{{ uniq . | toYaml }}{{ end }}
