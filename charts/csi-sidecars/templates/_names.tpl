@@ -142,14 +142,14 @@ annotations:
 {{- end }}
 
 {{/*
-Each name that a Lease of these sidecars can have, as JSON; empty where the driver's name is not known. Those of
-attacher and resizer, whatever is enabled: one that is enabled or disabled has replicas of the other kind beside it for a
-while, and a process with one Lease for all looks who holds those of single sidecars.
+Each name that a Lease of these sidecars can have, as JSON; empty where the driver's name is not known. Whatever is
+enabled: a sidecar that is enabled or disabled has replicas of the other kind beside it for a while, and a process with
+one Lease for all looks who holds those of single sidecars.
 */}}
 {{- define "csi-sidecars.leaseNames" -}}
 {{- $names := list -}}
 {{- with .values.driver.name -}}
-{{- range $app := concat (list "attacher" "resizer") (include "csi-sidecars.enabled" $ | fromJsonArray) | uniq -}}
+{{- range $app := list "attacher" "resizer" "provisioner" "snapshotter" -}}
 {{- $names = append $names (printf "%s%s" (include "csi-sidecars.leasePrefix" (dict "app" $app)) (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
 {{- end -}}
 {{- with $.values.sidecars.singleLease }}{{ $names = append $names . }}{{ end -}}
