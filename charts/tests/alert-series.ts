@@ -29,10 +29,13 @@ function series(metric: string, values: string, labels: Labels = {}): Series {
   return { series: `${metric}{${all.join(',')}}`, values }
 }
 
-const leads = (first: number, second: number): Series[] => [
-  series('leader_election_master_status', `${first}x60`),
-  series('leader_election_master_status', `${second}x60`, { pod: STANDBY }),
+const leads = (first: number, second: number, labels: Labels = {}): Series[] => [
+  series('leader_election_master_status', `${first}x60`, labels),
+  series('leader_election_master_status', `${second}x60`, { ...labels, pod: STANDBY }),
 ]
+/** The series of a combined process: `name` is the Lease of one of its sidecars. */
+const OF_LEASE = { container: 'csi-sidecars', name: 'external-resizer-example-csi-k8s-io' }
+const OTHER_LEASE = { ...OF_LEASE, name: 'external-attacher-leader-example-csi-k8s-io' }
 const CALLS = 'csi_sidecar_operations_seconds_count'
 const CALL = { ...DRIVER, method_name: '/csi.v1.Controller/ControllerPublishVolume' }
 const calls = (code: string, eachMinute: number): Series =>
@@ -61,12 +64,20 @@ export const ALERT_CASES: readonly AlertCase[] = [
     quiet: leads(0, 1),
   },
   {
+    alert: 'CSISidecarHasNoLeader',
+    after: 2,
+    fires: [...leads(0, 0, OF_LEASE), ...leads(1, 0, OTHER_LEASE)],
+    labels: { ...OF_APP, ...OF_LEASE },
+    summary: 'No replica of csi-sidecars holds the lease, so none of its work is done.',
+    quiet: [...leads(0, 1, OF_LEASE), ...leads(1, 0, OTHER_LEASE)],
+  },
+  {
     alert: 'CSISidecarHasTwoLeaders',
     after: 2,
     fires: leads(1, 1),
     labels: OF_APP,
     summary: 'More than one replica of csi-attacher believes that it leads.',
-    quiet: leads(1, 0),
+    quiet: [...leads(1, 0), ...leads(1, 0, OF_LEASE), ...leads(1, 0, OTHER_LEASE)],
   },
   {
     alert: 'CSISidecarRestarts',

@@ -13,7 +13,8 @@ withPromtool('alert rules', () => {
   const rules = groups.flatMap((group) => group.rules)
 
   it('each alert rule of the chart has a test case, in the same order', () => {
-    expect(ALERT_CASES.map(({ alert }) => alert)).toEqual(rules.map(({ alert }) => alert))
+    const tested = new Set(ALERT_CASES.map(({ alert }) => alert))
+    expect([...tested]).toEqual(rules.map(({ alert }) => alert))
   })
 
   // One run of promtool checks all alerts. Its output names each alert that fails.

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals'
-import { CHART, EXAMPLES, exampleFile, runHelm, tryRender } from './helm.ts'
-import { merged, readValues } from './values.ts'
+import { APPS } from '../tools/flag-keys.ts'
+import { CHART, EXAMPLES, type Example, exampleFile, runHelm, tryRender } from './helm.ts'
+import { at, merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('helm lint', () => {
@@ -98,6 +99,10 @@ withHelm('value checks', () => {
     ],
     [{ csiDriver: { create: true }, driver: { name: '' } }, 'csiDriver.create needs driver.name'],
     [
+      { tls: { enabled: true, certManager: { enabled: true, issuerRef: null } } },
+      'tls.certManager.enabled needs tls.certManager.issuerRef with a name',
+    ],
+    [
       { attacher: { featureGates: { MutableCSINodeAllocatable: true } } },
       'attacher.featureGates has "MutableCSINodeAllocatable", which the attacher does not know',
     ],
@@ -105,6 +110,16 @@ withHelm('value checks', () => {
       { resizer: { featureGates: { MutableCSINodeAllocatableCount: true } } },
       'It has AnnotateFsResize, ReleaseLeaderElectionOnExit, VolumeAttributesClass.',
     ],
+    ...[
+      ['provisioner', 'volumeNameUUIDLength'],
+      ['snapshotter', 'snapshotNameUuidLength'],
+      ['snapshotter', 'groupSnapshotNameUuidLength'],
+    ].flatMap(([app = '', key = '']) =>
+      [0, 33].map((length): [object, string] => [
+        { [app]: { enabled: true, [key]: length } },
+        `${app}.${key} is ${length}: it must be -1 or between 1 and 32.`,
+      ]),
+    ),
     ...['79Mi', '83886079', '80M', '0.07Gi', '8e7', '83000000000m', 50].map((memory): [object, string] => [
       { attacher: { resources: { limits: { memory } } } },
       `attacher.resources.limits.memory is ${memory === 50 ? 50 : memory}: with less than 80Mi`,
@@ -121,6 +136,7 @@ withHelm('value checks', () => {
     { leaderElection: { leaseDuration: '10.5s', retryPeriod: '8.3s' } },
     { leaderElection: { leaseDuration: '2m', renewDeadline: '1m', retryPeriod: '30s' } },
     { attacher: { enabled: false }, resizer: { metricsPort: 8081 } },
+    ...[-1, 1, 32].map((volumeNameUUIDLength) => ({ provisioner: { enabled: true, volumeNameUUIDLength } })),
     { resizer: { featureGates: { RecoverVolumeExpansionFailure: false, WatchList: true, AllBeta: false } } },
     ...['80Mi', '83886080', '84M', '0.1Gi', '1e9', '1Ti'].map((memory) => ({
       resizer: { resources: { limits: { memory } } },
@@ -128,5 +144,28 @@ withHelm('value checks', () => {
     { controller: { terminationGracePeriodSeconds: 10, podSpec: { terminationGracePeriodSeconds: 26 } } },
   ])('the chart renders values that are just valid: %j', (values) => {
     expect(failure(driver, values)).toBe('rendered')
+  })
+
+  const GATES = APPS.map((app) => `${app}.featureGates`)
+  const optional: [Example, readonly string[]][] = [
+    [
+      'every-value',
+      [
+        ...GATES,
+        ...APPS.map((app) => `${app}.resources`),
+        'commonAnnotations',
+        'imagePullSecrets',
+        'metrics.service.annotations',
+        'controller.podAnnotations',
+        'controller.podSpec',
+        'csiDriver.spec',
+      ],
+    ],
+    ['block-driver', [...GATES, 'driver.name', 'livenessprobe.enabled', 'sidecars.resources']],
+  ]
+  it.each(optional)('the chart renders examples/%s.yaml if its optional values are null', (example, paths) => {
+    const values = paths.reduce((all, path) => merged(all, at(path, null)), {})
+    const rendered = tryRender({ files: [exampleFile(example)], values, tests: true })
+    expect(rendered.kind === 'failed' ? rendered.error : 'rendered').toBe('rendered')
   })
 })

@@ -83,6 +83,23 @@ withHelm('sidecar elections', () => {
       expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
     })
 
+    it('the combined process gets common election flags if leader election is enabled for one sidecar only', () => {
+      const one = objectsOf({
+        process: 'one',
+        leaderElection: { enabled: false, namespace: 'leases', leaseDuration: '1m' },
+        attacher: { leaderElection: { enabled: true } },
+        controller: { replicaCount: 1 },
+      })
+      expect(electionArgs(one, 'sidecars')).toEqual([
+        '--leader-election=false',
+        '--leader-election-lease-duration=1m',
+        '--leader-election-namespace=leases',
+        '--attacher-leader-election=true',
+      ])
+      const args = sidecar(one, 'sidecars').args ?? []
+      expect(sidecars.parse({ argv0: 'csi-sidecars', args })).toMatchObject({ kind: 'start' })
+    })
+
     it('the chart refuses election values of one sidecar if all sidecars share one Lease', () => {
       expect(failure({ ...values, sidecars: { singleLease: 'both' } })).toContain(
         'attacher.leaderElection must be empty',

@@ -88,6 +88,8 @@ withHelm('resizer.nodeDeployment', () => {
       'provisioner.nodeDeployment needs resizer.enabled false',
     ],
     [{ resizer: { enabled: false }, attacher: { enabled: true } }, 'resizer.nodeDeployment needs resizer.enabled'],
+    [{ provisioner: { nodeDeployment: { enabled: true } } }, 'provisioner.nodeDeployment needs provisioner.enabled'],
+    [{ snapshotter: { nodeDeployment: true } }, 'snapshotter.nodeDeployment needs snapshotter.enabled'],
     [{ resizer: { nodeDeployment: false } }, 'controller.kind is DaemonSet without leaderElection.enabled'],
   ])('the chart refuses values with which a sidecar on each node cannot work: %j', (values, sentence) => {
     expect(failureOf(values)).toContain(sentence)

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { CHART, exampleFile, render } from './helm.ts'
+import { CHART, type Example, exampleFile, render } from './helm.ts'
 import { named } from './manifest.ts'
 import { merged, readValues, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
@@ -25,7 +25,7 @@ withHelm('installation notes', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  const notes = (example: 'driver' | 'hosted-control-plane' | 'separate', values: object = {}): string =>
+  const notes = (example: Example, values: object = {}): string =>
     named(
       render({ chart: folder, values: merged(readValues(exampleFile(example)), { ...values }) }),
       'ConfigMap',
@@ -51,8 +51,20 @@ withHelm('installation notes', () => {
     expect(notes('driver', { rbac: { create: false } })).not.toContain('helm test')
   })
 
+  it('the notes ask about leadership only if a sidecar elects a leader', () => {
+    expect(notes('driver')).toContain('Does each sidecar lead, with its driver and all of its rights?')
+    expect(notes('node-local')).toContain('Is each sidecar ready, with its driver and all of its rights?')
+  })
+
+  it('the notes warn of a low CPU limit, and need no resources of a sidecar', () => {
+    const resizer = { resources: { limits: { cpu: '50m' } } }
+    expect(notes('driver', { attacher: { resources: null }, resizer })).toContain('resizer.resources.limits.cpu is 50m')
+  })
+
   it('the notes say that the sidecars may read no Secret if no value grants one', () => {
-    expect(notes('driver')).toContain('The sidecars may get no Secret.')
+    expect(notes('driver')).toContain(
+      'The sidecars may get no Secret. If a StorageClass or VolumeSnapshotClass of yours',
+    )
     expect(notes('driver', { rbac: { secrets: true } })).not.toContain('Secret')
     expect(notes('driver', { rbac: { secretNames: [{ namespace: 'a', names: ['b'] }] } })).not.toContain('Secret')
   })

@@ -199,6 +199,17 @@ withHelm('rendered pods', () => {
 })
 
 withHelm('the CSIDriver', () => {
+  it('a provisioner with capacity sets storageCapacity of the CSIDriver, unless csiDriver.spec has it', () => {
+    const specOf = (spec: object, enabled = true): unknown => {
+      const provisioner = { enabled, capacity: { enabled: true } }
+      const values = { csiDriver: { create: true, spec }, provisioner }
+      return ofKind(render({ values: merged(readValues(exampleFile('driver')), values) }), 'CSIDriver')[0]?.spec
+    }
+    expect(specOf({})).toEqual({ attachRequired: true, storageCapacity: true })
+    expect(specOf({ storageCapacity: false })).toEqual({ attachRequired: true, storageCapacity: false })
+    expect(specOf({}, false)).toEqual({ attachRequired: true })
+  })
+
   it('the chart creates the CSIDriver object only if csiDriver.create is true', () => {
     const values = readValues(exampleFile('driver'))
     expect(ofKind(render({ values }), 'CSIDriver')).toEqual([])

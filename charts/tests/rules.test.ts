@@ -4,7 +4,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { expect, it } from '@jest/globals'
 import { exampleFile, type RenderOptions, render } from './helm.ts'
 import { named, ofKind, sidecar } from './manifest.ts'
-import { merged, readValues, WITH_PREVIEWS } from './values.ts'
+import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const READ = ['get', 'list', 'watch']
@@ -50,6 +50,11 @@ const leases = (...resourceNames: string[]): PolicyRule[] => [
   { ...rule('coordination.k8s.io', 'leases', ['get', 'watch', 'update']), resourceNames },
   rule('', 'events', ['create', 'patch']),
 ]
+/** Disabled sidecars are included, because their last replicas may still hold their Leases. */
+const leaseNames = (driver: string): readonly string[] =>
+  ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-'].map(
+    (prefix) => `${prefix}${driver}`,
+  )
 const SECRETS = rule('', 'secrets', ['get'])
 
 withHelm('rendered rules', () => {
@@ -73,8 +78,15 @@ withHelm('rendered rules', () => {
     expect(clusterRules('resizer', values)).toEqual(RESIZER.slice(0, -1))
   })
 
+  /** Returns one text for each resource of the rules, whatever resources a rule combines. */
   const sorted = (rules: readonly PolicyRule[] = []): readonly string[] =>
-    rules.map((each) => JSON.stringify(each)).sort()
+    rules
+      .flatMap(({ resources = [], ...rest }) => resources.map((each) => JSON.stringify({ ...rest, resources: [each] })))
+      .sort()
+  const withoutNodes = PROVISIONER.map(({ resources = [], ...rest }) => ({
+    ...rest,
+    resources: resources.filter((each) => !['nodes', 'csinodes'].includes(each)),
+  }))
 
   it.each([
     ['provisioner', {}, PROVISIONER],
@@ -84,6 +96,8 @@ withHelm('rendered rules', () => {
       { featureGates: { VolumeAttributesClass: false } },
       PROVISIONER.filter(({ resources }) => !resources?.includes('volumeattributesclasses')),
     ],
+    ['provisioner', { featureGates: { Topology: false } }, withoutNodes],
+    ['provisioner', { featureGates: { Topology: false }, capacity: { enabled: true } }, PROVISIONER],
     [
       'snapshotter',
       { featureGates: { CSIVolumeGroupSnapshot: false } },
@@ -95,6 +109,12 @@ withHelm('rendered rules', () => {
       expect(sorted(clusterRules(app, { [app]: { enabled: true, ...values } }))).toEqual(sorted(expected))
     },
   )
+
+  it('a provisioner on each node reads no Nodes, because its driver names the topology of the node', () => {
+    const objects = render({ files: [exampleFile('node-local')] })
+    const { rules } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-provisioner-role')
+    expect(sorted(rules)).toEqual(sorted(withoutNodes))
+  })
 
   it.each([
     ['Deployment', null, '--capacity-ownerref-level=2', ['csistoragecapacities', 'pods', 'replicasets']],
@@ -115,18 +135,19 @@ withHelm('rendered rules', () => {
     },
   )
 
-  it('the Role for Leases also names the Leases of enabled preview sidecars', () => {
-    const role = named(objectsOf(WITH_PREVIEWS), 'Role', 'demo-csi-sidecars-leases')
-    const names = ['external-attacher-leader-', 'external-resizer-', '', 'external-snapshotter-leader-']
-    expect(role.rules).toEqual(leases(...names.map((prefix) => `${prefix}example-csi-k8s-io`)))
+  it('CSIStorageCapacity objects in another cluster have no owner, because the pod is not there', () => {
+    const capacity = { provisioner: { enabled: true, capacity: { enabled: true } }, rbac: { create: true } }
+    const values = merged(readValues(exampleFile('hosted-control-plane')), capacity)
+    const objects = render({ values })
+    expect(sidecar(objects, 'provisioner').args).toContain('--capacity-ownerref-level=-1')
+    const { rules } = named(objects, 'Role', 'demo-csi-sidecars-capacity')
+    expect(rules?.flatMap((each) => each.resources)).toEqual(['csistoragecapacities'])
   })
 
   it('the Role for Leases is in the namespace of leader election', () => {
     const objects = objectsOf({ leaderElection: { namespace: 'leases' } })
     const role = named(objects, 'Role', 'demo-csi-sidecars-leases')
-    expect(role.rules).toEqual(
-      leases('external-attacher-leader-example-csi-k8s-io', 'external-resizer-example-csi-k8s-io'),
-    )
+    expect(role.rules).toEqual(leases(...leaseNames('example-csi-k8s-io')))
     expect(role.metadata.namespace).toBe('leases')
     expect(named(objects, 'RoleBinding', 'demo-csi-sidecars-leases').metadata.namespace).toBe('leases')
   })
@@ -135,11 +156,10 @@ withHelm('rendered rules', () => {
     ['csi.example.com', '', 'csi-example-com'],
     ['Some.Driver-1', '', 'Some-Driver-1'],
     ['csi.example.com', 'one-lease', 'csi-example-com'],
-  ])('the Role for Leases names each Lease of driver %s, with single Lease "%s"', (name, singleLease, suffix) => {
+  ])('the Role for Leases names all Leases of driver %s, with single Lease "%s"', (name, singleLease, suffix) => {
     const one = { driver: { name }, ...(singleLease && { process: 'one', sidecars: { singleLease } }) }
     const role = named(objectsOf(one), 'Role', 'demo-csi-sidecars-leases')
-    const names = [`external-attacher-leader-${suffix}`, `external-resizer-${suffix}`]
-    expect(role.rules).toEqual(leases(...names, ...(singleLease ? [singleLease] : [])))
+    expect(role.rules).toEqual(leases(...leaseNames(suffix), ...(singleLease ? [singleLease] : [])))
   })
 
   it('the Role allows all Leases of the namespace if driver.name is empty', () => {

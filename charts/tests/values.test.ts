@@ -56,14 +56,27 @@ describe('values.schema.json', () => {
     },
   )
 
+  // Helm removes a key whose value is null.
+  it.each(MAPS.flatMap(([path]) => (path === '' ? [] : [path])))(
+    'values.schema.json refuses values without the section %s',
+    (path) => {
+      const name = path.split('.').at(-1)
+      // JSON has no undefined values.
+      expect(validate(JSON.parse(JSON.stringify(merged(DEFAULTS, at(path, undefined)))))).toBe(false)
+      expect(validate.errors?.map(({ message }) => message)).toEqual([`must have required property '${name}'`])
+    },
+  )
+
   it.each([
     ['a duration without a unit', 'attacher.timeout', '60'],
     ['a duration that is a number', 'attacher.timeout', 60],
     ['a duration in days', 'attacher.reconcileSync', '1d'],
+    ['a long flag with one dash, which the provisioner does not read', 'provisioner.additionalArgs', ['-vmodule=a=5']],
     ['an argument that is no flag', 'resizer.additionalArgs', ['timeout=5s']],
     ['a feature gate that is text', 'resizer.featureGates', { VolumeAttributesClass: 'false' }],
     ['a burst of zero', 'attacher.kubeAPIBurst', 0],
     ['no workers', 'resizer.workers', 0],
+    ['a length below -1', 'provisioner.volumeNameUUIDLength', -2],
     ['a fraction as the number of worker threads', 'attacher.workerThreads', 1.5],
     ['a verbosity over 10', 'attacher.logLevel', 11],
     ['an unknown format', 'logging.format', 'logfmt'],

@@ -22,7 +22,6 @@ import { attachmentController, VA_QUEUE } from './volume-attachment/controller.t
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
 import { VolumeFinalizers } from './volumes/volume-finalizers.ts'
 
-/** The attacher's feature gates. */
 const ATTACHER_GATES = {
   own: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },

@@ -185,7 +185,7 @@ export const PROVISIONER_FLAGS = [
     type: 'int',
     default: -1,
     help: 'How many characters of the UID of a claim the name of its volume has, 1 to 32. -1: all of them.',
-    chart: { key: 'volumeNameUUIDLength', sample: 16 },
+    chart: { key: 'volumeNameUUIDLength', sample: 16, minimum: -1 },
   },
   {
     name: 'worker-threads',

@@ -155,12 +155,29 @@ describe('the command line of one process', () => {
     expect((await runInProcess(sidecars, args)).ending).toEqual({ code: 0 })
   })
 
+  it('with one sidecar in --controllers, the process reads the command line as that sidecar does', () => {
+    const timeoutOf = (line: string): unknown => {
+      const parsed = sidecars.parse({ argv0: 'csi-sidecars', args: line.split(' ') })
+      return parsed.kind === 'start' ? [parsed.standard.values.v, parsed.sidecars[0]?.flags.values['timeout']] : parsed
+    }
+    expect(timeoutOf('--controllers=provisioner -v5 word --timeout=5s')).toEqual([5, 5_000])
+    expect(timeoutOf('-v5 --controllers provisioner --provisioner-timeout=5s')).toEqual([5, 5_000])
+    expect(timeoutOf('--controllers=provisioner,attacher -v5 --timeout=5s')).toEqual([5, 5_000])
+    expect(timeoutOf('--controllers=attacher --controllers=resizer --timeout=5s')).toEqual([0, 5_000])
+    expect(timeoutOf('--controllers=attacher -v5')).toMatchObject({ kind: 'refused' })
+    expect(timeoutOf('--controllers=snapshotter --worker-threads=-1')).toEqual([0, 60_000])
+  })
+
   it.each([
     [
-      '--controllers=attacher --resizer-workers=3',
+      '--controllers=attacher,snapshotter --resizer-workers=3',
       'flag -resizer-workers is for controller resizer, which --controllers leaves out',
     ],
-    ['--controllers=resizer --resync=1m', 'flag -resync is for controller attacher, which --controllers leaves out'],
+    [
+      '--controllers=resizer,snapshotter --resync=1m',
+      'flag -resync is for controller attacher, which --controllers leaves out',
+    ],
+    ['--controllers provisioner --nope', 'unknown flag: --nope'],
     ['--single-lease=x', 'flag -single-lease needs -leader-election'],
     [
       '--single-lease=x --leader-election --resizer-leader-election=false',

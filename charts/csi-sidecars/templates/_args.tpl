@@ -30,7 +30,7 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.sharedFlags" . -}}
 {{- if eq .app "sidecars" -}}
 {{- $enabled := include "csi-sidecars.enabled" . | fromJsonArray -}}
-{{- $controllers := .values.livenessprobe.enabled | ternary (append $enabled "livenessprobe") $enabled -}}
+{{- $controllers := .values.livenessprobe.enabled | default false | ternary (append $enabled "livenessprobe") $enabled -}}
 {{- include "csi-sidecars.flag" (dict "name" "controllers" "value" (join "," $controllers)) -}}
 {{- include "csi-sidecars.flag" (dict "name" "single-lease" "value" $app.singleLease) -}}
 {{- range $enabled -}}
@@ -61,7 +61,12 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- include "csi-sidecars.flag" (dict "name" "enable-otel-tracing" "value" true) -}}
 {{- end -}}
 {{- $election := include "csi-sidecars.election" . | fromJson -}}
-{{- if $election.enabled -}}
+{{- /* In one process they count for each sidecar that elects a leader, even if the common value is off. */}}
+{{- $elects := $election.enabled -}}
+{{- range $one := eq .app "sidecars" | ternary (include "csi-sidecars.enabled" . | fromJsonArray) list -}}
+{{- $elects = or $elects (include "csi-sidecars.election" (dict "values" $.values "app" $one) | fromJson).enabled -}}
+{{- end -}}
+{{- if $elects -}}
 {{- include "csi-sidecars.flags.leaderElection" (dict "section" $election "prefix" "") -}}
 {{- end -}}
 {{- include "csi-sidecars.flags.process" (dict "section" $app "prefix" "") -}}
@@ -89,10 +94,15 @@ stays. Numbers come as floats, which would print as 1e+06.
 {{- if and .values.provisioner.enabled .values.provisioner.capacity.enabled }}true{{ end -}}
 {{- end }}
 
-{{/* How many controllers are above the pod that owns the CSIStorageCapacity objects: a Deployment is above a ReplicaSet. */}}
+{{/*
+How many controllers are above the pod that owns the CSIStorageCapacity objects: a Deployment is above a ReplicaSet. In
+another cluster there is no such pod, so no owner.
+*/}}
 {{- define "csi-sidecars.ownerLevel" -}}
 {{- $level := .values.provisioner.capacity.ownerLevel -}}
-{{- kindIs "invalid" $level | ternary (eq .values.controller.kind "Deployment" | ternary 2 1) $level -}}
+{{- $usual := eq .values.controller.kind "Deployment" | ternary 2 1 -}}
+{{- if .values.kubeconfigSecret.name }}{{ $usual = -1 }}{{ end -}}
+{{- kindIs "invalid" $level | ternary $usual $level -}}
 {{- end }}
 
 {{/* It has no process of its own. */}}

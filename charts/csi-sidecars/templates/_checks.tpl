@@ -19,6 +19,7 @@
 {{- include "csi-sidecars.checkDrain" (dict "values" $.values "app" $app) -}}
 {{- end -}}
 {{- include "csi-sidecars.checkTimeouts" . -}}
+{{- include "csi-sidecars.checkLengths" . -}}
 {{- include "csi-sidecars.checkGates" . -}}
 {{- range $app := include "csi-sidecars.apps" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkMemory" (dict "values" $.values "app" $app) -}}
@@ -85,8 +86,10 @@
 
 {{- define "csi-sidecars.checkNodeDeployment" -}}
 {{- with .values -}}
-{{- if and .resizer.nodeDeployment (not .resizer.enabled) -}}
-{{- fail "resizer.nodeDeployment needs resizer.enabled." -}}
+{{- range $app := list "resizer" "provisioner" "snapshotter" -}}
+{{- if and (include "csi-sidecars.nodeDeployment" (dict "values" $.values "app" $app)) (not (get $.values $app).enabled) -}}
+{{- fail (printf "%[1]s.nodeDeployment needs %[1]s.enabled." $app) -}}
+{{- end -}}
 {{- end -}}
 {{- $onNodes := include "csi-sidecars.onNodes" $ | fromJsonArray -}}
 {{- range $app := $onNodes -}}
@@ -156,7 +159,7 @@
 {{/* What the pod's fields may not replace, with the value that is for it. */}}
 {{- define "csi-sidecars.checkPodSpec" -}}
 {{- range $field, $key := dict "containers" "driver.containers" "initContainers" "driver.initContainers" "volumes" "driver.volumes" "serviceAccountName" "serviceAccount.name" -}}
-{{- if hasKey $.values.controller.podSpec $field -}}
+{{- if hasKey ($.values.controller.podSpec | default dict) $field -}}
 {{- fail (printf "controller.podSpec.%s would replace what the sidecars need: use %s." $field $key) -}}
 {{- end -}}
 {{- end -}}
@@ -164,14 +167,15 @@
 
 {{/* Of the pods: what controller.podSpec says comes last. */}}
 {{- define "csi-sidecars.hostNetwork" -}}
-{{- $pod := .values.controller.podSpec -}}
+{{- $pod := .values.controller.podSpec | default dict -}}
 {{- if hasKey $pod "hostNetwork" | ternary $pod.hostNetwork .values.controller.hostNetwork }}true{{ end -}}
 {{- end }}
 
 {{- define "csi-sidecars.checkDrain" -}}
 {{- $field := "terminationGracePeriodSeconds" -}}
-{{- $inSpec := hasKey .values.controller.podSpec $field -}}
-{{- $seconds := get ($inSpec | ternary .values.controller.podSpec .values.controller) $field -}}
+{{- $pod := .values.controller.podSpec | default dict -}}
+{{- $inSpec := hasKey $pod $field -}}
+{{- $seconds := get ($inSpec | ternary $pod .values.controller) $field -}}
 {{- $drain := include "csi-sidecars.milliseconds" ((get .values .app).drainTimeout | default "25s") | int64 -}}
 {{- $grace := mul 1000 (int64 $seconds) -}}
 {{- if ge $drain $grace -}}
@@ -183,6 +187,18 @@
 {{- with .values.resizer -}}
 {{- if and .enabled .timeout (or .resizeTimeout .modifyTimeout) -}}
 {{- fail "resizer.timeout is given together with resizer.resizeTimeout or resizer.modifyTimeout: the first would silence the other two." -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* A sidecar with more than 32 does not start; with 0 all volumes or snapshots would have the same name. */}}
+{{- define "csi-sidecars.checkLengths" -}}
+{{- range $app, $keys := dict "provisioner" (list "volumeNameUUIDLength") "snapshotter" (list "snapshotNameUuidLength" "groupSnapshotNameUuidLength") -}}
+{{- range $key := $keys -}}
+{{- $length := get (get $.values $app) $key -}}
+{{- if and (has (kindOf $length) (list "float64" "int64")) (or (eq (int $length) 0) (gt (int $length) 32)) -}}
+{{- fail (printf "%s.%s is %v: it must be -1 or between 1 and 32." $app $key $length) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -201,11 +217,11 @@
 
 {{/* Below it the kernel takes the pages of the program away and reads them again: alive, and too slow for its lease. */}}
 {{- define "csi-sidecars.checkMemory" -}}
-{{- with (get .values .app).resources.limits }}{{ with .memory -}}
+{{- with (get .values .app).resources }}{{ with .limits }}{{ with .memory -}}
 {{- if lt (include "csi-sidecars.mebibytes" (toString .) | float64) 80.0 -}}
 {{- fail (printf "%s.resources.limits.memory is %v: with less than 80Mi the sidecar is too slow to keep its lease." $.app .) -}}
 {{- end -}}
-{{- end }}{{ end -}}
+{{- end }}{{ end }}{{ end -}}
 {{- end }}
 
 {{/* A quantity of bytes in Mi. */}}

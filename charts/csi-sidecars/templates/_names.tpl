@@ -38,11 +38,16 @@ A chart that has this one as a dependency finds its values and chart under .Subc
 {{- define "csi-sidecars.onNodes" -}}
 {{- $apps := list -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
-{{- $value := (get $.values $app).nodeDeployment -}}
-{{- if kindIs "map" $value }}{{ $value = $value.enabled }}{{ end -}}
-{{- if $value }}{{ $apps = append $apps $app }}{{ end -}}
+{{- if include "csi-sidecars.nodeDeployment" (dict "values" $.values "app" $app) }}{{ $apps = append $apps $app }}{{ end -}}
 {{- end -}}
 {{ $apps | toJson }}
+{{- end }}
+
+{{/* Whether the values of a sidecar ask for one on each node; empty when not. */}}
+{{- define "csi-sidecars.nodeDeployment" -}}
+{{- $value := (get .values .app).nodeDeployment -}}
+{{- if kindIs "map" $value }}{{ $value = $value.enabled }}{{ end -}}
+{{- if $value }}true{{ end -}}
 {{- end }}
 
 {{/* The start of the name of a sidecar's Lease, before the name of the driver. */}}
@@ -97,7 +102,7 @@ namespace: {{ . | quote }}
 {{- end }}
 labels:
   {{- include "csi-sidecars.labels" . | nindent 2 }}
-{{- with merge (dict) (.annotations | default dict) .values.commonAnnotations }}
+{{- with merge (dict) (.annotations | default dict) (.values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -137,14 +142,14 @@ annotations:
 {{- end }}
 
 {{/*
-Each name that a Lease of these sidecars can have, as JSON; empty where the driver's name is not known. Those of
-attacher and resizer, whatever is enabled: one that is enabled or disabled has replicas of the other kind beside it for a
-while, and a process with one Lease for all looks who holds those of single sidecars.
+Each name that a Lease of these sidecars can have, as JSON; empty where the driver's name is not known. Whatever is
+enabled: a sidecar that is enabled or disabled has replicas of the other kind beside it for a while, and a process with
+one Lease for all looks who holds those of single sidecars.
 */}}
 {{- define "csi-sidecars.leaseNames" -}}
 {{- $names := list -}}
 {{- with .values.driver.name -}}
-{{- range $app := concat (list "attacher" "resizer") (include "csi-sidecars.enabled" $ | fromJsonArray) | uniq -}}
+{{- range $app := list "attacher" "resizer" "provisioner" "snapshotter" -}}
 {{- $names = append $names (printf "%s%s" (include "csi-sidecars.leasePrefix" (dict "app" $app)) (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
 {{- end -}}
 {{- with $.values.sidecars.singleLease }}{{ $names = append $names . }}{{ end -}}
@@ -170,7 +175,7 @@ while, and a process with one Lease for all looks who holds those of single side
 {{/* Secrets for the registry, those of a parent chart first; a parent may give names alone. */}}
 {{- define "csi-sidecars.imagePullSecrets" -}}
 {{- $secrets := list -}}
-{{- range concat ((.values.global | default dict).imagePullSecrets | default list) .values.imagePullSecrets -}}
+{{- range concat ((.values.global | default dict).imagePullSecrets | default list) (.values.imagePullSecrets | default list) -}}
 {{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
 {{- end -}}
 {{ with $secrets }}{{ uniq . | toYaml }}{{ end }}

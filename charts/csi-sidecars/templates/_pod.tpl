@@ -6,7 +6,7 @@ The pod template of a workload. `driver` holds the driver's containers, initCont
 metadata:
   labels:
     {{- toYaml (merge (include "csi-sidecars.selectorLabels" . | fromYaml) ($controller.podLabels | default dict) (.values.commonLabels | default dict)) | nindent 4 }}
-  {{- with merge (dict) $controller.podAnnotations .values.commonAnnotations }}
+  {{- with merge (dict) ($controller.podAnnotations | default dict) (.values.commonAnnotations | default dict) }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -61,7 +61,7 @@
   resources: [csinodes]
   verbs: [get, list, watch]
 {{- end }}
-{{- if ne (get .values.resizer.featureGates "VolumeAttributesClass" | toString) "false" }}
+{{- if ne (get (.values.resizer.featureGates | default dict) "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]
   verbs: [get, list, watch]
@@ -76,18 +76,25 @@
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, update]
 - apiGroups: [""]
-  resources: [nodes]
-  verbs: [get, list, watch]
-- apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
 - apiGroups: [storage.k8s.io]
-  resources: [storageclasses, csinodes]
+  resources: [storageclasses]
   verbs: [get, list, watch]
 - apiGroups: [storage.k8s.io]
   resources: [volumeattachments]
   verbs: [get, list, watch]
-{{- if ne (get .values.provisioner.featureGates "VolumeAttributesClass" | toString) "false" }}
+{{- /* On each node the driver itself says the topology. */}}
+{{- $topology := ne (get (.values.provisioner.featureGates | default dict) "Topology" | toString) "false" }}
+{{- if and (not .values.provisioner.nodeDeployment.enabled) (or $topology .values.provisioner.capacity.enabled) }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if ne (get (.values.provisioner.featureGates | default dict) "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]
   verbs: [get]
@@ -120,7 +127,7 @@
 
 {{- define "csi-sidecars.snapshotterRules" -}}
 {{- $kinds := list (list "snapshot.storage.k8s.io" "volumesnapshot") -}}
-{{- if ne (get .values.snapshotter.featureGates "CSIVolumeGroupSnapshot" | toString) "false" }}{{ $kinds = append $kinds (list "groupsnapshot.storage.k8s.io" "volumegroupsnapshot") }}{{ end -}}
+{{- if ne (get (.values.snapshotter.featureGates | default dict) "CSIVolumeGroupSnapshot" | toString) "false" }}{{ $kinds = append $kinds (list "groupsnapshot.storage.k8s.io" "volumegroupsnapshot") }}{{ end -}}
 {{- range $kinds }}
 - apiGroups: [{{ first . }}]
   resources: [{{ last . }}contents]

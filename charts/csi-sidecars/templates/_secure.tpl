@@ -92,7 +92,7 @@ bearerTokenFile: {{ .tokenFile }}
 {{- fail "authorization.enabled needs tls.enabled: the tokens of scrapers would cross the network as plain text." -}}
 {{- end -}}
 {{- end -}}
-{{- if and $tls.certManager.enabled (not $tls.certManager.issuerRef.name) -}}
+{{- if and $tls.certManager.enabled (not ($tls.certManager.issuerRef | default dict).name) -}}
 {{- fail "tls.certManager.enabled needs tls.certManager.issuerRef with a name: a certificate needs an issuer." -}}
 {{- end -}}
 {{- if and $tls.clientCA.configMapName $tls.clientCA.secretName -}}

@@ -22,7 +22,8 @@
 {{- $place := include "csi-sidecars.leaseNamespace" $own -}}
 {{- $rights = concat $rights (include "csi-sidecars.rightsOf" (dict "account" $account "namespace" $place "rules" (include "csi-sidecars.leaseRules" $own | fromYamlArray)) | fromJsonArray) -}}
 {{- $prefix := include "csi-sidecars.leasePrefix" $own -}}
-{{- $name := $.values.driver.name | empty | ternary "" (printf "%s%s" $prefix (regexReplaceAll "[^a-zA-Z0-9-]" $.values.driver.name "-")) -}}
+{{- $name := "" -}}
+{{- with $.values.driver.name }}{{ $name = printf "%s%s" $prefix (regexReplaceAll "[^a-zA-Z0-9-]" . "-") }}{{ end -}}
 {{- $leases = append $leases (dict "app" $app "namespace" $place "workload" $pods "prefix" $prefix "name" ($.values.sidecars.singleLease | default $name)) -}}
 {{- end -}}
 {{- end -}}

@@ -26,8 +26,8 @@ export interface RecorderOptions {
 
 /** The largest number of unwritten events. Further events are dropped, because events must not block work. */
 const QUEUED_AT_MOST = 10_000
-/** The number of simultaneous event writes. More writes would delay other requests to the API server. */
-const WRITES_AT_ONCE = 8
+/** The number of simultaneous event writes. More writes delay the requests that the events are about. */
+const WRITES_AT_ONCE = 2
 const TRIES = 12
 const PAUSE_MS = 10_000
 

@@ -157,7 +157,6 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   open(parts: DriverAppParts<T>): Promise<void>
 }
 
-/** The parts that the process passes to a driver app. */
 export interface DriverAppParts<T extends FlagTable = FlagTable>
   extends Pick<StartContext, 'clock' | 'log' | 'signal' | 'atEnd'> {
   readonly flags: AppFlags<T>

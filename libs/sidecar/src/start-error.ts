@@ -17,7 +17,8 @@ export class StartError extends Error {
   /** Returns a copy of the error with another message, or with more key-value pairs before its own pairs. */
   with({ message = this.message, pairs = {} }: { message?: string; pairs?: Pairs }): StartError {
     const { cause, exitCode } = this
-    return new StartError(message, { cause, exitCode, pairs: { ...pairs, ...this.pairs } })
+    const merged = Object.keys(pairs).length === 0 ? this.pairs : { ...pairs, ...this.pairs }
+    return new StartError(message, { cause, exitCode, pairs: merged })
   }
 }
 

@@ -63,6 +63,9 @@ export async function noteFirstCall(figures: Figures, subject: Measured, within 
   })
 }
 
+/** The time until memory is measured. V8 collects the garbage of the start once a process allocates little. */
+export const SETTLED_MS = 60_000
+
 export function noteMemory(figures: Figures, subject: Measured): void {
   const { rss, anonymous, peak } = subject.cost()
   const memory = { 'RSS settled (MiB)': rss, 'of it anonymous (MiB)': anonymous, 'RSS at its peak (MiB)': peak }

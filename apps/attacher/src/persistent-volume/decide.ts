@@ -8,7 +8,6 @@ export interface VolumeReleaseSettings {
   readonly finalizer: string
 }
 
-/** Reports whether our finalizer on the volume may have to be removed. */
 export function concernsUs(pv: CachedVolume, settings: VolumeReleaseSettings): boolean {
   return pv.finalizers?.includes(settings.finalizer) === true && mayBeReleased(pv, settings)
 }

@@ -71,7 +71,6 @@ function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-/** Returns the patch that removes our finalizer by its index. Undefined if the attachment lacks it. */
 export function removeFinalizerPatch({ finalizers, uid }: CachedAttachment, finalizer: string): Patch | undefined {
   return removeFinalizer(finalizers, finalizer, uid)
 }

@@ -40,7 +40,6 @@ export function projectAttachment(va: VolumeAttachment, intern = new Interner())
   return { key: name, resourceVersion, uid, volume, node: intern.text(va.spec.nodeName) }
 }
 
-/** The cached part of a Node. */
 export interface ProvisionerNode extends Cached {
   readonly labels: Readonly<Record<string, string>>
 }

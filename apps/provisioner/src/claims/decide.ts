@@ -93,7 +93,6 @@ export function isMarked(
   return finalizers?.includes(claimFinalizer) === true
 }
 
-/** Reports whether this provisioner is responsible for the claim. */
 export function isOurs(claim: ProvisionerClaim, { names }: Pick<DecisionSettings, 'names'>): boolean {
   const owner = ownerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)

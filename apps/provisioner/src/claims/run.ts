@@ -45,7 +45,6 @@ export function edit({ deps, signal }: ClaimRun, claim: ProvisionerClaim, change
   return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
 }
 
-/** The events of a claim. The texts equal the texts of the Go original. */
 export const CLAIM_EVENTS = {
   provisioning: (key: string): EventText => ({
     type: 'Normal',

@@ -46,7 +46,6 @@ export const SECRET_KEYS_BY_OLD: ReadonlyMap<string | undefined, string> = new M
 /** The parameters that name the default Secret. It is used for each purpose that has no parameters. */
 const DEFAULT = pair('Default', '')
 
-/** The keys of the StorageClass parameters that name Secrets. */
 export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEFAULT].flatMap(({ name, namespace }) => [
   name,
   namespace,

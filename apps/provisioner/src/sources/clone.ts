@@ -65,7 +65,7 @@ export async function cloneSource(
 }
 
 /** The other fields of the status of an unbound claim, as Go prints them. */
-const REST_OF_STATUS = ' [] map[] [] map[] map[] <nil> <nil>'
+const REST_OF_STATUS = ' [] map[] [] map[] map[] <nil> nil'
 
 const UNUSABLE = 'claim in dataSource not bound or invalid'
 

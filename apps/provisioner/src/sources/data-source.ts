@@ -3,7 +3,6 @@ import { namespacedRef } from '@csi-sidecars/kube-types'
 import { CLAIM_KIND, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
 
-/** The data source of a volume: a snapshot or a claim. */
 export interface ClaimSource {
   readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
   readonly namespace: string

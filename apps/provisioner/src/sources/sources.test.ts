@@ -100,7 +100,7 @@ describe('checkOriginal', () => {
   it.each<[string, ProvisionerClaim | undefined, ProvisionerClaim?]>([
     ['persistentvolumeclaim "o" not found', undefined],
     [
-      'must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> <nil>}',
+      'must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil}',
       claimOf('o', {}, { status: { phase: 'Pending' } }),
     ],
     ['is currently being deleted', claimOf('o', {}, { ...bound, metadata: { deletionTimestamp: 'now' } })],

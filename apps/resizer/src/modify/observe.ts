@@ -8,7 +8,6 @@ import type { ModifyMemory } from './run.ts'
 /** The state of one claim at one moment, with everything that its next modification step depends on. */
 export interface ModifyView {
   readonly claim: ResizerClaim
-  /** The volume of the claim. Undefined if it is not cached. */
   readonly volume: ResizerVolume | undefined
   readonly classOf: (name: string) => AttributesClass | undefined
   /** True if a modification of the claim may be running. */

@@ -14,7 +14,6 @@ import { MODIFY_EVENTS } from './patches.ts'
 import { cannotMark, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
-/** Runs the modify controller once for one claim. */
 export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
   const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')

@@ -18,9 +18,7 @@ export interface ModifyDeps extends ResizerClaimDeps {
   readonly driver: ModifyClient
   readonly classes: Pick<Reader<AttributesClass>, 'get'>
   readonly memory: ModifyMemory
-  /** The flag `--extra-modify-metadata`. */
   readonly extraMetadata: boolean
-  /** The flag `--node-deployment`. */
   readonly nodeDeployment: boolean
 }
 

@@ -21,7 +21,6 @@ export interface ResizeSettings {
 /** The state of one claim at one moment, with everything that its next expansion step depends on. */
 export interface ResizeView {
   readonly claim: ResizerClaim
-  /** The volume of the claim. Undefined if it is not cached. */
   readonly volume: ResizerVolume | undefined
   /** True if the last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean

@@ -11,7 +11,6 @@ import { observeResize, type ResizeView } from './observe.ts'
 import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 
-/** Runs the resize controller once for one claim. */
 export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')

@@ -14,7 +14,6 @@ import { type Content, groupProjection, snapshotProjection } from '../caches/con
 import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
 import type { Naming, SnapshotterSettings } from '../parts.ts'
 
-/** The driver's answer about one snapshot or one group of snapshots. */
 export interface Taken
   extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
     Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {

@@ -10,7 +10,6 @@ export interface Orphan {
   members: readonly string[]
 }
 
-/** Returns the handles in the driver's answer. */
 export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
   return { handle, members: members.map(({ snapshotId }) => snapshotId) }
 }

@@ -90,7 +90,6 @@ export async function writeStatus(
   return await write(run, content, { change, subresource: 'status', priority })
 }
 
-/** Removes our finalizer, if the snapshot content has it. */
 export async function removeFinalizer(run: ContentRun, content: Content): Promise<void> {
   const { finalizer } = run.deps.kind.names
   await write(run, content, { change: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid) })

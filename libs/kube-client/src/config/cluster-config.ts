@@ -25,7 +25,6 @@ export interface ClusterConfig {
   check?(): void
 }
 
-/** How the server's certificate is verified. */
 export interface ServerTrust {
   /** Reads the certificate authorities; undefined means the authorities of the runtime. */
   authorities(): ConnectionOptions['ca']

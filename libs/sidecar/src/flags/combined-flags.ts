@@ -12,7 +12,6 @@ export interface FlaggedApp {
   readonly driverFlags?: DriverFlags
 }
 
-/** The standard flags that a driver app accepts. */
 export interface DriverFlags {
   /** Flags that need the prefix of the app if other apps run. */
   readonly own: ReadonlySet<string>
@@ -101,7 +100,11 @@ export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
  */
 export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: readonly string[]): CombinedFlags<A> {
   const apps = allOf(choice)
-  const parsed = parseFlags(combinedTable(choice), args)
+  // The flag `-v5` is the notation of pflag.
+  const parsed = parseFlags(
+    combinedTable(choice),
+    args.map((each) => each.replace(/^-v(?=\d+$)/, '-v=')),
+  )
   if (parsed.kind !== 'flags') return parsed
   const { values, given } = parsed.flags as FlagsOfApp
   const running = chosen(apps, String(values['controllers']))

@@ -115,7 +115,6 @@ function close(server: Server | SecureServer, connections: ReadonlySet<Socket>):
 }
 
 export const PLAIN = { 'Content-Type': 'text/plain; charset=utf-8' }
-/** The headers of Go's error replies. */
 export const ERROR_HEADERS = { ...PLAIN, 'X-Content-Type-Options': 'nosniff' }
 const NOT_FOUND: EndpointReply = { status: 404, body: '404 page not found\n', headers: ERROR_HEADERS }
 const NO_VERSION: EndpointReply = {

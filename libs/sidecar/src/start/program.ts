@@ -86,33 +86,52 @@ export function programOf(app: App): Program {
   }
 }
 
-/** Returns the program that runs several apps in one process. With one selected app it starts like that app alone. */
+/** Returns the program that runs several apps in one process. */
 export function combine(name: string, choice: AppChoice<App | DriverApp>): Program {
   return {
     name,
-    parse({ argv0, args, env = {} }) {
-      const parsed = parseCombined(choice, args)
-      if (parsed.kind !== 'flags') return { ...parsed, usage: combinedUsage(argv0, choice) }
-      const { running, flagsOf, singleLease } = parsed
-      const sidecarOf = <A extends App | DriverApp>(app: A): ChosenApp<A> => {
-        // The flags were read with the table of the app, so that the cast is safe.
-        const flags = flagsOf(app) as AppFlags
-        const settings = 'configure' in app ? (app.configure?.(flags, env) ?? {}) : {}
-        return { app, flags, settings, companions: running.flatMap((each) => (each === app ? [] : [each.prefix])) }
-      }
-      const sidecars = running.flatMap((app) => ('open' in app ? [] : [sidecarOf(app)]))
-      const driverApps = running.flatMap((app) => ('open' in app ? [sidecarOf(app)] : []))
-      const error =
-        singleLeaseError(running, parsed.standard) ??
-        sidecars.map(({ settings }) => settings.contradiction).find((each) => each !== undefined) ??
-        onEachNodeError(sidecars, running)
-      if (error !== undefined) return { kind: 'refused', error, usage: combinedUsage(argv0, choice) }
-      const [only, ...others] = sidecars
-      // The flags were read with a table that contains the standard flags, so that the cast is safe.
-      const flags = only !== undefined && others.length === 0 ? only.flags : (parsed.standard as AppFlags)
-      return planOf({ sidecars, driverApps, flags, singleLease })
-    },
+    parse: (host) => parseAlone(choice, host) ?? parseTogether(choice, host),
   }
+}
+
+type CommandLine = Parameters<Program['parse']>[0]
+
+/** Reads the command line as the only sidecar in --controllers does. Undefined if only the process has such flags. */
+function parseAlone(choice: AppChoice<App | DriverApp>, { args, ...host }: CommandLine): Command | undefined {
+  const prefixes = allOf(choice).map(({ prefix }) => prefix)
+  const ofProcess = new RegExp(`^--?(?:(?:${prefixes.join('|')})-|single-lease|controllers)`)
+  const at = args.findIndex((each) => /^--?controllers(?:=|$)/.test(each))
+  const [flag = '', value] = args.slice(at, at + 2)
+  const equals = flag.indexOf('=')
+  const prefix = equals < 0 ? value : flag.slice(equals + 1)
+  const app = at < 0 ? undefined : allOf(choice).find((each) => each.prefix === prefix)
+  const others = args.toSpliced(at, equals < 0 ? 2 : 1)
+  if (app === undefined || 'open' in app || others.some((each) => ofProcess.test(each))) return undefined
+  return programOf(app).parse({ ...host, args: others })
+}
+
+/** Reads the command line of several apps. A flag with the prefix of an app is for this app only. */
+function parseTogether(choice: AppChoice<App | DriverApp>, { argv0, args, env = {} }: CommandLine): Command {
+  const parsed = parseCombined(choice, args)
+  if (parsed.kind !== 'flags') return { ...parsed, usage: combinedUsage(argv0, choice) }
+  const { running, flagsOf, singleLease } = parsed
+  const sidecarOf = <A extends App | DriverApp>(app: A): ChosenApp<A> => {
+    // The flags were read with the table of the app, so that the cast is safe.
+    const flags = flagsOf(app) as AppFlags
+    const settings = 'configure' in app ? (app.configure?.(flags, env) ?? {}) : {}
+    return { app, flags, settings, companions: running.flatMap((each) => (each === app ? [] : [each.prefix])) }
+  }
+  const sidecars = running.flatMap((app) => ('open' in app ? [] : [sidecarOf(app)]))
+  const driverApps = running.flatMap((app) => ('open' in app ? [sidecarOf(app)] : []))
+  const error =
+    singleLeaseError(running, parsed.standard) ??
+    sidecars.map(({ settings }) => settings.contradiction).find((each) => each !== undefined) ??
+    onEachNodeError(sidecars, running)
+  if (error !== undefined) return { kind: 'refused', error, usage: combinedUsage(argv0, choice) }
+  const [only, ...others] = sidecars
+  // The flags were read with a table that contains the standard flags, so that the cast is safe.
+  const flags = only !== undefined && others.length === 0 ? only.flags : (parsed.standard as AppFlags)
+  return planOf({ sidecars, driverApps, flags, singleLease })
 }
 
 function planOf({

@@ -14,11 +14,10 @@ import { APPS, type Side } from '../figures.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
 import type { Measured } from '../subject.ts'
-import { giveWork, noteFirstCall, noteMemory } from '../work.ts'
+import { giveWork, noteFirstCall, noteMemory, SETTLED_MS } from '../work.ts'
 
 export const DRIVER = 'loaded.example.com'
 const FOREIGN = 'other.example.com'
-const SETTLED_MS = 25_000
 const DIGESTED_MS = 10_000
 
 /** Measures the start and the memory of leading sidecars in a cluster with 20,000 objects of each kind. */

@@ -16,6 +16,7 @@ import { type Bench, type BenchScene, type BenchServer, interleaved } from '../g
 import { attach, classOf, growing, nodeOf, nodes, raise } from '../objects.ts'
 import type { Observer } from '../observer.ts'
 import { type Measured, stopAll, totalOf } from '../subject.ts'
+import { SETTLED_MS } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import {
   isReady,
@@ -30,7 +31,6 @@ import { type Storm, withoutLimits } from './storm.ts'
 
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
-const SETTLED_MS = 25_000
 const STANDBY_MS = 4000
 /** The time-out per object, well above the 0.6 s that the Go original needs to provision a claim. */
 const PER_OBJECT_MS = 2500

@@ -13,7 +13,7 @@ import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies } from '../copies.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, growing, nodeOf } from '../objects.ts'
-import { noteFirstCall, noteMemory, workCalls } from '../work.ts'
+import { noteFirstCall, noteMemory, SETTLED_MS, workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
@@ -22,7 +22,6 @@ export const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker
 const PER_OBJECT_MS = 2500
 /** The time that the rate limiter of the Go original needs to refill. */
 const BUCKET_FULL_MS = 2500
-const SETTLED_MS = 25_000
 const NODE_COUNT = 5000
 
 export const provisionStorm: BenchScene = {

@@ -9,13 +9,12 @@ import { eventually, pause } from '../../../e2e/harness/waiting.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
 import { classOf, copiesOfFirst } from '../objects.ts'
 import { isWork } from '../subject.ts'
-import { noteFirstCall, noteMemory } from '../work.ts'
+import { noteFirstCall, noteMemory, SETTLED_MS } from '../work.ts'
 import { DRIVER } from './loaded.ts'
 import { type Creation, createAll, LIMITS } from './provision.ts'
 import { WAVES, withoutLimits } from './storm.ts'
 
 const READY = 15_000
-const SETTLED_MS = 25_000
 
 const SNAPSHOTS: Creation<VolumeSnapshotContent> = {
   app: 'snapshotter',

@@ -143,10 +143,7 @@ const ACCEPTED_BY: Readonly<Record<'attacher' | 'resizer', typeof ACCEPTED>> = {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'command line', WITHOUT_API)
-  // Excludes the combined process, which has more flags, lists them in groups, and names the sidecar in errors.
-  const alone = { notOne: true } as const
-
-  test('invalid arguments end the sidecar with the error, the usage and exit code 2', alone, async (t) => {
+  test('invalid arguments end the sidecar with the error, the usage and exit code 2', async (t) => {
     for (const [args, line] of [...REFUSED, ...REFUSED_BY[app]]) {
       const { code, stdout, stderr, binary } = await t.exec(args)
       const [first, second, ...usage] = stderr.split('\n')
@@ -166,7 +163,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     }
   })
 
-  test('--help prints the usage with every flag to stderr and exits with 0', alone, async (t) => {
+  test('--help prints the usage with every flag to stderr and exits with 0', async (t) => {
     for (const help of ['-h', '-help', '--help', '--help=true', '--h=false']) {
       const { code, stdout, stderr, binary } = await t.exec([help])
       equal({ help, code, stdout }, { help, code: 0, stdout: '' })

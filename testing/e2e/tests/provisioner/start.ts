@@ -59,19 +59,16 @@ const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
   ['', 255, 'Failed to create config: unable to load in-cluster configuration'],
 ]
 
-// The combined process is excluded, because it has more flags and prints them in groups.
-const ALONE = { ...WITHOUT_API, notOne: true }
-
-test('invalid arguments end the provisioner with the error, the usage and exit code 2', ALONE, async (t) => {
+test('invalid arguments end the provisioner with the error, the usage and exit code 2', WITHOUT_API, async (t) => {
   for (const [args, error] of REFUSED) {
     const { code, stdout, stderr } = await t.exec(words(args))
     equal({ args, code, stdout }, { args, code: 2, stdout: '' })
     ok(stderr.includes(error), `${args}: ${stderr.slice(-300)}`)
-    ok(/Usage of .*csi-provisioner:\n +--/.test(stderr))
+    ok(/Usage of .*csi-(provisioner|sidecars):\n +--/.test(stderr))
   }
 })
 
-test('valid arguments with --version print only the version and end with exit code 0', ALONE, async (t) => {
+test('valid arguments with --version print only the version and end with exit code 0', WITHOUT_API, async (t) => {
   for (const args of ACCEPTED) {
     const { code, stdout, binary } = await t.exec(words(args))
     equal({ args, code }, { args, code: 0 })
@@ -79,7 +76,7 @@ test('valid arguments with --version print only the version and end with exit co
   }
 })
 
-test('--help of the provisioner lists all flags and the feature gates', ALONE, async (t) => {
+test('--help of the provisioner lists all flags and the feature gates', WITHOUT_API, async (t) => {
   for (const help of ['-h', '--help']) {
     const { code, stdout, stderr, binary } = await t.exec([help])
     equal({ code, stdout }, { code: 0, stdout: '' })
@@ -93,7 +90,7 @@ test('--help of the provisioner lists all flags and the feature gates', ALONE, a
   }
 })
 
-test('contradicting or unusable flags end the provisioner before it calls the driver', ALONE, async (t) => {
+test('contradicting or unusable flags end the provisioner before it calls the driver', WITHOUT_API, async (t) => {
   for (const [args, code, text] of ENDS) {
     const outcome = await t.exec(words(args))
     equal({ args, code: outcome.code }, { args, code })
@@ -101,7 +98,7 @@ test('contradicting or unusable flags end the provisioner before it calls the dr
   }
 })
 
-test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', ALONE, async (t) => {
+test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', WITHOUT_API, async (t) => {
   const { code, stderr } = await t.exec(['--kubeconfig=/one'], { env: { KUBECONFIG: '/two' } })
   equal(code, 255)
   ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
@@ -147,7 +144,7 @@ const DRIVERS: readonly (readonly [
   ],
 ]
 
-test('an error of one of the first driver calls ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an error of one of the first driver calls ends the provisioner', WITHOUT_API, async (t) => {
   for (const [method, answer, code, text] of DRIVERS) {
     const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
     equal({ method, code: outcome.code }, { method, code })
@@ -155,13 +152,13 @@ test('an error of one of the first driver calls ends the provisioner', { ...WITH
   }
 })
 
-test('a driver address that is not a path ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('a driver address that is not a path ends the provisioner', WITHOUT_API, async (t) => {
   const { code, text } = await ended(t, { args: ['--csi-address=tcp://localhost:1'] })
   equal(code, 1)
   ok(text.includes('OnConnectionLoss callback only supported for unix:// addresses'), text)
 })
 
-test('an HTTP address in use ends the provisioner', { ...WITHOUT_API, notOne: true }, async (t) => {
+test('an HTTP address in use ends the provisioner', WITHOUT_API, async (t) => {
   const { sidecar } = await scene(t)
   const { code, text } = await ended(t, { args: [`--http-endpoint=127.0.0.1:${sidecar.port}`] })
   equal(code, 255)

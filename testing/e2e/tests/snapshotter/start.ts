@@ -131,10 +131,7 @@ for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
   })
 }
 
-test('--version prints to standard output, and --help prints the flags to standard error', {
-  ...WITHOUT_API,
-  notOne: true,
-}, async (t) => {
+test('--version prints to standard output, and --help prints the flags to standard error', WITHOUT_API, async (t) => {
   const version = await t.exec(['--version'])
   equal([version.code, version.stderr], [0, ''])
   match(version.stdout, /^\S+ \S+\n$/)
