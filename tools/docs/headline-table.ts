@@ -8,7 +8,7 @@ interface Headline {
   readonly says: string
   /** The start of the heading in RESULTS.md. */
   readonly scene: string
-  readonly sidecar: 'attacher' | 'resizer'
+  readonly sidecar: 'attacher' | 'resizer' | 'pod'
   readonly what: string
 }
 

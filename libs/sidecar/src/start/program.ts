@@ -98,15 +98,16 @@ type CommandLine = Parameters<Program['parse']>[0]
 
 /** Reads the command line as the only sidecar in --controllers does. Undefined if only the process has such flags. */
 function parseAlone(choice: AppChoice<App | DriverApp>, { args, ...host }: CommandLine): Command | undefined {
-  const prefixes = allOf(choice).map(({ prefix }) => prefix)
-  const ofProcess = new RegExp(`^--?(?:(?:${prefixes.join('|')})-|single-lease|controllers)`)
+  const ofProcess = ['single-lease', 'controllers', ...allOf(choice).map((app) => `${app.prefix}-`)]
   const at = args.findIndex((each) => /^--?controllers(?:=|$)/.test(each))
   const [flag = '', value] = args.slice(at, at + 2)
   const equals = flag.indexOf('=')
   const prefix = equals < 0 ? value : flag.slice(equals + 1)
   const app = at < 0 ? undefined : allOf(choice).find((each) => each.prefix === prefix)
   const others = args.toSpliced(at, equals < 0 ? 2 : 1)
-  if (app === undefined || 'open' in app || others.some((each) => ofProcess.test(each))) return undefined
+  const isOfProcess = (each: string): boolean =>
+    ofProcess.some((start) => each.startsWith(`-${start}`) || each.startsWith(`--${start}`))
+  if (app === undefined || 'open' in app || others.some(isOfProcess)) return undefined
   return programOf(app).parse({ ...host, args: others })
 }
 
