@@ -6,7 +6,7 @@ import { askStrictly } from './strict.ts'
 
 const found = async (options: { readonly bug?: SnapshotBug; readonly readyAfter?: number }) =>
   await foundDirectly(
-    ({ driver }) => keepSnapshots(driver, options),
+    ({ driver }) => keepSnapshots(driver, { ...options, file: `${driver.socket}.snapshots` }),
     async (setting) => {
       await askStrictly(setting)
       await checkSnapshots(setting)
@@ -29,6 +29,7 @@ describe('checkSnapshots', () => {
     ['snapshot-names-other-source', /^a snapshot of vol-\d+ names "other" as its source/],
     ['snapshot-deleted-once', /^DeleteSnapshot of snap-\S+ had succeeded, and failed when it was repeated/],
     ['snapshot-lost-with-source', /^ListSnapshots by snapshotId does not list \S+ alone, but \[\]/],
+    ['snapshots-lost-at-kill', /^ListSnapshots by snapshotId does not list \S+ alone, but \[\]/],
     ['snapshot-of-other-volume', /^CreateSnapshot of a known name and another volume was answered with OK/],
     ['snapshot-of-unknown-volume', /^CreateSnapshot of an unknown volume was answered with OK, not with NotFound/],
   ])('`checkSnapshots` finds the bug %s', async (bug, text) => {

@@ -17,6 +17,8 @@ export async function checkSnapshots(setting: Setting): Promise<void> {
   if (volume === undefined) return
   const snapshotId = await createdSnapshot(setting, volume, 'first')
   if (snapshotId !== undefined) {
+    // A restarted driver must still know its snapshots.
+    setting.parts.kill?.()
     await listed(setting, snapshotId, volume)
     await setting.copiedTwice('restored', { $case: 'snapshot', value: { snapshotId } })
     await deletedSnapshot(setting, snapshotId, volume)

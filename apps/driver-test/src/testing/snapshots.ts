@@ -20,7 +20,7 @@ export const SNAPSHOT_BUGS = {
   'snapshot-of-unknown-volume': 'strict',
   'snapshot-left-if-unready': 'ended',
   'snapshot-left-if-restored': 'ended',
-  'snapshots-lost-at-kill': 'kept',
+  'snapshots-lost-at-kill': 'snapshots',
 } as const satisfies Record<string, CheckName>
 export type SnapshotBug = keyof typeof SNAPSHOT_BUGS
 
