@@ -30,7 +30,6 @@ export interface DriverTestOptions {
   /** The kinds of volumes to try. Undefined: all kinds that the driver accepts. */
   readonly capabilities: readonly CapabilityKind[] | undefined
   readonly parameters: Readonly<Record<string, string>>
-  /** The attributes of inline volumes. */
   readonly inlineAttributes: Readonly<Record<string, string>>
   /** The parameters of each VolumeAttributesClass. */
   readonly attributes: readonly Readonly<Record<string, string>>[]

@@ -15,7 +15,7 @@ import { againLine, type DriverTestOptions } from './options.ts'
 import { ProgressPrinter } from './progress.ts'
 import { isGood, junitOf, markdownOf, type TestReport } from './report.ts'
 import { runSeed, type SeedProgress, type SeedResult } from './seed.ts'
-import { comparisonOf, verdictLines, verdictOf } from './verdict.ts'
+import { comparisonOf, remainingText, verdictLines, verdictOf } from './verdict.ts'
 
 const PREFIX = 'csi-devcluster-'
 /** The exit code of a run that was interrupted. */
@@ -113,6 +113,8 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
       const result = await runWith(`seed-${seed}`, sidecars)
       const verdict = verdictOf(result, results)
       results.push(result)
+      const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
+      if (remaining !== undefined) verdict.appendix.push(remaining)
       if (compare !== undefined && !signal.aborted) {
         const others = await sidecarBinaries(sidecarsIn(compare))
         const other = await runWith(`seed-${seed}-compared`, others)

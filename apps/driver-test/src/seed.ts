@@ -32,7 +32,6 @@ export interface SeedOptions extends Pick<DriverTestOptions, 'parameters' | 'inl
   readonly convergeMs: number
   readonly abilities: Abilities
   readonly binaries: SidecarPaths
-  /** The CSIDriver of `--csidriver`. */
   readonly csiDriver: CSIDriver | undefined
   /** The folder for the sockets and the logs of this seed. */
   readonly directory: string
@@ -72,7 +71,6 @@ export interface SeedResult {
   readonly seconds: number
   readonly actions: number
   readonly calls: number
-  /** The number of calls of each method. */
   readonly callsOf: ReadonlyMap<string, number>
   readonly findings: readonly Finding[]
   /** The broken rules of the cluster, which are not faults of the driver. */

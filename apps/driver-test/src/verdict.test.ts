@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Finding } from './checks/checker.ts'
 import type { SeedResult } from './seed.ts'
-import { comparisonOf, verdictOf } from './verdict.ts'
+import { comparisonOf, remainingText, verdictOf } from './verdict.ts'
 
 const NONE = { calls: [], timeline: [] }
 const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
@@ -35,6 +35,21 @@ describe('verdictOf', () => {
   it('the verdict of a seed states that all promises were kept, or that the seed was interrupted', () => {
     expect(verdictOf(seed(1), []).summary).toBe('9 actions, 20 calls, all promises kept')
     expect(verdictOf({ ...seed(1), interrupted: true }, []).summary).toBe('9 actions, 20 calls, interrupted')
+  })
+})
+
+describe('remainingText', () => {
+  it('the estimated time of the remaining seeds appears after a seed with findings', () => {
+    expect(remainingText({ ...seed(1, gone), seconds: 60.2 }, 2)).toBe(
+      '2 more seeds: up to 122 s, if each takes 61 s as seed 1 did. --patience shortens them.',
+    )
+    expect(remainingText({ ...seed(2, gone), seconds: 20 }, 1)).toMatch(/^One more seed: up to 20 s/)
+  })
+
+  it('the estimated time of the remaining seeds does not appear without findings, after the last seed, or after an interruption', () => {
+    expect(remainingText(seed(1), 2)).toBeUndefined()
+    expect(remainingText(seed(3, gone), 0)).toBeUndefined()
+    expect(remainingText({ ...seed(1, gone), interrupted: true }, 2)).toBeUndefined()
   })
 })
 

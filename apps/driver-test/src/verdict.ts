@@ -46,6 +46,15 @@ function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, s
   ])
 }
 
+/** Returns the estimated time of the remaining seeds, after a seed with findings. */
+export function remainingText(result: SeedResult, remaining: number): string | undefined {
+  const { findings, seconds, title, interrupted } = result
+  if (findings.length === 0 || remaining === 0 || interrupted) return undefined
+  const each = Math.ceil(seconds)
+  const seeds = remaining === 1 ? 'One more seed' : `${remaining} more seeds`
+  return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
+}
+
 /** Returns the lines to print about findings before the first seed. */
 export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [

@@ -33,7 +33,6 @@ export interface StepRunOptions {
   readonly watch: (listener: (event: ClusterEvent) => void) => () => void
   /** The time limit of one step. */
   readonly stepMs: number
-  /** The pause before each step. */
   readonly pauseMs: number
 }
 

@@ -14,7 +14,6 @@ export interface ScenarioOptions {
   readonly clock: Clock
   /** The time limit of one step. */
   readonly stepMs: number
-  /** The pause before each step. */
   readonly pauseMs: number
   /** True if a claim and its pod stay after the last step. */
   readonly leavesPod?: boolean

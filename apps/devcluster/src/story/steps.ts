@@ -47,7 +47,6 @@ export interface StoryParts {
   readonly driver: Driver
 }
 
-/** A pod of the demo and its node. */
 export interface Placed {
   readonly pod: string
   readonly node: string

@@ -24,7 +24,6 @@ export const UNDOING = [
   'DeleteSnapshot',
 ]
 
-/** A fault for the next call of a method. */
 export interface PlannedFault {
   readonly do: 'breakCall'
   readonly method: string

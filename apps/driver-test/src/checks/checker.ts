@@ -56,7 +56,6 @@ export class Checker {
     this.#options = options
   }
 
-  /** The number of ended calls. */
   get calls(): number {
     return [...this.callsOf.values()].reduce((sum, each) => sum + each, 0)
   }

@@ -21,7 +21,6 @@ export interface KnownVolume {
   readonly staged: Map<string, Certainty>
   /** The certainty that the volume is published, by path. */
   readonly published: Map<string, Certainty>
-  /** True if the volume has mode Block. */
   readonly block: boolean
   /** True for an inline volume of a pod: NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
   readonly inline: boolean

@@ -15,7 +15,6 @@ export interface DriverUnderTestParts {
   /** A connection to the driver without the proxy. */
   readonly direct: Driver
   readonly nodes: OwnNodes
-  /** Returns the mounts below a folder. */
   readonly mountsBelow: (folder: string) => Promise<readonly string[]>
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly checker: Checker

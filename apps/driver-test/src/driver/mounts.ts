@@ -19,7 +19,6 @@ async function mounts(list: string): Promise<readonly Mount[]> {
   })
 }
 
-/** Returns the mounts below a folder. */
 export async function mountsBelow(folder: string, list = MOUNTS): Promise<readonly string[]> {
   const all = await mounts(list)
   return all.flatMap(({ point }) => (point.startsWith(`${folder}/`) ? [point] : []))

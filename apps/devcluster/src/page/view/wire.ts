@@ -62,7 +62,6 @@ export interface ShownVolume {
 
 export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'failing'
 
-/** The state of a volume on one node. */
 export interface NodePlace {
   readonly node: string
   readonly state: PlaceState
