@@ -163,4 +163,14 @@ describe('POST /actions', () => {
   it('the server of the page answers 404 to an action with another path', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
+
+  it('the server of the page answers 429 to an action while eight actions run', async () => {
+    const hold = Promise.withResolvers<ActionAnswer>()
+    action = () => hold.promise
+    const first = Array.from({ length: 8 }, () => post())
+    while (bodies.length < 8) await clock.settle()
+    expect((await post()).code).toBe(429)
+    hold.resolve({ done: true, text: '' })
+    expect((await Promise.all(first)).map(({ code }) => code)).toEqual(Array(8).fill(200))
+  })
 })

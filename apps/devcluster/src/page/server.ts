@@ -26,6 +26,8 @@ export interface PageServerOptions {
 const MOST_UNREAD_BYTES = 8 * 1024 * 1024
 /** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
+/** The limit of concurrent actions. One user with one mouse does not need more. */
+const MOST_ACTIONS = 8
 
 const HEADERS = {
   // The browser loads files from this server only, even if a name in the cluster contains HTML.
@@ -61,6 +63,7 @@ class Served {
   readonly #streams = new Set<ServerResponse>()
   #frames: Frame[] = []
   #gathering: Cancel | undefined
+  #actions = 0
 
   constructor(options: PageServerOptions, assets: ReadonlyMap<string, Asset>) {
     this.#options = options
@@ -113,12 +116,17 @@ class Served {
   }
 
   async #action(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
+    if (this.#actions >= MOST_ACTIONS)
+      return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
+    this.#actions += 1
     try {
       const body = await bodyOf(request)
       // The code is 200 even if the cluster refuses the action, because a browser logs other codes as page errors.
       return { code: 200, body: await this.#options.onAction(body) }
     } catch {
       return { code: 400, body: { done: false, text: 'The request ended before it was complete.' } }
+    } finally {
+      this.#actions -= 1
     }
   }
 }
@@ -140,16 +148,15 @@ function isAdmitted({ method, headers }: IncomingMessage): boolean {
   return headers['content-type'] === 'application/json'
 }
 
-/** The limit of a body in characters. */
-const MOST_READ = 16 * 1024
+const MOST_BYTES = 16 * 1024
 
-/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than the limit. */
+/** Returns the parsed JSON body. Undefined if the body is no JSON or longer than 16 KiB. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = ''
   // The request must not be destroyed after a long body, because its connection still has to carry the answer.
   for await (const chunk of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     text += chunk
-    if (text.length > MOST_READ) return undefined
+    if (Buffer.byteLength(text) > MOST_BYTES) return undefined
   }
   try {
     return JSON.parse(text) as unknown
