@@ -15,9 +15,13 @@ import { OwnNodes } from './nodes.ts'
 const controller = ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'] as const
 const { signal } = new AbortController()
 
-it.each([{ wasMade: true }, { wasMade: false }])(
-  'after creations without an answer, the cleanup leaves no volume and no snapshot (they existed: $wasMade)',
-  async ({ wasMade }) => {
+it.each([
+  { wasMade: true, namesNone: false },
+  { wasMade: false, namesNone: false },
+  { wasMade: false, namesNone: true },
+])(
+  'after creations without an answer, the cleanup leaves no volume and no snapshot, and deletes none without an ID: %j',
+  async ({ wasMade, namesNone }) => {
     await using stack = new AsyncDisposableStack()
     const directory = await mkdtemp(join(tmpdir(), 'clear-up-'))
     stack.defer(() => rm(directory, { recursive: true, force: true }))
@@ -64,12 +68,13 @@ it.each([{ wasMade: true }, { wasMade: false }])(
       ...answered('CreateSnapshot', taken('snapshot-2').request, { response: { snapshot } }),
     ])
       checker.see(call)
+    if (namesNone) for (const method of ['CreateVolume', 'CreateSnapshot']) emulated.script(method, () => ({}))
     const left = await clearUp({ driver, nodes: new OwnNodes([], directory), clock, checker }, signal)
     expect([left, emulated.volumes.all, emulated.volumes.snapshots.all]).toEqual([[], [], []])
     const deletions = emulated.calls.filter(({ method }) => method.startsWith('Delete'))
     expect(deletions.map(({ method }) => method)).toEqual([
-      ...Array(2).fill('DeleteSnapshot'),
-      ...Array(2).fill('DeleteVolume'),
+      ...Array(namesNone ? 1 : 2).fill('DeleteSnapshot'),
+      ...Array(namesNone ? 1 : 2).fill('DeleteVolume'),
     ])
   },
 )

@@ -42,8 +42,10 @@ export async function clearUp({ checker, ...parts }: ClearUpParts, signal: Abort
       if (!mayBeMissing || !classify(error).final) left.push(`${what}: ${messageOf(error)}`)
     }
   }
-  const deleteSnapshot = (snapshotId: string) => driver.call(DeleteSnapshot, { snapshotId, secrets: {} }, limits)
-  const deleteVolume = (volumeId: string) => driver.call(DeleteVolume, { volumeId, secrets: {} }, limits)
+  const deleteSnapshot = async (snapshotId: string): Promise<unknown> =>
+    snapshotId === '' ? undefined : await driver.call(DeleteSnapshot, { snapshotId, secrets: {} }, limits)
+  const deleteVolume = async (volumeId: string): Promise<unknown> =>
+    volumeId === '' ? undefined : await driver.call(DeleteVolume, { volumeId, secrets: {} }, limits)
   // A repeated creation returns the ID. A permanent refusal means that nothing was created. The casts are safe,
   // because the proxy has decoded the requests of these methods.
   for (const request of snapshots.unsure as unknown as readonly CreateSnapshotRequest[]) {

@@ -120,7 +120,6 @@ export class DriverUnderTest implements ChaosDriver {
     this.#faults.clear()
   }
 
-  /** Records the volumes and snapshots of other users. It must run before the test creates some. */
   async begin(signal: AbortSignal): Promise<void> {
     for (const list of this.#lists) await list.begin(signal)
   }

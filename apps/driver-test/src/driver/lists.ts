@@ -99,7 +99,6 @@ export class WatchedList {
   readonly #listing: Listing
   /** The IDs in the first list. They belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
-  /** The number of failed lists in a row. */
   #refusals = 0
 
   constructor(driver: Driver, checker: Checker, tracker: VolumeTracker) {
