@@ -58,6 +58,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const later = await leaseOf(t)
     equal(later.spec?.acquireTime, acquireTime)
     ok((later.spec?.renewTime ?? '') > (renewTime ?? 'z'))
+    await sidecar.gate.settledWrites('leases')
     const seen = sidecar.gate.requestsOf('leases').filter(({ watch }) => !watch)
     const [get, post, ...puts] = seen.map(({ method, code }) => `${method} ${code}`)
     equal([get, post, ...new Set(puts)], ['GET 404', 'POST 201', 'PUT 200'])

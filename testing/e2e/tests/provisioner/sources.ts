@@ -188,7 +188,8 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
   await provision(t, { spec: restoring(t) })
 })
 
-test('a VolumeSnapshot that is being deleted is restored only if it has the finalizer of the provisioner', async (t) => {
+// Alone, because the search of another test would remove the finalizer before the claim exists.
+test('a deleted VolumeSnapshot is restored only with the finalizer of the provisioner', { alone: true }, async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })
