@@ -12,8 +12,6 @@ export interface Verbose {
 
 /** A logger never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
 export interface Logger extends Verbose {
-  /** Logs at level 0. */
-  info(message: string, pairs?: Pairs): void
   /** Logs a warning at level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
   warn(message: string, pairs?: Pairs): void
   /** Logs an error. Pass `undefined` if something is wrong but nothing was thrown. */
