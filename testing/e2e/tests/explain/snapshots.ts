@@ -1,9 +1,11 @@
 import { match } from 'node:assert'
+import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import type { DriverReply } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { createClaim, createClass as createStorageClass, eventOf } from '../provisioner/scene.ts'
+import { bound } from '../resizer/scene.ts'
 import {
   createClass,
   createContent,
@@ -20,6 +22,7 @@ import {
   secretAnnotations,
   snapshot,
   snapshotSource,
+  UID,
 } from '../snapshotter/scene.ts'
 import { explained } from './ask.ts'
 
@@ -28,16 +31,21 @@ import { explained } from './ask.ts'
 interface State {
   /** Creates the objects and injects the faults that lead to the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
-  readonly of: 'vsc' | 'pvc'
+  readonly of: 'vs' | 'vsc' | 'pvc'
   /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: the snapshotter. */
-  readonly waiter?: (t: TestContext) => string
+  readonly waiter?: (t: TestContext, object: string) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
 
-const KINDS = { vsc: 'VolumeSnapshotContent', pvc: 'PersistentVolumeClaim' } as const
-const NAMES = { vsc: 'content', pvc: 'pvc' } as const
+const KINDS = { vs: 'VolumeSnapshot', vsc: 'VolumeSnapshotContent', pvc: 'PersistentVolumeClaim' } as const
+const NAMES = { vs: 'snap', vsc: 'content', pvc: 'pvc' } as const
 
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
+const THE_SNAPSHOT = (): string => 'the snapshot'
+const THE_CLAIM = (): string => 'the claim'
+const THE_DELETION = (_: TestContext, object: string): string => `the deletion of ${object}`
+const A_VOLUME = (t: TestContext): RegExp =>
+  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name('pvc')}\\)`)
 
 /** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
 async function answering(t: TestContext, answer: DriverReply, metadata?: object): Promise<void> {
@@ -47,6 +55,34 @@ async function answering(t: TestContext, answer: DriverReply, metadata?: object)
     prepare: (driver) => driver.on('CreateSnapshot', answer),
   })
   await createContent(t, metadata === undefined ? {} : { metadata })
+}
+
+const OF_CONTENT = (t: TestContext): object => ({ boundVolumeSnapshotContentName: t.name('content') })
+
+/** Creates a VolumeSnapshot of the claim `pvc`. */
+function snapshotOfClaim(t: TestContext, parts: { metadata?: object; status?: object } = {}) {
+  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc') }, ...parts })
+}
+
+/** Creates a VolumeSnapshot whose finalizer keeps it after its deletion. */
+async function deletedSnapshot(t: TestContext, use: string, status?: object): Promise<void> {
+  await snapshotOfClaim(t, { metadata: { finalizers: [`${SNAPSHOT}-${use}-protection`] }, ...(status && { status }) })
+  await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('snap') })
+}
+
+/** Creates a VolumeSnapshotContent of the VolumeSnapshot `snap`. Deletes it without the annotation for its deletion. */
+async function deletedContent(t: TestContext, uid: string | undefined): Promise<void> {
+  await createClass(t)
+  await scene(t)
+  const volumeSnapshotRef = { namespace: t.namespace, name: t.name('snap'), uid }
+  await ready(t, await createContent(t, { spec: { volumeSnapshotRef } }))
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+}
+
+/** Creates a claim whose volume is created from the source. */
+async function claimFrom(t: TestContext, dataSource: { kind: string; name: string }, suffix = ''): Promise<void> {
+  await createStorageClass(t)
+  await createClaim(t, { suffix, spec: { dataSource } })
 }
 
 const STATES: Readonly<Record<string, State>> = {
@@ -107,17 +143,15 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'pvc',
     stage: async (t) => {
       await createClass(t)
+      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
       await createContent(t)
-      const status = { boundVolumeSnapshotContentName: t.name('content') }
-      await createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('other') }, status })
-      await createStorageClass(t)
-      await createClaim(t, { spec: { dataSource: snapshotSource(t, 'snap') } })
+      await claimFrom(t, snapshotSource(t, 'snap'))
     },
     waitsFor: (t) => new RegExp(`its first try, .*\\(VolumeSnapshotContent ${t.name('content')}\\)`),
   },
   'a volume that the driver refuses to create': {
     of: 'pvc',
-    waiter: () => 'the claim',
+    waiter: THE_CLAIM,
     stage: async (t) => {
       await createStorageClass(t)
       const driver = await t.driver({ controller: [...SNAPSHOTS, 'CREATE_DELETE_VOLUME'] })
@@ -129,6 +163,117 @@ const STATES: Readonly<Record<string, State>> = {
     },
     waitsFor: (t) => new RegExp(`driver ${t.driverName} to do what it has refused with Internal`),
   },
+  'a snapshot of a claim that does not exist': {
+    of: 'vs',
+    waiter: THE_SNAPSHOT,
+    stage: snapshotOfClaim,
+    waitsFor: (t) => new RegExp(`PersistentVolumeClaim default/${t.name('pvc')}, which does not exist`),
+  },
+  'a snapshot of a claim that is not bound': {
+    of: 'vs',
+    waiter: THE_CLAIM,
+    stage: async (t) => {
+      await createClaim(t)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: A_VOLUME,
+  },
+  'a snapshot with a class that does not exist': {
+    of: 'vs',
+    waiter: THE_SNAPSHOT,
+    stage: async (t) => {
+      await bound(t)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: (t) => new RegExp(`VolumeSnapshotClass ${t.name('class')}, which does not exist`),
+  },
+  'a snapshot without a snapshot-controller': {
+    of: 'vs',
+    waiter: THE_SNAPSHOT,
+    stage: async (t) => {
+      await bound(t)
+      await createClass(t)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: () => /the snapshot-controller to create a VolumeSnapshotContent/,
+  },
+  'a deleted snapshot whose finalizers stay': {
+    of: 'vs',
+    waiter: THE_DELETION,
+    stage: (t) => deletedSnapshot(t, 'bound'),
+    waitsFor: () => /the snapshot-controller to remove its finalizers/,
+  },
+  'a snapshot whose content does not exist': {
+    of: 'vs',
+    waiter: THE_SNAPSHOT,
+    stage: async (t) => {
+      await bound(t)
+      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
+    },
+    waitsFor: (t) => new RegExp(`VolumeSnapshotContent ${t.name('content')}, which does not exist`),
+  },
+  'a snapshot that waits for its content': {
+    of: 'vs',
+    stage: async (t) => {
+      await answering(t, { code: 13, message: 'no' })
+      await failed(t, /desc = no/)
+      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
+    },
+    waitsFor: (t) => new RegExp(`refused with Internal.* \\(VolumeSnapshotContent ${t.name('content')}\\)`),
+  },
+  'a deleted snapshot with a restore from it': {
+    of: 'vs',
+    waiter: THE_CLAIM,
+    stage: async (t) => {
+      await deletedSnapshot(t, 'as-source', { readyToUse: true })
+      await claimFrom(t, snapshotSource(t, 'snap'))
+    },
+    waitsFor: A_VOLUME,
+  },
+  'a content without a status': {
+    of: 'vsc',
+    stage: async (t) => {
+      await createClass(t)
+      await createContent(t)
+    },
+    waitsFor: () => /its first try, of which there is no sign yet/,
+  },
+  'a deleted content whose snapshot exists': {
+    of: 'vsc',
+    waiter: THE_DELETION,
+    stage: async (t) => {
+      const status = { ...OF_CONTENT(t), readyToUse: true }
+      await deletedContent(t, (await snapshotOfClaim(t, { status })).metadata?.uid)
+    },
+    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')} to be deleted`),
+  },
+  'a deleted content whose snapshot does not exist': {
+    of: 'vsc',
+    waiter: THE_DELETION,
+    stage: (t) => deletedContent(t, UID),
+    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')} with UID ${UID}, which does not exist`),
+  },
+  'a restore from a snapshot that does not exist': {
+    of: 'pvc',
+    waiter: THE_CLAIM,
+    stage: (t) => claimFrom(t, snapshotSource(t, 'snap')),
+    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')}, which does not exist`),
+  },
+  'a clone of a claim that does not exist': {
+    of: 'pvc',
+    waiter: THE_CLAIM,
+    stage: (t) => claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('source') }),
+    waitsFor: (t) => new RegExp(`PersistentVolumeClaim default/${t.name('source')}, which does not exist`),
+  },
+  'a clone of a claim that is not bound': {
+    of: 'pvc',
+    waiter: THE_CLAIM,
+    stage: async (t) => {
+      await createClaim(t, { suffix: '-source' })
+      await claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('pvc-source') })
+    },
+    waitsFor: (t) => new RegExp(`a volume, .* \\(PersistentVolumeClaim default/${t.name('pvc-source')}\\)`),
+  },
 }
 
 const test = testsOf('snapshotter', 'explain')
@@ -138,7 +283,7 @@ for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.e
     await stage(t)
     const name = t.name(NAMES[of])
     const object = `${KINDS[of]} ${of === 'vsc' ? '' : 'default/'}${name}`
-    const { ask } = await explained(t, [of, name], { object, waiter: waiter(t), waitsFor: waitsFor(t) })
+    const { ask } = await explained(t, [of, name], { object, waiter: waiter(t, object), waitsFor: waitsFor(t) })
     match((await ask('stuck')).stdout, new RegExp(`${name}: `))
   })
 }
