@@ -121,9 +121,9 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'SnapshotNotBegun',
     says: `${FIRST_TRY} (VolumeSnapshotContent content)`,
   },
-  'snapshots: a snapshot whose content does not exist': {
+  'snapshots: a snapshot whose content and claim do not exist': {
     of: ['vs', 'snap'],
-    objects: [SNAPSHOT_CLASS, CLAIM, snapshot(OF_CONTENT)],
+    objects: [SNAPSHOT_CLASS, snapshot(OF_CONTENT)],
     reason: 'ContentMissing',
     says: 'VolumeSnapshotContent content, which does not exist',
   },
@@ -245,4 +245,12 @@ it('`kubectl csi explain` reports that nothing is stuck about a ready snapshot',
     code: 0,
     first: expect.stringMatching(/nothing is stuck\. It is ready, in /),
   })
+})
+
+it('`kubectl csi explain` of a deleted snapshot names only the claims that are restored from it', async () => {
+  const finalizers = [`${SNAPSHOT}-bound-protection`]
+  const client = clientOf(serving([CLASS, CLONED, snapshot(undefined, { ...DELETED, finalizers })]))
+  const { first, text } = await ask(client, explain('vs', 'snap'))
+  expect(first).toMatch(/ for the snapshot-controller to remove its finalizers\.$/)
+  expect(text).not.toContain('Also: ')
 })

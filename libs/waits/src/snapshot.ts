@@ -84,9 +84,9 @@ export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined
   }
   if (ready) return undefined
   if (content === 'present') return 'ContentNotReady'
+  if (content === 'missing') return 'ContentMissing'
   if (claim === 'missing') return 'SourceClaimMissing'
   if (claim === 'waits') return 'SourceClaimNotBound'
-  if (content === 'missing') return 'ContentMissing'
   if (around.class === 'missing') return 'SnapshotClassMissing'
   return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
 }

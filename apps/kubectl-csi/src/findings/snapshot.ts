@@ -7,7 +7,7 @@ import {
   snapshotWait,
   sourceWait,
 } from '@csi-sidecars/waits'
-import { sourceOf } from '../facts/collect-snapshots.ts'
+import { isRestoredFrom, sourceOf } from '../facts/collect-snapshots.ts'
 import { type ClusterFacts, type KindRef, keyOf, type ReadResult, refOf, textOf, timeOf } from '../facts/facts.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
@@ -58,10 +58,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   const claimName = spec.source.persistentVolumeClaimName
   const contentName = status?.boundVolumeSnapshotContentName ?? spec.source.volumeSnapshotContentName
   const className = spec.volumeSnapshotClassName
-  const restoring = facts.claims.present.filter((claim) => {
-    const source = sourceOf(claim)
-    return isUnbound(claim) && source?.kind === 'VolumeSnapshot' && keyOf(source) === keyOf(object)
-  })
+  const restoring = facts.claims.present.filter((claim) => isRestoredFrom(object, claim))
   const content = contentName === undefined ? 'none' : existenceOf(facts.contents.get(contentName))
   const hasDefault = facts.snapshotClasses.present.some(
     (each) => each.metadata?.annotations?.[DEFAULT_CLASS] === 'true',
