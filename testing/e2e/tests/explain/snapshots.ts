@@ -32,7 +32,7 @@ interface State {
   /** Creates the objects and injects the faults that lead to the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
   readonly of: 'vs' | 'vsc' | 'pvc'
-  /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: the snapshotter. */
+  /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: see `WAITERS`. */
   readonly waiter?: (t: TestContext, object: string) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
@@ -41,11 +41,13 @@ const KINDS = { vs: 'VolumeSnapshot', vsc: 'VolumeSnapshotContent', pvc: 'Persis
 const NAMES = { vs: 'snap', vsc: 'content', pvc: 'pvc' } as const
 
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
-const THE_SNAPSHOT = (): string => 'the snapshot'
 const THE_CLAIM = (): string => 'the claim'
+const WAITERS = { vs: () => 'the snapshot', vsc: THE_SNAPSHOTTER, pvc: THE_CLAIM } as const
 const THE_DELETION = (_: TestContext, object: string): string => `the deletion of ${object}`
-const A_VOLUME = (t: TestContext): RegExp =>
-  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name('pvc')}\\)`)
+const volumeOf = (what: string) => (t: TestContext) =>
+  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name(what)}\\)`)
+const missing = (kind: string, what: string) => (t: TestContext) =>
+  new RegExp(`${kind}${t.name(what)}, which does not exist`)
 
 /** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
 async function answering(t: TestContext, answer: DriverReply, metadata?: object): Promise<void> {
@@ -57,11 +59,13 @@ async function answering(t: TestContext, answer: DriverReply, metadata?: object)
   await createContent(t, metadata === undefined ? {} : { metadata })
 }
 
-const OF_CONTENT = (t: TestContext): object => ({ boundVolumeSnapshotContentName: t.name('content') })
+/** The parts of the claim `pvc-source`, from which a VolumeSnapshot or a volume is created. */
+const SOURCE = { suffix: '-source' } as const
+const ofContent = (t: TestContext): object => ({ boundVolumeSnapshotContentName: t.name('content') })
 
-/** Creates a VolumeSnapshot of the claim `pvc`. */
+/** Creates a VolumeSnapshot of the claim `pvc-source`. */
 function snapshotOfClaim(t: TestContext, parts: { metadata?: object; status?: object } = {}) {
-  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc') }, ...parts })
+  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc-source') }, ...parts })
 }
 
 /** Creates a VolumeSnapshot whose finalizer keeps it after its deletion. */
@@ -80,9 +84,9 @@ async function deletedContent(t: TestContext, uid: string | undefined): Promise<
 }
 
 /** Creates a claim whose volume is created from the source. */
-async function claimFrom(t: TestContext, dataSource: { kind: string; name: string }, suffix = ''): Promise<void> {
+async function claimFrom(t: TestContext, dataSource: { kind: string; name: string }): Promise<void> {
   await createStorageClass(t)
-  await createClaim(t, { suffix, spec: { dataSource } })
+  await createClaim(t, { spec: { dataSource } })
 }
 
 const STATES: Readonly<Record<string, State>> = {
@@ -109,7 +113,7 @@ const STATES: Readonly<Record<string, State>> = {
       await createContent(t)
       await failed(t, /not found/)
     },
-    waitsFor: (t) => new RegExp(`VolumeSnapshotClass ${t.name('class')}, which does not exist`),
+    waitsFor: missing('VolumeSnapshotClass ', 'class'),
   },
   'a snapshot that the driver has not finished': {
     of: 'vsc',
@@ -141,9 +145,10 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a restore from a snapshot whose content is not ready': {
     of: 'pvc',
+    waiter: THE_SNAPSHOTTER,
     stage: async (t) => {
       await createClass(t)
-      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
+      await snapshotOfClaim(t, { status: ofContent(t) })
       await createContent(t)
       await claimFrom(t, snapshotSource(t, 'snap'))
     },
@@ -151,7 +156,6 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a volume that the driver refuses to create': {
     of: 'pvc',
-    waiter: THE_CLAIM,
     stage: async (t) => {
       await createStorageClass(t)
       const driver = await t.driver({ controller: [...SNAPSHOTS, 'CREATE_DELETE_VOLUME'] })
@@ -165,33 +169,30 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a snapshot of a claim that does not exist': {
     of: 'vs',
-    waiter: THE_SNAPSHOT,
     stage: snapshotOfClaim,
-    waitsFor: (t) => new RegExp(`PersistentVolumeClaim default/${t.name('pvc')}, which does not exist`),
+    waitsFor: missing('PersistentVolumeClaim default/', 'pvc-source'),
   },
   'a snapshot of a claim that is not bound': {
     of: 'vs',
     waiter: THE_CLAIM,
     stage: async (t) => {
-      await createClaim(t)
+      await createClaim(t, SOURCE)
       await snapshotOfClaim(t)
     },
-    waitsFor: A_VOLUME,
+    waitsFor: volumeOf('pvc-source'),
   },
   'a snapshot with a class that does not exist': {
     of: 'vs',
-    waiter: THE_SNAPSHOT,
     stage: async (t) => {
-      await bound(t)
+      await bound(t, SOURCE)
       await snapshotOfClaim(t)
     },
-    waitsFor: (t) => new RegExp(`VolumeSnapshotClass ${t.name('class')}, which does not exist`),
+    waitsFor: missing('VolumeSnapshotClass ', 'class'),
   },
   'a snapshot without a snapshot-controller': {
     of: 'vs',
-    waiter: THE_SNAPSHOT,
     stage: async (t) => {
-      await bound(t)
+      await bound(t, SOURCE)
       await createClass(t)
       await snapshotOfClaim(t)
     },
@@ -205,19 +206,16 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a snapshot whose content does not exist': {
     of: 'vs',
-    waiter: THE_SNAPSHOT,
-    stage: async (t) => {
-      await bound(t)
-      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
-    },
-    waitsFor: (t) => new RegExp(`VolumeSnapshotContent ${t.name('content')}, which does not exist`),
+    stage: (t) => snapshotOfClaim(t, { status: ofContent(t) }),
+    waitsFor: missing('VolumeSnapshotContent ', 'content'),
   },
   'a snapshot that waits for its content': {
     of: 'vs',
+    waiter: THE_SNAPSHOTTER,
     stage: async (t) => {
       await answering(t, { code: 13, message: 'no' })
       await failed(t, /desc = no/)
-      await snapshotOfClaim(t, { status: OF_CONTENT(t) })
+      await snapshotOfClaim(t, { status: ofContent(t) })
     },
     waitsFor: (t) => new RegExp(`refused with Internal.* \\(VolumeSnapshotContent ${t.name('content')}\\)`),
   },
@@ -228,7 +226,7 @@ const STATES: Readonly<Record<string, State>> = {
       await deletedSnapshot(t, 'as-source', { readyToUse: true })
       await claimFrom(t, snapshotSource(t, 'snap'))
     },
-    waitsFor: A_VOLUME,
+    waitsFor: volumeOf('pvc'),
   },
   'a content without a status': {
     of: 'vsc',
@@ -242,7 +240,7 @@ const STATES: Readonly<Record<string, State>> = {
     of: 'vsc',
     waiter: THE_DELETION,
     stage: async (t) => {
-      const status = { ...OF_CONTENT(t), readyToUse: true }
+      const status = { ...ofContent(t), readyToUse: true }
       await deletedContent(t, (await snapshotOfClaim(t, { status })).metadata?.uid)
     },
     waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')} to be deleted`),
@@ -255,30 +253,27 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a restore from a snapshot that does not exist': {
     of: 'pvc',
-    waiter: THE_CLAIM,
     stage: (t) => claimFrom(t, snapshotSource(t, 'snap')),
-    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')}, which does not exist`),
+    waitsFor: missing('VolumeSnapshot default/', 'snap'),
   },
   'a clone of a claim that does not exist': {
     of: 'pvc',
-    waiter: THE_CLAIM,
-    stage: (t) => claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('source') }),
-    waitsFor: (t) => new RegExp(`PersistentVolumeClaim default/${t.name('source')}, which does not exist`),
+    stage: (t) => claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('pvc-source') }),
+    waitsFor: missing('PersistentVolumeClaim default/', 'pvc-source'),
   },
   'a clone of a claim that is not bound': {
     of: 'pvc',
-    waiter: THE_CLAIM,
     stage: async (t) => {
-      await createClaim(t, { suffix: '-source' })
+      await createClaim(t, SOURCE)
       await claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('pvc-source') })
     },
-    waitsFor: (t) => new RegExp(`a volume, .* \\(PersistentVolumeClaim default/${t.name('pvc-source')}\\)`),
+    waitsFor: volumeOf('pvc-source'),
   },
 }
 
 const test = testsOf('snapshotter', 'explain')
 
-for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.entries(STATES)) {
+for (const [what, { of, stage, waitsFor, waiter = WAITERS[of] }] of Object.entries(STATES)) {
   test(`kubectl csi explain gives the reason for ${what}`, async (t) => {
     await stage(t)
     const name = t.name(NAMES[of])
