@@ -95,7 +95,7 @@ function reportDriver(
   return [{ do: 'reportDriver', target, volumeDriver }]
 }
 
-/** With `--node-deployment`, a missing volume is on another node. It may move to this node later. */
+/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
 function missingVolume({ claim: { key, volumeName }, nodeDeployment }: ModifyView): ModifyStep {
   const waitsFor = { on: 'volume', name: volumeName }
   if (nodeDeployment) return { do: 'noop', why: 'The PV is not of this node', waitsFor }

@@ -108,7 +108,7 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
   return `PersistentVolume "${volume.key}" is bound to another claim of this name, with uid ${volume.claimUid ?? '""'}`
 }
 
-/** With `--node-deployment`, a missing volume is on another node. It may move to this node later. */
+/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
 function missingVolume({ claim: { key, volumeName }, settings }: ResizeView): ResizeStep {
   const waitsFor = { on: 'volume', name: volumeName }
   if (settings.nodeDeployment) return { ...noop('The PV is not of this node'), waitsFor }
