@@ -1,6 +1,8 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify } from '@csi-sidecars/csi'
+import { isNotFound } from '@csi-sidecars/kube-client'
+import type { KubeObject } from '@csi-sidecars/kube-types'
 import { callDelete, prepareCreate } from './calls.ts'
 import { isToBeDeleted } from './decide.ts'
 import { annotatedSecrets, createInputs } from './inputs.ts'
@@ -39,15 +41,27 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
 }
 
 /**
- * `leftOver`: no other content uses the snapshot. `pending`: another content may soon use it. `settled`: the snapshot
- * does not exist, or another content uses it.
+ * `leftOver`: no content uses the snapshot. `pending`: another content may soon use it. `settled`: the snapshot does not
+ * exist, or a content uses it.
  */
 type Fate = 'leftOver' | 'pending' | 'settled'
 
 async function fateOf(run: ContentRun, orphan: Orphan): Promise<Fate> {
+  if (await stillExists(run, orphan)) return 'settled'
   const fate = currentFate(run, orphan)
   if (fate !== 'leftOver' || orphan.handle !== undefined) return fate
   return (await learnHandle(run, orphan)) ? currentFate(run, orphan) : 'settled'
+}
+
+/** Asks the API server, because a content that leaves the cache may only have a new driver or a new label. */
+async function stillExists({ deps, key, signal }: ContentRun, { content }: Orphan): Promise<boolean> {
+  try {
+    const { metadata } = await deps.api.get<KubeObject>(deps.kind.resource, { name: key }, { signal })
+    return metadata?.uid === content.uid
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
 }
 
 /** Repeats the creation to get the handle. Returns false after a final failure, because no snapshot exists then. */

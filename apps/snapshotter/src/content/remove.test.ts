@@ -10,7 +10,7 @@ import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { apiError, Fixture } from '../testing/fixture.ts'
-import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
 const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
@@ -21,6 +21,8 @@ async function remove(fixture: Fixture, name = 'c'): Promise<void> {
   await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, name, BEING_DELETED)
   await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, name)
 }
+
+const unreadable = (): Promise<never> => Promise.reject(apiError(500, 'InternalError', 'no'))
 
 const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
 
@@ -258,6 +260,46 @@ describe('interrupted creation', () => {
     await fixture.clock.advance(20_000)
     expect(fixture.storage.snapshots.size).toBe(0)
     expect(contentOf(fixture)).toBeUndefined()
+  })
+})
+
+describe('contents that leave the cache', () => {
+  /** Starts a snapshotter whose driver has created the snapshot of a content, but whose answer is lost. */
+  async function withLostAnswer(): Promise<Fixture> {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => {
+      fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
+      throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
+    })
+    await fixture.start()
+    fixture.scripts.clear()
+    fixture.takeWire()
+    return fixture
+  }
+
+  it('the snapshotter sends no call for a content that another driver takes over', async () => {
+    const fixture = await withLostAnswer()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { spec: { driver: 'other.example.com' } })
+    await fixture.clock.advance(20_000)
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.storage.snapshots.size).toBe(1)
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { spec: { driver: DRIVER } })
+    expect(contentOf(fixture)?.status).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true })
+  })
+
+  it('the snapshotter sends no call for a deleted content until it can read that the content is gone', async () => {
+    const fixture = await withLostAnswer()
+    const { gate } = fixture.running
+    const pass = gate.pass.bind(gate)
+    gate.pass = (outgoing, effect, passing) =>
+      pass(outgoing, outgoing.request?.verb === 'get' ? unreadable : effect, passing)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(20_000)
+    expect(fixture.takeWire()).toEqual([])
+    gate.pass = pass
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'DeleteSnapshot'])
+    expect(fixture.storage.snapshots.size).toBe(0)
   })
 })
 
