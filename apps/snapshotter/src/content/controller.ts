@@ -16,7 +16,7 @@ import { guarded, isConflict } from '@csi-sidecars/kube-client'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
-import { decide, isDeletionStep } from './decide.ts'
+import { decide, isCreatedHere, isDeletionStep } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
@@ -53,12 +53,13 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Enqueues a deleted content if its snapshot may still exist. Runs after `objectsOf`, which removes deleted keys. */
+  /** Enqueues a content that left the cache if its snapshot may still exist. Runs after `objectsOf`, which removes deleted keys. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return
-      const due = decide(viewOf(event.object, deps)).find((step) => step.do === 'delete')
-      if (memory.deleted(event.object, due)) queue.add(event.object.key)
+      const view = viewOf(event.object, deps)
+      const due = decide(view).find((step) => step.do === 'delete')
+      if (memory.deleted(view.content, { due, isCreatedHere: isCreatedHere(view) })) queue.add(event.object.key)
     })
   return {
     name: kind.queue,

@@ -62,6 +62,12 @@ function isDynamic({ volumes }: Content): boolean {
   return volumes.length > 0
 }
 
+/** Reports whether this process creates the snapshot: it is neither pre-provisioned nor in a group. */
+export function isCreatedHere(view: ContentView): boolean {
+  const { memberOf, status } = view.content
+  return isOurs(view) && isDynamic(view.content) && memberOf === undefined && status?.groupHandle === undefined
+}
+
 /**
  * Reports whether the snapshot of a deleted content can be deleted now. A creation that may be running blocks the
  * deletion, because its snapshot would remain.

@@ -38,10 +38,16 @@ export class ContentMemory {
   }
 
   /**
-   * Called when the cache reports the deletion of the content. If DeleteSnapshot must still be called, `due` contains
-   * the handles. Returns whether the driver may still have the snapshot.
+   * Called when the content leaves the cache. If DeleteSnapshot must still be called, `due` contains the handles.
+   * Returns whether the driver may still have the snapshot.
    */
-  deleted(content: Content, due?: Pick<Orphan, 'handle' | 'members'>): boolean {
+  deleted(
+    content: Content,
+    {
+      due,
+      isCreatedHere,
+    }: { readonly due: Pick<Orphan, 'handle' | 'members'> | undefined; readonly isCreatedHere: boolean },
+  ): boolean {
     const { key, uid, beingCreated, policy, status } = content
     const answer = this.answers.get(uid)
     this.answers.delete(uid)
@@ -52,7 +58,7 @@ export class ContentMemory {
     }
     // A snapshot whose handle is stored is kept, unless the user has asked to delete it.
     const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
-    if (!beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
+    if (!isCreatedHere || !beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
     const stored = { handle: status?.handle, members: status?.members ?? [] }
     this.orphans.set(key, { content, ...(answer === undefined ? stored : answerOf(answer)) })
     return true

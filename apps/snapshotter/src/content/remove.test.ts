@@ -8,8 +8,8 @@ import {
 } from '@csi-sidecars/kube-types'
 import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
-import { apiError, Fixture } from '../testing/fixture.ts'
+import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
+import { apiError, Fixture, type FixtureOptions } from '../testing/fixture.ts'
 import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
@@ -300,6 +300,29 @@ describe('contents that leave the cache', () => {
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'DeleteSnapshot'])
     expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
+  const annotations = { [SNAPSHOT_NAMES.beingCreated]: 'yes' }
+  const foreignClass = [VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { driver: 'other.example.com' })] as const
+  const memberAnnotations = { ...annotations, [MEMBER_ANNOTATION]: 'group-1' }
+  it.each<[what: string, objects: FixtureOptions['objects']]>([
+    [
+      'whose class belongs to another driver',
+      [foreignClass, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]],
+    ],
+    ['of a pre-provisioned snapshot', [[VOLUME_SNAPSHOT_CONTENTS, given('c', { metadata: { annotations } })]]],
+    [
+      'of a group member',
+      [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations: memberAnnotations } })]],
+    ],
+  ])('a deleted content %s causes no creation, even if it is marked', async (_, objects = []) => {
+    const fixture = await Fixture.running({ objects })
+    fixture.takeWire()
+    fixture.takeEvents()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(20_000)
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.takeEvents()).toEqual([])
   })
 })
 
