@@ -9,7 +9,13 @@ function stepsOf(kind: Kind, object: KubeObject, classDriver?: string): readonly
   const content = kind.project(DRIVER)(object)
   if (content === undefined) return ['not cached']
   const klass = { key: 'k', uid: '', resourceVersion: '', driver: classDriver ?? '', parameters: {} }
-  const view = { content, kind, driverName: DRIVER, klass: classDriver === undefined ? undefined : klass }
+  const view = {
+    content,
+    kind,
+    driverName: DRIVER,
+    klass: classDriver === undefined ? undefined : klass,
+    isDeleted: false,
+  }
   return decide(view).map((step) => {
     if (step.do === 'create') return `create as ${step.phase}`
     return step.do === 'delete' ? `delete ${[step.handle, ...step.members].join(' ')}` : step.do

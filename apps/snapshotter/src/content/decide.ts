@@ -9,6 +9,8 @@ export interface ContentView {
   readonly driverName: string
   /** The snapshot class of the content. Undefined if the cache does not have the class. */
   readonly klass: SnapshotClass | undefined
+  /** True if this process has deleted the snapshot. */
+  readonly isDeleted: boolean
 }
 
 /** The phase in which a failure occurs. It decides the reason and the text of the event. */
@@ -77,10 +79,11 @@ export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, bei
   return (given !== undefined && refUid === '') || (!beingCreated && beingDeleted)
 }
 
-function deletion({ content, kind }: ContentView): readonly ContentStep[] {
+function deletion(view: ContentView): readonly ContentStep[] {
+  const { content, kind } = view
   const { status, finalizers } = content
   const release: readonly ContentStep[] = finalizers.includes(kind.names.finalizer) ? [{ do: 'release' }] : []
-  const handle = handleToDelete(content)
+  const handle = handleToDelete(view)
   if (handle === undefined) return release
   const listed = status?.members ?? []
   const members = listed.length > 0 ? listed : (content.given?.members ?? [])
@@ -88,10 +91,11 @@ function deletion({ content, kind }: ContentView): readonly ContentStep[] {
 }
 
 /** Returns the handle of the snapshot to delete. Undefined for a group member, which is deleted with its group. */
-function handleToDelete({ policy, status, given, memberOf }: Content): string | undefined {
+function handleToDelete({ content, isDeleted }: ContentView): string | undefined {
+  const { policy, status, given, memberOf } = content
   if (policy !== 'Delete' || status?.groupHandle !== undefined) return undefined
   if (status?.handle !== undefined) return status.handle
   // A status without `readyToUse` shows that the snapshot was deleted. The handle in the spec is then obsolete.
-  const wasNeverChecked = status === undefined || status.ready !== undefined
+  const wasNeverChecked = status === undefined ? !isDeleted : status.ready !== undefined
   return wasNeverChecked && memberOf === undefined ? given?.handle : undefined
 }

@@ -20,7 +20,7 @@ export class ContentMemory {
   readonly orphans = new Map<string, Orphan>()
   /** Answers of the driver that are not stored in the status yet, by content UID. They save repeated calls. */
   readonly answers = new Map<string, Taken>()
-  /** UIDs of deleted contents whose snapshot was handled before the cache reported the deletion. */
+  /** UIDs of contents without a snapshot to delete, until the cache reports the deletion of the content. */
   readonly #handled = new Set<string>()
 
   /** Called when the driver has created the snapshot, but the content is gone when its status is written. */
@@ -35,6 +35,10 @@ export class ContentMemory {
   noSnapshotOf({ key, uid }: Content): void {
     this.orphans.delete(key)
     this.#handled.add(uid)
+  }
+
+  isHandled(uid: string): boolean {
+    return this.#handled.has(uid)
   }
 
   /**

@@ -118,6 +118,23 @@ describe('deletion', () => {
     expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'clear', 'release', 'release'])
   })
 
+  it('a snapshot whose content has no status is deleted only once, although the finalizer stays', async () => {
+    const content = given('c', {
+      metadata: { finalizers: [SNAPSHOT_NAMES.finalizer, 'example.com/other'] },
+      spec: { volumeSnapshotRef: { uid: null } },
+    })
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
+    fixture.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
+    fixture.refusals.set('release', [apiError(500, 'InternalError', 'no')])
+    await fixture.start()
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'release', 'release'])
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { metadata: { labels: { a: 'b' } } })
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(20_000)
+    expect(fixture.takeWire()).toEqual([])
+  })
+
   it('the deletion of a group content deletes the group snapshot with the handles of its snapshots', async () => {
     const fixture = await Fixture.running({
       objects: [

@@ -40,10 +40,11 @@ export interface ContentRun extends Run {
   readonly deps: ContentDeps
 }
 
-/** Returns the snapshot content together with its cached class, as the input of `decide`. */
-export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
-  const { className } = content
-  return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
+/** Returns the content with its cached class and the facts of the memory, as the input of `decide`. */
+export function viewOf(content: Content, { kind, driverName, classes, memory }: ContentDeps): ContentView {
+  const { className, uid } = content
+  const klass = className === undefined ? undefined : classes.get(className)
+  return { content, kind, driverName, klass, isDeleted: memory.isHandled(uid) }
 }
 
 /** Records a Warning event about the snapshot content. */
