@@ -6,7 +6,7 @@ import type { ContentRun } from './run.ts'
 
 /**
  * Asks the driver for its name, as the Go original does before each creation. Returns a function that creates the
- * snapshot. Both calls together are limited by `--timeout`.
+ * snapshot. Both calls together are limited by `--timeout`, without the time between them.
  */
 export async function prepareCreate(
   run: ContentRun,
@@ -16,8 +16,8 @@ export async function prepareCreate(
   const { deps, signal } = run
   const end = deps.clock.monotonic() + deps.timeoutMs
   await getDriverName(deps.driver, { signal, timeoutMs: deps.timeoutMs })
+  const timeoutMs = Math.max(0, end - deps.clock.monotonic())
   return async () => {
-    const timeoutMs = Math.max(0, end - deps.clock.monotonic())
     const secrets = secretsFrom(request.secrets)
     return await deps.kind.create(deps.calls, content, { ...request, secrets, signal, timeoutMs })
   }

@@ -11,7 +11,7 @@ import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { apiError, Fixture, type FixtureOptions } from '../testing/fixture.ts'
-import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
 const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
@@ -123,6 +123,22 @@ describe('creation', () => {
     const why = 'error getting secret creds in namespace default: secrets "creds" not found'
     const message = `Failed to get credentials for snapshot c: ${why}`
     expect(fixture.log.lines).toContainEqual(expect.objectContaining({ level: 'error', message }))
+  })
+
+  it('CreateSnapshot may take the time that GetPluginInfo has left, even if the annotation is written slowly', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('GetPluginInfo', async () => {
+      await fixture.clock.sleep(20_000)
+      return { name: DRIVER }
+    })
+    await fixture.startStepwise()
+    fixture.running.deliver()
+    await fixture.clock.advance(20_000)
+    expect(fixture.takeWire()).toEqual(['mark'])
+    await fixture.clock.advance(50_000)
+    fixture.running.answerAtOnce()
+    await fixture.clock.settle()
+    expect(fixture.takeCalls('CreateSnapshot')).toMatchObject([{ timeoutMs: 40_000 }])
   })
 
   it('CreateSnapshot contains the parameters of the class, the Secret of the annotations and the metadata', async () => {

@@ -74,6 +74,8 @@ export class Storage {
 export interface SeenCall {
   readonly method: string
   readonly request: unknown
+  /** The time limit of the call. Undefined if the caller sets none. */
+  readonly timeoutMs: number | undefined
 }
 
 /** Returns or throws the answer to a call. Returns undefined for the normal answer of the driver. */
@@ -141,7 +143,7 @@ export class GatedDriver {
     if (this.#lost) return Promise.reject(new RpcError(CODES.Unavailable, 'connection to the CSI driver lost'))
     const name = method.path.slice(method.path.lastIndexOf('/') + 1)
     if (name === 'GetPluginInfo') return this.#answer(name, request)
-    if (!this.#gate.isClosed) this.#onCall({ method: name, request })
+    if (!this.#gate.isClosed) this.#onCall({ method: name, request, timeoutMs: options.timeoutMs })
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
     const { name: wanted = '', snapshotId = wanted } = request as { name?: string; snapshotId?: string }
     const outgoing = { label: `call ${name} ${snapshotId}`, write: true }
@@ -195,5 +197,5 @@ export class GatedDriver {
 interface Sent {
   readonly method: Pick<UnaryMethod<unknown, unknown>, 'path'>
   readonly request: unknown
-  readonly options: { readonly signal?: AbortSignal | undefined }
+  readonly options: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined }
 }
