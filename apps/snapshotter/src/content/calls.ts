@@ -29,7 +29,9 @@ export async function callCheck(run: ContentRun, content: Content, secrets: Crea
   const { kind, calls, driver, clock } = deps
   if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
     const handle = content.status?.handle ?? content.given?.handle ?? ''
-    return { handle, readyToUse: true, creationTime: { seconds: BigInt(Math.floor(clock.now() / 1000)), nanos: 0 } }
+    const now = clock.now()
+    const creationTime = { seconds: BigInt(Math.floor(now / 1000)), nanos: (now % 1000) * 1_000_000 }
+    return { handle, readyToUse: true, creationTime }
   }
   return await kind.check(calls, content, { secrets: secretsFrom(secrets), ...optionsOf(run) })
 }

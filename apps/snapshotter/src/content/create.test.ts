@@ -339,9 +339,11 @@ describe('pre-provisioned snapshots', () => {
   it('a pre-provisioned snapshot counts as ready if the driver cannot list snapshots', async () => {
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
     fixture.storage.lists = false
+    await fixture.clock.advance(1_234)
     await fixture.start()
     expect(fixture.takeWire()).toEqual(['status'])
-    expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true })
+    const creationTime = fixture.clock.now() * 1_000_000
+    expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-given', readyToUse: true, creationTime })
   })
 
   it('a pre-provisioned snapshot shows an error until the driver lists it', async () => {
