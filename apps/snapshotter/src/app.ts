@@ -62,6 +62,7 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
     endpointFailed: ENDPOINT_FAILED,
     gatesFirst: true,
     endpointFirst: true,
+    interruptIsSuccess: true,
   },
   configure: ({ values }, { NODE_NAME = '' }) => ({
     errors: {

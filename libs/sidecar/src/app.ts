@@ -98,6 +98,8 @@ export interface StartTable {
   readonly logsGates: boolean
   /** True: the HTTP server opens before the driver is asked for its capabilities. False: afterwards. */
   readonly endpointFirst: boolean
+  /** True: SIGINT ends a started process with exit code 0 if it neither elects a leader nor drains work. */
+  readonly interruptIsSuccess: boolean
   /** The key-value pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
   /** The key-value pairs of all log lines about the start after the driver's name is known. */

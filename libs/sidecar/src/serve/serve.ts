@@ -41,6 +41,8 @@ export interface ServeOptions {
     readonly drainMs: number
     /** The gate ReleaseLeaderElectionOnExit. False: a signal ends the process at once, without draining work. */
     readonly release: boolean
+    /** True: without `release`, SIGINT ends the process with exit code 0. */
+    readonly interruptIsSuccess: boolean
   }
   readonly clock: Clock
   /** Calls back for each later SIGTERM and SIGINT. */
@@ -122,7 +124,8 @@ function onSignal(
   end: (ending: ProcessEnding) => void,
 ): (signal: StopSignal) => void {
   return (signal) => {
-    if (!settings.release) return end({ bySignal: signal })
+    const isSuccess = signal === 'SIGINT' && settings.interruptIsSuccess
+    if (!settings.release) return end(isSuccess ? { code: 0 } : { bySignal: signal })
     if (stop.signal.aborted) return end({ code: 1 })
     log.info('Received SIGTERM or SIGINT signal, shutting down controller.')
     stop.abort(new CancelledError(`received ${signal}`))

@@ -1,6 +1,5 @@
 import { CancelledError, scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { StandardFlags } from '../flags/flag-checks.ts'
 import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
 import type { ServeOptions } from '../serve/serve.ts'
 import { FATAL, PrintAndExit, StartError } from '../start-error.ts'
@@ -53,13 +52,15 @@ export function earlyStop(host: Host, release: boolean): EarlyStop {
   }
 }
 
-export function serveSettings({ values }: StandardFlags, release: boolean): ServeOptions['settings'] {
+export function serveSettings({ standard, table }: StartPlan, release: boolean): ServeOptions['settings'] {
+  const { values } = standard
   return {
     onLeaseLoss: values['on-lease-loss'],
     onDriverLoss: values['on-driver-loss'],
     driverGraceMs: values['driver-grace-period'],
     drainMs: values['drain-timeout'],
     release,
+    interruptIsSuccess: table.interruptIsSuccess && !values['leader-election'],
   }
 }
 

@@ -84,7 +84,7 @@ async function runPlan(
     // A signal does not make the last step of the start fail, so the signal is checked here.
     signal.throwIfAborted()
     if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))
-    const settings = serveSettings(standard, release)
+    const settings = serveSettings(plan, release)
     return await serve({ service, settings, clock, onSignal, terminationMessage: terminationMessage(host, log) })
   } catch (error) {
     return endOf(error, stop.askedFor(), { host, log })

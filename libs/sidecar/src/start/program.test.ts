@@ -165,6 +165,27 @@ describe('failed starts', () => {
   })
 })
 
+describe('the end by a signal without the gate ReleaseLeaderElectionOnExit', () => {
+  it.each<[app: string, signal: StopSignal, args: readonly string[], ending: ProcessEnding]>([
+    ['an app that SIGINT ends as a success', 'SIGINT', [], { code: 0 }],
+    ['an app that SIGINT ends as a success', 'SIGTERM', [], { bySignal: 'SIGTERM' }],
+    ['an app that SIGINT ends as a success', 'SIGINT', ['--leader-election'], { bySignal: 'SIGINT' }],
+    ['any other app', 'SIGINT', [], { bySignal: 'SIGINT' }],
+  ])('%s: the end by %s with the flags %j is %j', async (name, signal, args, ending) => {
+    const start = async ({ log }: StartContext): Promise<StartedService> => {
+      const lead = async ({ stop }: Lead): Promise<void> => {
+        signalled?.(signal)
+        await aborted(stop)
+      }
+      const roles = [{ name: 'csi-test', elector: undefined, lead }]
+      return { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }
+    }
+    const app = name === 'any other app' ? testSidecar : { ...testSidecar, start: { interruptIsSuccess: true } }
+    const given = host(['--feature-gates=ReleaseLeaderElectionOnExit=false', ...args])
+    expect(await runProgram(programOf(app), given, { version: 'v1.2.3', begin: start })).toEqual(ending)
+  })
+})
+
 it('the end of the process runs all cleanup functions in reverse order, even after a failed start', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {

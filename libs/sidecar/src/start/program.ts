@@ -56,6 +56,7 @@ export const DEFAULT_START: StartTable = {
   gatesFirst: false,
   logsGates: false,
   endpointFirst: false,
+  interruptIsSuccess: false,
   namePairs: (driverName) => ({ driverName }),
   context: () => ({}),
 }
