@@ -13,7 +13,7 @@ import { claim, csiNode, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
-import { residentMiB } from '../../harness/process/memory.ts'
+import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { outline } from '../attacher/scene.ts'
@@ -225,7 +225,7 @@ memory(
       const resizer = await startResizer(t, node, setup)
       await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
       await pause(SETTLED_MS)
-      const memory = residentMiB(resizer.pid)
+      const memory = memoryOf(resizer.pid).rss
       await resizer.endBy('SIGTERM')
       return memory
     }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { inParallel } from '@csi-sidecars/base'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import { anonymousMiB, memoryLimit } from '../../harness/process/memory.ts'
+import { memoryLimit, memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { type AttacherScene, attach, publishes, scene, suffixes, unpublishes, volumeCalls } from '../attacher/scene.ts'
@@ -98,7 +98,7 @@ function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
   let most = 0
   const timer = setInterval(() => {
     if (!existsSync(`/proc/${pid}/status`)) return clearInterval(timer)
-    most = Math.max(most, anonymousMiB(pid ?? 0))
+    most = Math.max(most, memoryOf(pid ?? 0).anonymous)
   }, 100)
   return () => {
     clearInterval(timer)
