@@ -44,7 +44,7 @@ function snapshot(
   ]
 }
 
-function content(status?: object, metadata: object = OLD): Stored {
+function content(status?: object, metadata: object = OLD, spec: object = {}): Stored {
   return [
     VOLUME_SNAPSHOT_CONTENTS,
     {
@@ -62,6 +62,7 @@ function content(status?: object, metadata: object = OLD): Stored {
         volumeSnapshotClassName: 'class',
         source: { volumeHandle: 'vol-1' },
         volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: 'uid-snap' },
+        ...spec,
       },
       ...(status && { status }),
     },
@@ -120,6 +121,12 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     reason: 'SnapshotNotBegun',
     says: `${FIRST_TRY} (VolumeSnapshotContent content)`,
   },
+  'snapshots: a snapshot whose content and claim do not exist': {
+    of: ['vs', 'snap'],
+    objects: [SNAPSHOT_CLASS, snapshot(OF_CONTENT)],
+    reason: 'ContentMissing',
+    says: 'VolumeSnapshotContent content, which does not exist',
+  },
   'snapshots: a deleted snapshot that a claim is restored from': {
     of: ['vs', 'snap'],
     objects: [
@@ -160,6 +167,33 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     ],
     reason: 'SnapshotNotDeleted',
     says: 'VolumeSnapshot default/snap to be deleted',
+  },
+  'snapshots: a deleted content whose snapshot does not exist': {
+    of: ['vsc', 'content'],
+    objects: [SNAPSHOT_CLASS, content({ readyToUse: true, snapshotHandle: 'snap-1' }, DELETED)],
+    reason: 'SnapshotMissing',
+    says: 'VolumeSnapshot default/snap with UID uid-snap, which does not exist',
+  },
+  'snapshots: a deleted content whose snapshot was recreated': {
+    of: ['vsc', 'content'],
+    objects: [
+      SNAPSHOT_CLASS,
+      snapshot({ readyToUse: true }, { ...OLD, uid: 'uid-new' }),
+      content({ readyToUse: true, snapshotHandle: 'snap-1' }, DELETED),
+    ],
+    reason: 'SnapshotMissing',
+    says: 'VolumeSnapshot default/snap with UID uid-snap, which does not exist',
+  },
+  'snapshots: a deleted content that was never bound to a snapshot': {
+    of: ['vsc', 'content'],
+    objects: [
+      content(undefined, DELETED, {
+        source: { snapshotHandle: 'snap-1' },
+        volumeSnapshotRef: { namespace: 'default', name: 'snap' },
+      }),
+    ],
+    reason: 'SnapshotDeleting',
+    says: 'driver csi.example.com to delete the snapshot',
   },
   'snapshots: a restore from a snapshot that does not exist': {
     of: ['pvc', 'copy'],
@@ -211,4 +245,12 @@ it('`kubectl csi explain` reports that nothing is stuck about a ready snapshot',
     code: 0,
     first: expect.stringMatching(/nothing is stuck\. It is ready, in /),
   })
+})
+
+it('`kubectl csi explain` of a deleted snapshot names only the claims that are restored from it', async () => {
+  const finalizers = [`${SNAPSHOT}-bound-protection`]
+  const client = clientOf(serving([CLASS, CLONED, snapshot(undefined, { ...DELETED, finalizers })]))
+  const { first, text } = await ask(client, explain('vs', 'snap'))
+  expect(first).toMatch(/ for the snapshot-controller to remove its finalizers\.$/)
+  expect(text).not.toContain('Also: ')
 })

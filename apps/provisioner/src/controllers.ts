@@ -1,5 +1,5 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
-import { whileLeading } from '@csi-sidecars/events'
+import { structuredLines, textLines, whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
@@ -10,7 +10,7 @@ import { volumeController } from './volumes/controller.ts'
 
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
-  const { client, caches, settings } = parts
+  const { client, caches, settings, log } = parts
   const api = guarded(client, assertLeading)
   const driver = driverCalls({ ...parts, assertLeading })
   const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
@@ -18,8 +18,8 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
     ...parts,
     ...caches,
     refresh: capacity?.refresh,
-    recorder: whileLeading(parts.recorder, assertLeading),
-    populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading),
+    recorder: whileLeading(parts.recorder, assertLeading, structuredLines(log)),
+    populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading, textLines(log)),
     api,
     driver,
   }

@@ -41,6 +41,7 @@ describe('whole process', () => {
     expect(calls.filter((method) => method === 'CreateVolume')).toHaveLength(1)
     expect(calls.filter((method) => method === 'DeleteVolume')).toHaveLength(1)
     expect(log).toContain('"Started provisioner controller"')
+    expect(log).toMatch(/"Event occurred" object="default\/data" .* reason="ProvisioningSucceeded"/)
     expect(api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'data' })).toBeDefined()
   })
 

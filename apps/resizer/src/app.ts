@@ -4,7 +4,7 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import { createRecorder, type EventTarget, type EventText, whileLeading } from '@csi-sidecars/events'
+import { createRecorder, structuredLines, whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
 import {
   type App,
@@ -17,7 +17,7 @@ import {
   StartError,
   sanitizeName,
 } from '@csi-sidecars/sidecar'
-import { type Logger, objectRef } from '@csi-sidecars/telemetry'
+import type { Logger } from '@csi-sidecars/telemetry'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { openAll, openClasses } from './caches/open.ts'
 import { KeyedMutex } from './claim/keyed-mutex.ts'
@@ -163,12 +163,6 @@ function settingsOf(
   }
 }
 
-function logEvent(log: Logger, { kind, apiVersion, name, namespace = '' }: EventTarget, text: EventText): void {
-  const { type, reason, message } = text
-  const object = objectRef({ name, namespace })
-  log.info('Event occurred', { object, fieldPath: '', kind, apiVersion, type, reason, message })
-}
-
 /** Returns the controllers that run while this process leads. */
 export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
@@ -178,7 +172,7 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     volumes,
     mutex: new KeyedMutex(),
     unconfirmed: new Set<string>(),
-    recorder: whileLeading(recorder, assertLeading, (...event) => logEvent(log, ...event)),
+    recorder: whileLeading(recorder, assertLeading, structuredLines(log)),
     clock,
     log,
   }

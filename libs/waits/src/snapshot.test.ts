@@ -60,6 +60,7 @@ const CONTENT: ContentAround = {
   beingDeleted: false,
   isMember: false,
   class: 'present',
+  snapshot: 'present',
 }
 
 it.each<[what: string, change: Partial<ContentAround>, reason: string | undefined]>([
@@ -75,6 +76,7 @@ it.each<[what: string, change: Partial<ContentAround>, reason: string | undefine
     'CreationUncertain',
   ],
   ['a deleted content waits for its VolumeSnapshot', { deleting: true }, 'SnapshotNotDeleted'],
+  ['a deleted content without a VolumeSnapshot is blocked', { deleting: true, snapshot: 'missing' }, 'SnapshotMissing'],
   ['a deleted content waits for the driver', { deleting: true, beingDeleted: true }, 'SnapshotDeleting'],
   [
     'a deleted content waits because the deletion of its snapshot has failed',

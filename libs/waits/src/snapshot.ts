@@ -32,6 +32,7 @@ export interface ContentAround {
   readonly beingDeleted: boolean
   readonly isMember: boolean
   readonly class: 'missing' | 'present' | undefined
+  readonly snapshot: 'missing' | 'present' | undefined
 }
 
 /** The data source of a claim that has no volume yet. */
@@ -58,6 +59,7 @@ export const SNAPSHOT_REASONS = {
   SnapshotNotReady: 'retried',
   MemberNotReported: 'retried',
   CreationUncertain: 'retried',
+  SnapshotMissing: 'blocked',
   SnapshotNotDeleted: 'retried',
   DeleteSnapshotFails: 'retried',
   RestoreSourceMissing: 'blocked',
@@ -82,9 +84,9 @@ export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined
   }
   if (ready) return undefined
   if (content === 'present') return 'ContentNotReady'
+  if (content === 'missing') return 'ContentMissing'
   if (claim === 'missing') return 'SourceClaimMissing'
   if (claim === 'waits') return 'SourceClaimNotBound'
-  if (content === 'missing') return 'ContentMissing'
   if (around.class === 'missing') return 'SnapshotClassMissing'
   return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
 }
@@ -94,7 +96,7 @@ export function contentWait(around: ContentAround): SnapshotReason | undefined {
   const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = around
   if (deleting && finalizers.some((name) => name.startsWith(OWN))) {
     if (beingCreated) return 'CreationUncertain'
-    if (!beingDeleted) return 'SnapshotNotDeleted'
+    if (!beingDeleted) return around.snapshot === 'missing' ? 'SnapshotMissing' : 'SnapshotNotDeleted'
     return deleteError === undefined ? 'SnapshotDeleting' : 'DeleteSnapshotFails'
   }
   if (deleting || around.ready) return undefined

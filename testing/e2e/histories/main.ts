@@ -96,6 +96,7 @@ async function validate(cluster: Cluster, history: History): Promise<Verdict> {
     `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
     ...(said === '' ? [] : [`the original: ${said}`]),
+    ...[...outcome.ours.limits].map((limit) => `known limit: ${limit}`),
   ].join('; ')
   const { findings } = outcome
   if (findings.length === 0) return { findings, summary }
@@ -138,7 +139,12 @@ async function live(
     return end
   } catch (error) {
     if (report) t.report(placeOf(history, binaries), error)
-    return { findings: [{ rule: 'the history can be run', text: errorText(error) }], objects: new Map(), calls: [] }
+    return {
+      findings: [{ rule: 'the history can be run', text: errorText(error) }],
+      objects: new Map(),
+      calls: [],
+      limits: new Set(),
+    }
   } finally {
     await t.close().catch((error: unknown) => printLine(`${t.id}: could not clean up: ${messageOf(error)}`))
   }

@@ -40,6 +40,8 @@ export interface End {
   /** The final state of the objects, by name without the ID of the run. */
   readonly objects: ReadonlyMap<string, string>
   readonly calls: readonly Call[]
+  /** The limits of docs/operations.md that the history has reached. */
+  readonly limits: ReadonlySet<string>
 }
 
 /** Runs one history with one implementation, our sidecars or the Go originals. */
@@ -73,7 +75,12 @@ export class HistorySide {
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
     const count = (app: TestedApp, objects: number): number => (apps.includes(app) ? objects : 0)
     const volumes = count('attacher', size.volumes)
-    this.#attachments = new Attachments(t, this.#backEnd, { volumes, nodes: size.nodes, listing })
+    this.#attachments = new Attachments(t, this.#backEnd, {
+      volumes,
+      nodes: size.nodes,
+      listing,
+      volumesLag: () => this.#held.has('persistentvolumes'),
+    })
     this.#claims = new Claims(t, this.#backEnd, count('resizer', size.claims))
     const leaks = !finalizes || !t.ours
     this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks })
@@ -109,7 +116,8 @@ export class HistorySide {
       const settled = await this.#settled()
       const objects = endsOf(await this.#attachments.state(), await this.#claims.state(), this.#t.id)
       const last = settled.length > 0 ? settled : [...(await this.#quiet()), ...(await this.#clear())]
-      return { findings: [...last, ...this.#always()], objects, calls: this.#driver.calls.filter(isVolumeCall) }
+      const calls = this.#driver.calls.filter(isVolumeCall)
+      return { findings: [...last, ...this.#always()], objects, calls, limits: this.#attachments.limits }
     } finally {
       await this.#sidecars.stop()
       for (const model of this.#models) await model.remove()

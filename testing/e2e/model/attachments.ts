@@ -1,13 +1,19 @@
 import { inParallel } from '@csi-sidecars/base'
 import { type Finding, findingsIn } from '@csi-sidecars/disturb'
-import { CSI_NODES, PERSISTENT_VOLUMES, type PersistentVolume, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import {
+  CSI_NODES,
+  PERSISTENT_VOLUMES,
+  type PersistentVolume,
+  VOLUME_ATTACHMENTS,
+  type VolumeAttachment,
+} from '@csi-sidecars/kube-types'
 import { refused } from '../harness/api/api.ts'
 import { attachment, csiNode, volume } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { finalizerOf } from '../tests/attacher/scene.ts'
 import { type AttachmentState, INVARIANTS, type Slot } from './attachment-rules.ts'
-import type { BackEnd } from './back-end.ts'
+import { type BackEnd, pairOf } from './back-end.ts'
 import { editFinalizers, Foreign, holds, Identities, isInline, isShared } from './foreign.ts'
 import { LostKnowledge } from './lost-knowledge.ts'
 import type { AttachmentMove } from './moves.ts'
@@ -23,7 +29,13 @@ export interface AttachmentsOptions {
   readonly nodes: number
   /** True if the driver supports ListVolumes with published nodes. */
   readonly listing?: boolean
+  /** Reports whether the sidecars' caches of PersistentVolumes lag at this moment. */
+  readonly volumesLag: () => boolean
 }
+
+/** The text of this limit in docs/operations.md, "Known limits". */
+const FORMER_HANDLE =
+  'A PersistentVolume is deleted by force and recreated under its name with another handle, while an attach runs and the cache of the attacher lags'
 
 /** The volumes and attachments of one test, with the state that their users want. */
 export class Attachments {
@@ -35,6 +47,10 @@ export class Attachments {
   readonly #slots = new Map<string, Slot>()
   readonly #ids: Identities
   readonly #lost: LostKnowledge
+  /** The volumes that got another handle while the caches lagged. */
+  readonly #lateHandles = new Set<number>()
+  /** The known limits that this test has reached. */
+  readonly limits = new Set<string>()
 
   constructor(t: TestContext, backEnd: BackEnd, options: AttachmentsOptions) {
     this.#t = t
@@ -113,6 +129,7 @@ export class Attachments {
       if (slot !== undefined) this.#lost.look(slot, each)
     }
     this.#lost.unpublish(this.#backEnd, this.#slots.values())
+    await this.#mendFormerHandles(mine)
     return {
       backEnd: this.#backEnd,
       slots: this.#slots,
@@ -227,7 +244,23 @@ export class Attachments {
     await this.#createVolume(index)
   }
 
+  /** Recreates attachments that a known limit has attached with a former handle, as docs/operations.md advises. */
+  async #mendFormerHandles(mine: readonly VolumeAttachment[]): Promise<void> {
+    for (const { index, node } of this.#slots.values()) {
+      const name = this.#ids.attachment(index, node)
+      const context = mine.find(({ metadata }) => metadata?.name === name)?.status?.attachmentMetadata?.['pair']
+      const isFormer = context !== undefined && !context.startsWith(pairOf(this.#ids.handle(index), ''))
+      if (!isFormer || !this.#slot(index, node).wanted || !this.#lateHandles.has(index)) continue
+      this.limits.add(FORMER_HANDLE)
+      await this.#delete(index, node)
+      const gone = async (): Promise<boolean> => (await this.#t.api.find(VOLUME_ATTACHMENTS, { name })) === undefined
+      await eventually(`the end of ${name}`, gone, { within: GONE_WITHIN_MS })
+      await this.#create(index, node)
+    }
+  }
+
   #replaceHandle(index: number): void {
+    if (this.#options.volumesLag()) this.#lateHandles.add(index)
     this.#lost.handleReplaced(this.#ids.handle(index))
     this.#ids.replaceHandle(index)
   }

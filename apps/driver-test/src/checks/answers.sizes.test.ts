@@ -1,21 +1,21 @@
 import { answered } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
 import { wrongAnswer } from './answers.ts'
-import { VolumeTracker } from './volume-tracker.ts'
+import { Tracker } from './tracker.ts'
 
 const range = (requiredBytes: bigint, limitBytes = 0n) => ({ capacityRange: { requiredBytes, limitBytes } })
 
 function made(capacityBytes: bigint, limit?: bigint): readonly string[] {
   const response = { volume: { volumeId: 'vol', capacityBytes, accessibleTopology: [], contentSource: undefined } }
   return answered('CreateVolume', { name: 'pvc', ...range(10n, limit) }, { response }).flatMap((call) =>
-    wrongAnswer(call, new VolumeTracker()).map(({ text }) => text),
+    wrongAnswer(call, new Tracker()).map(({ text }) => text),
   )
 }
 
 function grown(capacityBytes: bigint, code = 0): readonly string[] {
   const request = { volumeId: 'vol', ...range(10n) }
   return answered('ControllerExpandVolume', request, { code, response: { capacityBytes } }).flatMap((call) =>
-    wrongAnswer(call, new VolumeTracker()).map(({ text }) => text),
+    wrongAnswer(call, new Tracker()).map(({ text }) => text),
   )
 }
 

@@ -1,7 +1,7 @@
 import { answered } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
 import { wrongAnswer } from './answers.ts'
-import { VolumeTracker } from './volume-tracker.ts'
+import { Tracker } from './tracker.ts'
 
 const place = (zone: string) => ({ segments: { zone } })
 const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volumeId } } })
@@ -9,7 +9,7 @@ const source = (volumeId: string) => ({ type: { $case: 'volume', value: { volume
 function broken(request: object, volume: object, code = 0): readonly string[] {
   const response = { volume: { volumeId: 'vol', accessibleTopology: [], contentSource: undefined, ...volume } }
   return answered('CreateVolume', { name: 'pvc', ...request }, { code, response }).flatMap((call) =>
-    wrongAnswer(call, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`),
+    wrongAnswer(call, new Tracker()).map(({ check, text }) => `${check}: ${text}`),
   )
 }
 
@@ -32,7 +32,7 @@ describe('wrongAnswer', () => {
     const nameless = ['named: CreateVolume of pvc succeeded and names no volume']
     expect(broken(east, { volumeId: '', accessibleTopology: [place('west')] })).toEqual(nameless)
     const [, empty] = answered('CreateVolume', { name: 'pvc' }, { response: { volume: undefined } })
-    expect(wrongAnswer(empty, new VolumeTracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
+    expect(wrongAnswer(empty, new Tracker()).map(({ check, text }) => `${check}: ${text}`)).toEqual(nameless)
   })
 
   it('the check of answers reports an answer to CreateVolume without the requested content source', () => {

@@ -2,10 +2,10 @@ import { CODES } from '@csi-sidecars/csi'
 import type { CapacityRange, Topology, TopologyRequirement, Volume, VolumeContentSource } from '@csi-sidecars/csi-proto'
 import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import type { CheckName, Violation } from './checks.ts'
-import { namedVolume, text, type VolumeTracker } from './volume-tracker.ts'
+import { namedVolume, type Tracker, text } from './tracker.ts'
 
 /** Returns the errors in the answer to one call. */
-export function wrongAnswer(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+export function wrongAnswer(call: ProxiedCall, tracker: Tracker): readonly Violation[] {
   return [...wrongSize(call), ...wrongVolume(call), ...forgottenStage(call, tracker)]
 }
 
@@ -72,7 +72,7 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
 const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.FailedPrecondition])
 
 /** Reports a publish that fails because the driver has forgotten the stage. A cluster hides this by staging again. */
-function forgottenStage(call: ProxiedCall, tracker: VolumeTracker): readonly Violation[] {
+function forgottenStage(call: ProxiedCall, tracker: Tracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []
   const about = text(request['volumeId'])

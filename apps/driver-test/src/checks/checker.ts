@@ -4,7 +4,7 @@ import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
 import { LATER, onNode, Repetitions } from './repetition.ts'
 import { Targets } from './targets.ts'
-import { changedId, createdId, text, VolumeTracker } from './volume-tracker.ts'
+import { changedId, createdId, Tracker, text } from './tracker.ts'
 
 /** A broken promise of the driver, with the calls that led to it, for the reports. */
 export interface Finding extends Violation {
@@ -42,8 +42,8 @@ const ON_TIMELINE = 100
 
 /** Checks a driver by the calls through the proxy. */
 export class Checker {
-  readonly tracker = new VolumeTracker()
-  readonly snapshots = new VolumeTracker('Snapshot')
+  readonly tracker = new Tracker()
+  readonly snapshots = new Tracker('Snapshot')
   readonly findings: Finding[] = []
   readonly #repetitions = new Repetitions()
   readonly #ended: ProxiedCall[] = []
@@ -133,9 +133,7 @@ export class Checker {
   /** Returns the calls about a volume or a snapshot, by its ID or by its requested name. */
   #about(about: string | undefined): readonly ProxiedCall[] {
     if (about === undefined) return this.#ended
-    const known = [...this.tracker.volumes, ...this.snapshots.volumes].filter(({ id, name }) =>
-      [id, name].includes(about),
-    )
+    const known = [...this.tracker.known, ...this.snapshots.known].filter(({ id, name }) => [id, name].includes(about))
     const ids = new Set(known.map(({ id }) => id))
     const names = new Set([about, ...known.map(({ name }) => name)].filter((name) => name !== ''))
     return this.#ended.filter(

@@ -1,14 +1,14 @@
 import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
 import { type Listed, Listing } from './listing.ts'
-import { VolumeTracker } from './volume-tracker.ts'
+import { Tracker } from './tracker.ts'
 
 const va = { volumeId: 'vol', nodeId: 'a' }
 const listed = (change: Partial<Listed> = {}): Listed => ({ id: 'vol', capacity: 1024n, nodes: ['a'], ...change })
 
 /** Returns a tracker with one volume, which is attached to node a, and a `Listing` that uses this tracker. */
 function scene() {
-  const tracker = new VolumeTracker()
+  const tracker = new Tracker()
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
   const listing = new Listing(tracker)
   const look = (...volumes: Listed[]) =>
@@ -44,7 +44,7 @@ describe('Listing', () => {
   })
 
   it('the check reports a snapshot that exists and is not listed, and a deleted snapshot that is listed', () => {
-    const tracker = new VolumeTracker('Snapshot')
+    const tracker = new Tracker('Snapshot')
     const listing = new Listing(tracker)
     const texts = (ids: readonly string[], ...calls: readonly ReturnType<typeof callOf>[]) => {
       for (const call of calls) tracker.see(call)

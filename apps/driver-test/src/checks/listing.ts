@@ -1,5 +1,5 @@
 import type { Violation } from './checks.ts'
-import { certain, type KnownVolume, type VolumeTracker } from './volume-tracker.ts'
+import { certain, type KnownVolume, type Tracker } from './tracker.ts'
 
 /** A volume in the answer to ListVolumes, or a snapshot in the answer to ListSnapshots. */
 export interface Listed {
@@ -15,10 +15,10 @@ const LOOKS = 2
 
 /** Compares the driver's list of volumes, or of snapshots, with its answers to other calls. */
 export class Listing {
-  readonly #tracker: VolumeTracker
+  readonly #tracker: Tracker
   readonly #seen = new Map<string, { readonly changed: number; looks: number }>()
 
-  constructor(tracker: VolumeTracker) {
+  constructor(tracker: Tracker) {
     this.#tracker = tracker
   }
 
@@ -26,7 +26,7 @@ export class Listing {
   look(listed: readonly Listed[], mark: number): readonly Violation[] {
     const what = this.#tracker.of.toLowerCase()
     const byId = new Map(listed.map((each) => [each.id, each]))
-    const differences = this.#tracker.volumes
+    const differences = this.#tracker.known
       .filter(({ busy, changed }) => busy === 0 && changed <= mark)
       .flatMap((volume) => differencesOf(volume, byId.get(volume.id), what).map((broken) => ({ broken, volume })))
     const current = new Set(differences.map(({ broken }) => broken.text))

@@ -1,6 +1,6 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
-import { changedId, createdId, text } from './volume-tracker.ts'
+import { changedId, createdId, text } from './tracker.ts'
 
 /** The codes by which a driver may ask for a later retry, even if the call has succeeded before. */
 export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])

@@ -2,7 +2,7 @@ import { lstatSync, type Stats } from 'node:fs'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import type { Violation } from './checks.ts'
-import { text } from './volume-tracker.ts'
+import { text } from './tracker.ts'
 
 /** Returns the kind of file at a path, without following links. Undefined if there is none. */
 export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined

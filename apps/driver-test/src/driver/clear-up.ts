@@ -11,7 +11,7 @@ import {
   NodeUnstageVolume,
 } from '@csi-sidecars/csi-proto'
 import type { Checker } from '../checks/checker.ts'
-import type { KnownVolume } from '../checks/volume-tracker.ts'
+import type { KnownVolume } from '../checks/tracker.ts'
 import { retrying } from './direct-calls.ts'
 import type { OwnNodes } from './nodes.ts'
 
@@ -53,14 +53,14 @@ export async function clearUp({ checker, ...parts }: ClearUpParts, signal: Abort
       deleteSnapshot((await driver.call(CreateSnapshot, request, limits)).snapshot?.snapshotId ?? '')
     await trying(`snapshot ${request.name}`, undo, true)
   }
-  for (const { id, exists } of snapshots.volumes) {
+  for (const { id, exists } of snapshots.known) {
     if (exists !== 'no') await trying(`snapshot ${id}`, () => deleteSnapshot(id))
   }
   for (const request of tracker.unsure as unknown as readonly CreateVolumeRequest[]) {
     const undo = async () => deleteVolume((await driver.call(CreateVolume, request, limits)).volume?.volumeId ?? '')
     await trying(`volume ${request.name}`, undo, true)
   }
-  for (const volume of tracker.volumes) {
+  for (const volume of tracker.known) {
     if (volume.exists === 'no') continue
     await trying(`volume ${volume.id}`, async () => {
       await unmount(volume, nodes, signal)

@@ -1,7 +1,7 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
-import { VolumeTracker } from '../checks/volume-tracker.ts'
+import { Tracker } from '../checks/tracker.ts'
 import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
 import { ClusterRules } from './cluster-rules.ts'
 
@@ -13,7 +13,7 @@ const staged = answered('NodeStageVolume', about)
 const published = answered('NodePublishVolume', about)
 
 function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true): readonly string[] {
-  const tracker = new VolumeTracker()
+  const tracker = new Tracker()
   const rules = new ClusterRules(tracker, ownNodes(['a', 'b']), attaches)
   for (const call of calls.flat()) {
     rules.see(call)

@@ -1,5 +1,5 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
-import { certain, type KnownVolume, text, type VolumeTracker } from '../checks/volume-tracker.ts'
+import { certain, type KnownVolume, type Tracker, text } from '../checks/tracker.ts'
 import type { OwnNodes } from './nodes.ts'
 
 /**
@@ -8,12 +8,12 @@ import type { OwnNodes } from './nodes.ts'
  */
 export class ClusterRules {
   readonly violations: string[] = []
-  readonly #tracker: VolumeTracker
+  readonly #tracker: Tracker
   readonly #nodes: OwnNodes
   /** True if the driver has ControllerPublishVolume. */
   readonly #attaches: boolean
 
-  constructor(tracker: VolumeTracker, nodes: OwnNodes, attaches: boolean) {
+  constructor(tracker: Tracker, nodes: OwnNodes, attaches: boolean) {
     this.#tracker = tracker
     this.#nodes = nodes
     this.#attaches = attaches

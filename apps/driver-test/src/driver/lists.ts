@@ -10,7 +10,7 @@ import {
 import type { Checker } from '../checks/checker.ts'
 import { type Listed, Listing } from '../checks/listing.ts'
 import { LATER } from '../checks/repetition.ts'
-import type { Tracked, VolumeTracker } from '../checks/volume-tracker.ts'
+import type { Tracked, Tracker } from '../checks/tracker.ts'
 
 const LIST_MS = 30_000
 /** The largest number of pages of one list. A list with more pages is treated as endless. */
@@ -95,13 +95,13 @@ const REFUSALS = 2
 export class WatchedList {
   readonly #driver: Driver
   readonly #checker: Checker
-  readonly #tracker: VolumeTracker
+  readonly #tracker: Tracker
   readonly #listing: Listing
   /** The IDs in the first list. They belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
   #refusals = 0
 
-  constructor(driver: Driver, checker: Checker, tracker: VolumeTracker) {
+  constructor(driver: Driver, checker: Checker, tracker: Tracker) {
     this.#driver = driver
     this.#checker = checker
     this.#tracker = tracker
@@ -141,7 +141,7 @@ export class WatchedList {
         ?.filter(({ id }) => !this.#foreign.has(id))
         .map(({ id }) => textOf(id, 'is left at the driver'))
     const undeleted = async (): Promise<readonly string[]> =>
-      this.#tracker.volumes
+      this.#tracker.known
         .filter(({ exists }) => exists !== 'no')
         .map(({ id }) => textOf(id, 'was created and never deleted'))
     const left = await leftAtLast(canList(this.#driver, of) ? listed : undeleted, clock, signal)

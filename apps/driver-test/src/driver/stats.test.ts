@@ -2,7 +2,7 @@ import { RpcError } from '@csi-sidecars/csi'
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { answered, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
-import { VolumeTracker } from '../checks/volume-tracker.ts'
+import { Tracker } from '../checks/tracker.ts'
 import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
 import { UsageLooks } from './stats.ts'
 
@@ -11,7 +11,7 @@ const PATH = `${FOLDER}/node-1/target`
 const mounted = [...created('pvc', 'vol', 1n), ...answered('NodePublishVolume', { volumeId: 'vol', targetPath: PATH })]
 
 async function looks(answer: () => object, calls: readonly ProxiedCall[] = mounted) {
-  const tracker = new VolumeTracker()
+  const tracker = new Tracker()
   for (const call of calls) tracker.see(call)
   const usage = new UsageLooks(tracker, ownNodes(['a'], { call: async () => answer() as never }))
   const found: string[] = []
@@ -50,7 +50,7 @@ describe('UsageLooks', () => {
   it('the check ignores the answer to NodeGetVolumeStats if another call about the volume runs at the same time', async () => {
     const [begun] = answered('NodeUnpublishVolume', { volumeId: 'vol', targetPath: PATH })
     expect((await looks(fail(5), [...mounted, begun])).found).toEqual([])
-    const tracker = new VolumeTracker()
+    const tracker = new Tracker()
     for (const call of mounted) tracker.see(call)
     const call = async (): Promise<never> => {
       for (const each of answered('NodePublishVolume', { volumeId: 'vol', targetPath: PATH })) tracker.see(each)

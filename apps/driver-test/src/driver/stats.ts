@@ -8,7 +8,7 @@ import { codeNameOf } from '@csi-sidecars/disturb'
 import { nodeCan } from '@csi-sidecars/volume-controllers'
 import type { Violation } from '../checks/checks.ts'
 import { LATER } from '../checks/repetition.ts'
-import { certain, type KnownVolume, type VolumeTracker } from '../checks/volume-tracker.ts'
+import { certain, type KnownVolume, type Tracker } from '../checks/tracker.ts'
 import type { OwnNodes } from './nodes.ts'
 
 const STATS_MS = 10_000
@@ -17,18 +17,18 @@ const FAILURES = 2
 
 /** Calls NodeGetVolumeStats as a kubelet does. Each check asks about the next mounted volume. */
 export class UsageLooks {
-  readonly #tracker: VolumeTracker
+  readonly #tracker: Tracker
   readonly #nodes: OwnNodes
   readonly #failures = new Map<string, number>()
   #turn = 0
 
-  constructor(tracker: VolumeTracker, nodes: OwnNodes) {
+  constructor(tracker: Tracker, nodes: OwnNodes) {
     this.#tracker = tracker
     this.#nodes = nodes
   }
 
   async look(signal: AbortSignal): Promise<readonly Violation[]> {
-    const mounts = this.#tracker.volumes.flatMap((volume) => quietMounts(volume))
+    const mounts = this.#tracker.known.flatMap((volume) => quietMounts(volume))
     const mount = mounts[this.#turn % Math.max(1, mounts.length)]
     this.#turn += 1
     if (mount === undefined) return []

@@ -1,6 +1,6 @@
 import type { PersistentVolumeClaim, VolumeSnapshot, VolumeSnapshotContent } from '@csi-sidecars/kube-types'
 import type { FactCollection } from './collection.ts'
-import { type KindRef, objectOf } from './facts.ts'
+import { type KindRef, keyOf, objectOf, refOf } from './facts.ts'
 
 /** The snapshot or the claim from which the volume of a claim is created. */
 export interface SnapshotSource extends KindRef {
@@ -30,15 +30,23 @@ export async function collectSnapshot(ref: KindRef, into: FactCollection): Promi
   return seen.is !== 'absent'
 }
 
-async function surroundingsOfSnapshot({ metadata, spec, status }: VolumeSnapshot, into: FactCollection): Promise<void> {
+/** Reports whether a claim that is not bound gets its volume from the snapshot. */
+export function isRestoredFrom(snapshot: KindRef, claim: PersistentVolumeClaim): boolean {
+  const source = sourceOf(claim)
+  return claim.status?.phase !== 'Bound' && source?.kind === 'VolumeSnapshot' && keyOf(source) === keyOf(snapshot)
+}
+
+async function surroundingsOfSnapshot(snapshot: VolumeSnapshot, into: FactCollection): Promise<void> {
+  const { metadata, spec, status } = snapshot
+  const isRestored = (each: PersistentVolumeClaim): boolean => isRestoredFrom(refOf('VolumeSnapshot', snapshot), each)
   const { persistentVolumeClaimName: claim, volumeSnapshotContentName } = spec.source
   const content = status?.boundVolumeSnapshotContentName ?? volumeSnapshotContentName
   await Promise.all([
     claim === undefined ? undefined : into.claim({ namespace: metadata?.namespace, name: claim }),
     content === undefined ? undefined : collectContent(content, into),
     into.snapshotClass(spec.volumeSnapshotClassName),
-    // A deleted snapshot may wait for pending claims that are restored from it.
-    metadata?.deletionTimestamp === undefined ? undefined : into.pendingClaimsOf(metadata.namespace),
+    // A deleted snapshot may wait for claims that are restored from it.
+    metadata?.deletionTimestamp === undefined ? undefined : into.claimsWhere(metadata.namespace, isRestored),
   ])
 }
 

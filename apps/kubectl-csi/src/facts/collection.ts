@@ -102,9 +102,8 @@ export class FactCollection {
     else await this.#once(this.snapshotClasses, VOLUME_SNAPSHOT_CLASSES, { name })
   }
 
-  /** Reads the claims of a namespace that have no volume. */
-  async pendingClaimsOf(namespace: string | undefined): Promise<void> {
-    const where = ({ spec }: PersistentVolumeClaim): boolean => !spec?.volumeName
+  /** Reads the claims of a namespace for which `where` is true. */
+  async claimsWhere(namespace: string | undefined, where: (claim: PersistentVolumeClaim) => boolean): Promise<void> {
     for (const object of (await this.reader.list(PERSISTENT_VOLUME_CLAIMS, { namespace, where })) ?? []) {
       this.claims.set(keyOf({ namespace, name: object.metadata?.name ?? '' }), { is: 'present', object })
     }

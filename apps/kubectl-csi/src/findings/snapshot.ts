@@ -7,7 +7,7 @@ import {
   snapshotWait,
   sourceWait,
 } from '@csi-sidecars/waits'
-import { sourceOf } from '../facts/collect-snapshots.ts'
+import { isRestoredFrom, sourceOf } from '../facts/collect-snapshots.ts'
 import { type ClusterFacts, type KindRef, keyOf, type ReadResult, refOf, textOf, timeOf } from '../facts/facts.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
@@ -32,24 +32,22 @@ const DEFAULT_CLASS = 'snapshot.storage.kubernetes.io/is-default-class'
 const SIDECAR = 'external-snapshotter'
 const CONTROLLER = 'the snapshot-controller'
 
-function presenceOf<T>(
-  seen: ReadResult<T>,
-  waits: (object: T) => boolean,
-): 'missing' | 'waits' | 'present' | undefined {
-  if (seen.is === 'unseen') return undefined
-  if (seen.is === 'absent') return 'missing'
-  return waits(seen.object) ? 'waits' : 'present'
+/** Reports whether an object exists. Returns undefined if it could not be read. */
+function existenceOf({ is }: ReadResult<unknown>): 'missing' | 'present' | undefined {
+  if (is === 'unseen') return undefined
+  return is === 'absent' ? 'missing' : 'present'
+}
+
+function presenceOf<T>(seen: ReadResult<T>, waits: (object: T) => boolean): ReturnType<typeof existenceOf> | 'waits' {
+  return seen.is === 'present' && waits(seen.object) ? 'waits' : existenceOf(seen)
 }
 
 const isUnbound = ({ status }: PersistentVolumeClaim): boolean => status?.phase !== 'Bound'
 const isNotReady = ({ status }: VolumeSnapshot): boolean => status?.readyToUse !== true
-const never = (): boolean => false
 
 /** Reports whether the named class exists. Returns undefined without a name, or if the class could not be read. */
 function classPresence(name: string | undefined, facts: ClusterFacts): 'missing' | 'present' | undefined {
-  if (name === undefined) return undefined
-  const is = presenceOf(facts.snapshotClasses.get(name), never)
-  return is === 'waits' ? undefined : is
+  return name === undefined ? undefined : existenceOf(facts.snapshotClasses.get(name))
 }
 
 /** Returns a finding if a VolumeSnapshot waits for its claim, its class, its content or a restore. */
@@ -60,11 +58,8 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   const claimName = spec.source.persistentVolumeClaimName
   const contentName = status?.boundVolumeSnapshotContentName ?? spec.source.volumeSnapshotContentName
   const className = spec.volumeSnapshotClassName
-  const restoring = facts.claims.present.filter((claim) => {
-    const source = sourceOf(claim)
-    return isUnbound(claim) && source?.kind === 'VolumeSnapshot' && keyOf(source) === keyOf(object)
-  })
-  const content = contentName === undefined ? 'none' : presenceOf(facts.contents.get(contentName), never)
+  const restoring = facts.claims.present.filter((claim) => isRestoredFrom(object, claim))
+  const content = contentName === undefined ? 'none' : existenceOf(facts.contents.get(contentName))
   const hasDefault = facts.snapshotClasses.present.some(
     (each) => each.metadata?.annotations?.[DEFAULT_CLASS] === 'true',
   )
@@ -80,7 +75,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
         ? undefined
         : presenceOf(facts.claims.get(keyOf({ namespace, name: claimName })), isUnbound),
     class: claimName === undefined ? undefined : className === undefined ? noClass : classPresence(className, facts),
-    content: content === 'waits' ? undefined : content,
+    content,
     restoring: restoring.map(({ metadata: of }) => of?.name ?? ''),
   })
   if (reason === undefined) return foreignFinalizerFindings(object, withoutOwn(metadata), facts)
@@ -92,7 +87,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
       SourceClaimNotBound: [`${textOf(claim)} to be bound`, ROWS.snapshotSource, [claim]],
       SnapshotClassMissing: [`VolumeSnapshotClass ${className}, which does not exist`, ROWS.snapshotClass],
       NoSnapshotClass: ['a VolumeSnapshotClass: it names none, and no class is the default', ROWS.snapshotClass],
-      ContentMissing: [`${textOf(bound)}, which does not exist`, ROWS.snapshotContent],
+      ContentMissing: [`${textOf(bound)}, which does not exist`, ROWS.contentMissing],
       ContentNotCreated: [`${CONTROLLER} to create a VolumeSnapshotContent`, ROWS.snapshotController],
       ContentNotReady: [`${textOf(bound)} to be ready`, ROWS.snapshotContent, [bound]],
       SnapshotInUse: [
@@ -142,7 +137,11 @@ function withoutOwn(metadata: VolumeSnapshot['metadata']): VolumeSnapshot['metad
 export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFacts): readonly WaitFinding[] {
   const object = refOf('VolumeSnapshotContent', content)
   const { metadata, spec, status } = content
-  const { driver, volumeSnapshotClassName: className } = spec
+  const { driver, volumeSnapshotClassName: className, source } = spec
+  const { namespace, name = '', uid } = spec.volumeSnapshotRef
+  const snapshot: KindRef = { kind: 'VolumeSnapshot', namespace, name }
+  const known = facts.snapshots.get(keyOf(snapshot))
+  const isOther = known.is === 'present' && known.object.metadata?.uid !== uid
   const { annotations = {} } = metadata ?? {}
   const failed = lastEvent(metadata?.uid, facts, ['SnapshotDeleteError'])
   const deletedAt = timeOf(metadata?.deletionTimestamp)
@@ -154,20 +153,22 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
     error: status?.error?.message,
     deleteError: failed?.message,
     beingCreated: annotations[`${SNAPSHOT}-being-created`] !== undefined,
-    beingDeleted: annotations[`${SNAPSHOT}-being-deleted`] !== undefined,
+    // The snapshotter deletes a snapshot that was never bound to a VolumeSnapshot without the annotation.
+    beingDeleted:
+      annotations[`${SNAPSHOT}-being-deleted`] !== undefined || (!uid && source.snapshotHandle !== undefined),
     isMember: annotations[MEMBER] !== undefined,
     class: classPresence(className, facts),
+    snapshot: isOther ? 'missing' : existenceOf(known),
   })
   if (reason === undefined) return foreignFinalizerFindings(object, withoutOwn(metadata), facts)
-  const { namespace, name = '' } = spec.volumeSnapshotRef
-  const snapshot: KindRef = { kind: 'VolumeSnapshot', namespace, name }
-  const cause = contentCause(reason, { driver, className, message: status?.error?.message, snapshot })
+  const cause = contentCause(reason, { driver, className, message: status?.error?.message, snapshot, uid })
+  const ofSnapshot = reason === 'SnapshotNotDeleted' || reason === 'SnapshotMissing'
   const leadership = leadershipOf(facts, SIDECAR, driver)
   const pending = pendingOf(facts, object, ['create-snapshot', 'delete-snapshot'])
   const since = timeOf(pending?.since) ?? deletedAt ?? timeOf(metadata?.creationTimestamp)
   const finding = (given: FailureCause, sure: Pick<WaitFinding, 'sure' | 'doubt'>): WaitFinding => ({
     object,
-    waiter: reason === 'SnapshotNotDeleted' ? `the deletion of ${textOf(object)}` : sidecarOf(SIDECAR, driver),
+    waiter: ofSnapshot ? `the deletion of ${textOf(object)}` : sidecarOf(SIDECAR, driver),
     since,
     atLeast: false,
     remedy: SNAPSHOT_REASONS[reason],
@@ -191,7 +192,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
       ...pendingEvidence(pending),
     ],
   })
-  if (hasNoLeader(leadership) && reason !== 'SnapshotNotDeleted') {
+  if (hasNoLeader(leadership) && !ofSnapshot) {
     const waitsFor = noLeaderText(leadership, facts, reason === 'SnapshotNotBegun' ? undefined : cause.waitsFor)
     return [finding({ reason: 'NoLeader', waitsFor, advice: ROWS.noLeader }, doubtOf(leadership))]
   }
@@ -207,43 +208,31 @@ interface ContentFacts {
   readonly className: string | undefined
   readonly message: string | undefined
   readonly snapshot: KindRef
+  readonly uid: string | undefined
 }
 
 function contentCause(
   reason: SnapshotReason,
-  { driver, className, message = '', snapshot }: ContentFacts,
+  { driver, className, message = '', snapshot, uid }: ContentFacts,
 ): FailureCause {
-  switch (reason) {
-    case 'SnapshotClassMissing':
-      return { reason, waitsFor: `VolumeSnapshotClass ${className}, which does not exist`, advice: ROWS.snapshotClass }
-    case 'SnapshotFails': {
-      const cause = causeOf(message, { sidecar: SIDECAR, driver })
-      const waitsFor = cause?.waitsFor ?? `what the last try has failed for: ${message}`
-      return { reason: cause?.reason ?? reason, waitsFor, advice: ROWS.snapshotFails }
-    }
-    case 'SnapshotNotReady':
-      return { reason, waitsFor: `driver ${driver} to finish the snapshot`, advice: ROWS.snapshotNotReady }
-    case 'MemberNotReported':
-      return { reason, waitsFor: `${CONTROLLER} to note the handles of the group`, advice: ROWS.snapshotController }
-    case 'CreationUncertain':
-      return {
-        reason,
-        waitsFor: `driver ${driver} to answer a creation that may still run, before the snapshot is deleted`,
-        advice: ROWS.snapshotUncertain,
-      }
-    case 'SnapshotNotDeleted':
-      return { reason, waitsFor: `${textOf(snapshot)} to be deleted`, advice: ROWS.snapshotBound }
-    case 'DeleteSnapshotFails':
-      return {
-        reason,
-        waitsFor: `driver ${driver} to delete the snapshot, which it has refused`,
-        advice: ROWS.snapshotDeletion,
-      }
-    case 'SnapshotDeleting':
-      return { reason, waitsFor: `driver ${driver} to delete the snapshot`, advice: ROWS.snapshotDeletion }
-    default:
-      return { reason, waitsFor: 'its first try, of which there is no sign yet', advice: ROWS.snapshotNotBegun }
-  }
+  const cause = reason === 'SnapshotFails' ? causeOf(message, { sidecar: SIDECAR, driver }) : undefined
+  const [waitsFor, advice] = (
+    {
+      SnapshotClassMissing: [`VolumeSnapshotClass ${className}, which does not exist`, ROWS.snapshotClass],
+      SnapshotFails: [`what the last try has failed for: ${message}`, ROWS.snapshotFails],
+      SnapshotNotReady: [`driver ${driver} to finish the snapshot`, ROWS.snapshotNotReady],
+      MemberNotReported: [`${CONTROLLER} to note the handles of the group`, ROWS.snapshotController],
+      CreationUncertain: [
+        `driver ${driver} to answer a creation that may still run, before the snapshot is deleted`,
+        ROWS.snapshotUncertain,
+      ],
+      SnapshotMissing: [`${textOf(snapshot)} with UID ${uid}, which does not exist`, ROWS.snapshotMissing],
+      SnapshotNotDeleted: [`${textOf(snapshot)} to be deleted`, ROWS.snapshotBound],
+      DeleteSnapshotFails: [`driver ${driver} to delete the snapshot, which it has refused`, ROWS.snapshotDeletion],
+      SnapshotDeleting: [`driver ${driver} to delete the snapshot`, ROWS.snapshotDeletion],
+    } as Partial<Record<SnapshotReason, readonly [string, RowKey]>>
+  )[reason] ?? ['its first try, of which there is no sign yet', ROWS.snapshotNotBegun]
+  return { reason: cause?.reason ?? reason, waitsFor: cause?.waitsFor ?? waitsFor, advice }
 }
 
 /** Returns a finding if a claim without a volume waits for its data source. Undefined if the source is usable. */

@@ -1,6 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import { namespacedRef } from '@csi-sidecars/kube-types'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { type ProvisionerClaim, snapshotKey } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
@@ -10,7 +11,7 @@ import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
 import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
-import { snapshotSource } from '../sources/snapshot.ts'
+import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
 import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
 
 export interface ContentSourceParts {
@@ -26,7 +27,10 @@ export async function contentSource(run: ClaimRun, parts: ContentSourceParts): P
   const { source } = parts
   if (source.kind === 'VolumeSnapshot') {
     const { preventModeConversion } = settings
-    const { content, snapshot } = await snapshotSource({ ...parts, preventModeConversion }, api, signal)
+    const restore = { ...parts, preventModeConversion }
+    const { content, snapshot } = await snapshotSource(restore, api, signal)
+    const notice = expansionNotice(restore, snapshot)
+    if (notice !== undefined) log.warn(notice, UNQUOTED)
     await protectSnapshot({ api, signal, log }, snapshot)
     return content
   }

@@ -13,16 +13,18 @@ interface Pair {
   readonly title: string
   readonly name: string
   readonly namespace: string
-  readonly oldName?: string
-  readonly oldNamespace?: string
+  /** The word that the deprecated keys of the pair contain, as in `csiNodeStageSecretName`. */
+  readonly old?: string
 }
 
 const pair = (title: string, key: string, old?: string): Pair => ({
   title,
   name: `csi.storage.k8s.io/${key}secret-name`,
   namespace: `csi.storage.k8s.io/${key}secret-namespace`,
-  ...(old !== undefined && { oldName: `csi${old}SecretName`, oldNamespace: `csi${old}SecretNamespace` }),
+  ...(old !== undefined && { old }),
 })
+
+const oldKey = (old: string, part: 'Name' | 'Namespace'): string => `csi${old}Secret${part}`
 
 /** The uses of Secrets, in the order in which they are resolved. */
 const USES = {
@@ -36,11 +38,15 @@ const USES = {
 } as const
 
 /** The current keys of parameters that name Secrets, by their deprecated keys. */
-export const SECRET_KEYS_BY_OLD: ReadonlyMap<string | undefined, string> = new Map(
-  Object.values<Pair>(USES).flatMap(({ name, namespace, oldName, oldNamespace }) => [
-    [oldName, name],
-    [oldNamespace, namespace],
-  ]),
+export const SECRET_KEYS_BY_OLD: ReadonlyMap<string, string> = new Map(
+  Object.values<Pair>(USES).flatMap(({ name, namespace, old }) =>
+    old === undefined
+      ? []
+      : ([
+          [oldKey(old, 'Name'), name],
+          [oldKey(old, 'Namespace'), namespace],
+        ] as const),
+  ),
 )
 
 /** The parameters that name the default Secret. It is used for each purpose that has no parameters. */
@@ -88,14 +94,14 @@ export function secretRefOf(use: SecretUse, parameters: Parameters, tokens: Secr
 }
 
 function templatesOf(
-  { title, name, namespace, oldName, oldNamespace }: Pair,
+  { title, name, namespace, old }: Pair,
   parameters: Parameters,
   prefix: string,
 ): SecretRef | undefined {
-  const given = (...keys: readonly (string | undefined)[]): string[] =>
-    keys.flatMap((key) => (key !== undefined && Object.hasOwn(parameters, key) ? [parameters[key] ?? ''] : []))
-  const names = given(oldName, name)
-  const namespaces = given(oldNamespace, namespace)
+  const given = (key: string, part: 'Name' | 'Namespace'): string[] =>
+    [...(old === undefined ? [] : [oldKey(old, part)]), key].flatMap((each) => parameters[each] ?? [])
+  const names = given(name, 'Name')
+  const namespaces = given(namespace, 'Namespace')
   const fail = (why: string): never => {
     throw new ProvisionError(`${prefix}: ${why}`)
   }

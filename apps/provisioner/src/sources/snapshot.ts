@@ -90,6 +90,15 @@ export function whyUnusable(
   return whyOtherMode(parts, content)
 }
 
+/** Returns a warning if the driver must expand the restored volume. */
+export function expansionNotice({ claim, source }: RestoreParts, { status }: VolumeSnapshot): string | undefined {
+  const requested = bytesOf(claim.size)
+  const size = status?.restoreSize == null ? undefined : bytesOf(String(status.restoreSize))
+  if (size === undefined || requested <= size) return undefined
+  const what = `requested volume size ${requested} is greater than the size ${size} for the source snapshot ${source.name}`
+  return `${what}. Volume plugin needs to handle volume expansion.`
+}
+
 /** Returns an error text if the volume mode changes without permission, for example from file system to block. */
 function whyOtherMode(
   { claim, preventModeConversion }: RestoreParts,

@@ -3,7 +3,7 @@ import { claimProjection, type DataSource, type ProvisionerClaim } from '../cach
 import { projectClass } from '../caches/cluster.ts'
 import { checkOriginal } from './clone.ts'
 import { type ClaimSource, sourceOf } from './data-source.ts'
-import { whyUnusable } from './snapshot.ts'
+import { expansionNotice, whyUnusable } from './snapshot.ts'
 
 const CLASS = projectClass({ metadata: { name: 'class' }, provisioner: 'driver' })
 const GROUP = 'snapshot.storage.k8s.io'
@@ -79,6 +79,17 @@ describe('whyUnusable', () => {
   ])('`whyUnusable` %s', (_what, parts, expected) => {
     if (expected === undefined) expect(reasonOf(parts)).toBeUndefined()
     else expect(reasonOf(parts)).toContain(expected)
+  })
+
+  it.each([
+    ['1Gi', 'is greater than the size 1073741824 for the source snapshot s. Volume plugin needs to handle volume'],
+    ['2Gi', undefined],
+    [undefined, undefined],
+  ])('`expansionNotice` for a claim of 2Gi and a snapshot of %s is %j', (restoreSize, expected) => {
+    const source = { kind: 'VolumeSnapshot', namespace: 'ns', name: 's' } as const
+    const parts = { claim: claimOf('claim'), class: CLASS, source, preventModeConversion: true }
+    const notice = expansionNotice(parts, { metadata: { name: 's' }, spec: { source: {} }, status: { restoreSize } })
+    expect(notice).toEqual(expected === undefined ? undefined : expect.stringContaining(expected))
   })
 
   it('without --prevent-volume-mode-conversion, a claim may change the volume mode of its snapshot', () => {

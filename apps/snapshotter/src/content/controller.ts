@@ -10,13 +10,12 @@ import {
   type WorkSubject,
 } from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
-import { whileLeading } from '@csi-sidecars/events'
+import { textLines, whileLeading } from '@csi-sidecars/events'
 import { guarded, isConflict } from '@csi-sidecars/kube-client'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide, isDeletionStep } from './decide.ts'
-import { logEvent } from './events.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
@@ -48,7 +47,7 @@ export function contentController(
     project: kind.project(settings.driverName),
     memory,
     secrets,
-    recorder: whileLeading(parts.recorder, assertLeading, (...event) => logEvent(log, ...event)),
+    recorder: whileLeading(parts.recorder, assertLeading, textLines(log)),
     clock,
     log,
   }

@@ -1,9 +1,11 @@
 import { match } from 'node:assert'
+import { VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import type { DriverReply } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { createClaim, createClass as createStorageClass, eventOf } from '../provisioner/scene.ts'
+import { bound } from '../resizer/scene.ts'
 import {
   createClass,
   createContent,
@@ -20,6 +22,7 @@ import {
   secretAnnotations,
   snapshot,
   snapshotSource,
+  UID,
 } from '../snapshotter/scene.ts'
 import { explained } from './ask.ts'
 
@@ -28,16 +31,23 @@ import { explained } from './ask.ts'
 interface State {
   /** Creates the objects and injects the faults that lead to the state. */
   readonly stage: (t: TestContext) => Promise<unknown>
-  readonly of: 'vsc' | 'pvc'
-  /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: the snapshotter. */
-  readonly waiter?: (t: TestContext) => string
+  readonly of: 'vs' | 'vsc' | 'pvc'
+  /** Returns the object or sidecar that waits, as the output of `explain` names it. Default: see `WAITERS`. */
+  readonly waiter?: (t: TestContext, object: string) => string
   readonly waitsFor: (t: TestContext) => RegExp
 }
 
-const KINDS = { vsc: 'VolumeSnapshotContent', pvc: 'PersistentVolumeClaim' } as const
-const NAMES = { vsc: 'content', pvc: 'pvc' } as const
+const KINDS = { vs: 'VolumeSnapshot', vsc: 'VolumeSnapshotContent', pvc: 'PersistentVolumeClaim' } as const
+const NAMES = { vs: 'snap', vsc: 'content', pvc: 'pvc' } as const
 
 const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t.driverName}`
+const THE_CLAIM = (): string => 'the claim'
+const WAITERS = { vs: () => 'the snapshot', vsc: THE_SNAPSHOTTER, pvc: THE_CLAIM } as const
+const THE_DELETION = (_: TestContext, object: string): string => `the deletion of ${object}`
+const volumeOf = (what: string) => (t: TestContext) =>
+  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name(what)}\\)`)
+const missing = (kind: string, what: string) => (t: TestContext) =>
+  new RegExp(`${kind}${t.name(what)}, which does not exist`)
 
 /** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
 async function answering(t: TestContext, answer: DriverReply, metadata?: object): Promise<void> {
@@ -47,6 +57,36 @@ async function answering(t: TestContext, answer: DriverReply, metadata?: object)
     prepare: (driver) => driver.on('CreateSnapshot', answer),
   })
   await createContent(t, metadata === undefined ? {} : { metadata })
+}
+
+/** The parts of the claim `pvc-source`, from which a VolumeSnapshot or a volume is created. */
+const SOURCE = { suffix: '-source' } as const
+const ofContent = (t: TestContext): object => ({ boundVolumeSnapshotContentName: t.name('content') })
+
+/** Creates a VolumeSnapshot of the claim `pvc-source`. */
+function snapshotOfClaim(t: TestContext, parts: { metadata?: object; status?: object } = {}) {
+  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc-source') }, ...parts })
+}
+
+/** Creates a VolumeSnapshot whose finalizer keeps it after its deletion. */
+async function deletedSnapshot(t: TestContext, use: string, status?: object): Promise<void> {
+  await snapshotOfClaim(t, { metadata: { finalizers: [`${SNAPSHOT}-${use}-protection`] }, ...(status && { status }) })
+  await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('snap') })
+}
+
+/** Creates a VolumeSnapshotContent of the VolumeSnapshot `snap`. Deletes it without the annotation for its deletion. */
+async function deletedContent(t: TestContext, uid: string | undefined): Promise<void> {
+  await createClass(t)
+  await scene(t)
+  const volumeSnapshotRef = { namespace: t.namespace, name: t.name('snap'), uid }
+  await ready(t, await createContent(t, { spec: { volumeSnapshotRef } }))
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
+}
+
+/** Creates a claim whose volume is created from the source. */
+async function claimFrom(t: TestContext, dataSource: { kind: string; name: string }): Promise<void> {
+  await createStorageClass(t)
+  await createClaim(t, { spec: { dataSource } })
 }
 
 const STATES: Readonly<Record<string, State>> = {
@@ -73,7 +113,7 @@ const STATES: Readonly<Record<string, State>> = {
       await createContent(t)
       await failed(t, /not found/)
     },
-    waitsFor: (t) => new RegExp(`VolumeSnapshotClass ${t.name('class')}, which does not exist`),
+    waitsFor: missing('VolumeSnapshotClass ', 'class'),
   },
   'a snapshot that the driver has not finished': {
     of: 'vsc',
@@ -105,19 +145,17 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a restore from a snapshot whose content is not ready': {
     of: 'pvc',
+    waiter: THE_SNAPSHOTTER,
     stage: async (t) => {
       await createClass(t)
+      await snapshotOfClaim(t, { status: ofContent(t) })
       await createContent(t)
-      const status = { boundVolumeSnapshotContentName: t.name('content') }
-      await createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('other') }, status })
-      await createStorageClass(t)
-      await createClaim(t, { spec: { dataSource: snapshotSource(t, 'snap') } })
+      await claimFrom(t, snapshotSource(t, 'snap'))
     },
     waitsFor: (t) => new RegExp(`its first try, .*\\(VolumeSnapshotContent ${t.name('content')}\\)`),
   },
   'a volume that the driver refuses to create': {
     of: 'pvc',
-    waiter: () => 'the claim',
     stage: async (t) => {
       await createStorageClass(t)
       const driver = await t.driver({ controller: [...SNAPSHOTS, 'CREATE_DELETE_VOLUME'] })
@@ -129,16 +167,118 @@ const STATES: Readonly<Record<string, State>> = {
     },
     waitsFor: (t) => new RegExp(`driver ${t.driverName} to do what it has refused with Internal`),
   },
+  'a snapshot of a claim that does not exist': {
+    of: 'vs',
+    stage: snapshotOfClaim,
+    waitsFor: missing('PersistentVolumeClaim default/', 'pvc-source'),
+  },
+  'a snapshot of a claim that is not bound': {
+    of: 'vs',
+    waiter: THE_CLAIM,
+    stage: async (t) => {
+      await createClaim(t, SOURCE)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: volumeOf('pvc-source'),
+  },
+  'a snapshot with a class that does not exist': {
+    of: 'vs',
+    stage: async (t) => {
+      await bound(t, SOURCE)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: missing('VolumeSnapshotClass ', 'class'),
+  },
+  'a snapshot without a snapshot-controller': {
+    of: 'vs',
+    stage: async (t) => {
+      await bound(t, SOURCE)
+      await createClass(t)
+      await snapshotOfClaim(t)
+    },
+    waitsFor: () => /the snapshot-controller to create a VolumeSnapshotContent/,
+  },
+  'a deleted snapshot whose finalizers stay': {
+    of: 'vs',
+    waiter: THE_DELETION,
+    stage: (t) => deletedSnapshot(t, 'bound'),
+    waitsFor: () => /the snapshot-controller to remove its finalizers/,
+  },
+  'a snapshot whose content does not exist': {
+    of: 'vs',
+    stage: (t) => snapshotOfClaim(t, { status: ofContent(t) }),
+    waitsFor: missing('VolumeSnapshotContent ', 'content'),
+  },
+  'a snapshot that waits for its content': {
+    of: 'vs',
+    waiter: THE_SNAPSHOTTER,
+    stage: async (t) => {
+      await answering(t, { code: 13, message: 'no' })
+      await failed(t, /desc = no/)
+      await snapshotOfClaim(t, { status: ofContent(t) })
+    },
+    waitsFor: (t) => new RegExp(`refused with Internal.* \\(VolumeSnapshotContent ${t.name('content')}\\)`),
+  },
+  'a deleted snapshot with a restore from it': {
+    of: 'vs',
+    waiter: THE_CLAIM,
+    stage: async (t) => {
+      await deletedSnapshot(t, 'as-source', { readyToUse: true })
+      await claimFrom(t, snapshotSource(t, 'snap'))
+    },
+    waitsFor: volumeOf('pvc'),
+  },
+  'a content without a status': {
+    of: 'vsc',
+    stage: async (t) => {
+      await createClass(t)
+      await createContent(t)
+    },
+    waitsFor: () => /its first try, of which there is no sign yet/,
+  },
+  'a deleted content whose snapshot exists': {
+    of: 'vsc',
+    waiter: THE_DELETION,
+    stage: async (t) => {
+      const status = { ...ofContent(t), readyToUse: true }
+      await deletedContent(t, (await snapshotOfClaim(t, { status })).metadata?.uid)
+    },
+    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')} to be deleted`),
+  },
+  'a deleted content whose snapshot does not exist': {
+    of: 'vsc',
+    waiter: THE_DELETION,
+    stage: (t) => deletedContent(t, UID),
+    waitsFor: (t) => new RegExp(`VolumeSnapshot default/${t.name('snap')} with UID ${UID}, which does not exist`),
+  },
+  'a restore from a snapshot that does not exist': {
+    of: 'pvc',
+    stage: (t) => claimFrom(t, snapshotSource(t, 'snap')),
+    waitsFor: missing('VolumeSnapshot default/', 'snap'),
+  },
+  'a clone of a claim that does not exist': {
+    of: 'pvc',
+    stage: (t) => claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('pvc-source') }),
+    waitsFor: missing('PersistentVolumeClaim default/', 'pvc-source'),
+  },
+  'a clone of a claim that is not bound': {
+    of: 'pvc',
+    stage: async (t) => {
+      await createClaim(t, SOURCE)
+      await claimFrom(t, { kind: 'PersistentVolumeClaim', name: t.name('pvc-source') })
+    },
+    waitsFor: volumeOf('pvc-source'),
+  },
 }
 
 const test = testsOf('snapshotter', 'explain')
 
-for (const [what, { of, stage, waitsFor, waiter = THE_SNAPSHOTTER }] of Object.entries(STATES)) {
+for (const [what, { of, stage, waitsFor, waiter = WAITERS[of] }] of Object.entries(STATES)) {
   test(`kubectl csi explain gives the reason for ${what}`, async (t) => {
     await stage(t)
     const name = t.name(NAMES[of])
     const object = `${KINDS[of]} ${of === 'vsc' ? '' : 'default/'}${name}`
-    const { ask } = await explained(t, [of, name], { object, waiter: waiter(t), waitsFor: waitsFor(t) })
+    const { ask } = await explained(t, [of, name], { object, waiter: waiter(t, object), waitsFor: waitsFor(t) })
     match((await ask('stuck')).stdout, new RegExp(`${name}: `))
   })
 }

@@ -1,9 +1,9 @@
 import { answered, callOf, created } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
-import { certain, VolumeTracker } from './volume-tracker.ts'
+import { certain, Tracker } from './tracker.ts'
 
-function trackerOf(calls: readonly ReturnType<typeof callOf>[]): VolumeTracker {
-  const tracker = new VolumeTracker()
+function trackerOf(calls: readonly ReturnType<typeof callOf>[]): Tracker {
+  const tracker = new Tracker()
   for (const call of calls) tracker.see(call)
   return tracker
 }
@@ -11,14 +11,14 @@ function trackerOf(calls: readonly ReturnType<typeof callOf>[]): VolumeTracker {
 const publish = { volumeId: 'vol', nodeId: 'a' }
 const made = [...created('pvc', 'vol', 1024n)]
 
-describe('VolumeTracker', () => {
+describe('Tracker', () => {
   it('the volume tracker records a volume from the answer to CreateVolume', () => {
-    const [volume] = trackerOf(made).volumes
+    const [volume] = trackerOf(made).known
     expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
   })
 
   it('the volume tracker records no volume if CreateVolume has failed', () => {
-    expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
+    expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).known).toEqual([])
   })
 
   it.each([
@@ -35,15 +35,13 @@ describe('VolumeTracker', () => {
   })
 
   it('the volume tracker records no volume for a publish without a volume ID', () => {
-    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
-      [],
-    )
+    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).known).toEqual([])
   })
 
   it('the volume tracker treats a volume as possibly created if CreateVolume returns no volume ID', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
-      const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
-      expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
+      const { known, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
+      expect([known, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
@@ -113,6 +111,6 @@ describe('VolumeTracker', () => {
     expect(tracker.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })
     for (const call of answered('NodeUnpublishVolume', mount)) tracker.see(call)
     expect(tracker.get('csi-1')?.exists).toBe('no')
-    expect(trackerOf([...answered('NodeUnpublishVolume', mount)]).volumes).toEqual([])
+    expect(trackerOf([...answered('NodeUnpublishVolume', mount)]).known).toEqual([])
   })
 })
