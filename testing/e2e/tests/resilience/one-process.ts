@@ -3,10 +3,11 @@ import { CLUSTER_ROLES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-ty
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Call, FakeDriver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
+import { overlaps } from '../../model/overlaps.ts'
 import { attach, attachAndWait, attached } from '../attacher/scene.ts'
 import { grown, raised, resized } from '../resizer/scene.ts'
 import { ELECTION, surroundings, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
@@ -168,22 +169,6 @@ function works(pods: readonly Pod[]): boolean {
   return called('ControllerPublishVolume') && called('ControllerExpandVolume')
 }
 
-/** Returns the calls that start while an earlier call for the same volume runs, in any process. */
-function overlaps(drivers: readonly FakeDriver[]): readonly string[] {
-  const byVolume = new Map<unknown, Call[]>()
-  for (const call of drivers.flatMap((driver) => driver.callsOf(...CALLS))) {
-    const volume = call.request['volume_id']
-    byVolume.set(volume, [...(byVolume.get(volume) ?? []), call])
-  }
-  return [...byVolume].flatMap(([volume, calls]) => {
-    const sorted = calls.toSorted((a, b) => a.start - b.start)
-    return sorted
-      .slice(1)
-      .filter(({ start }, index) => start < (sorted[index]?.end ?? Infinity))
-      .map(({ method, start }) => `${volume}: ${method} at ${start}`)
-  })
-}
-
 rollouts(
   'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
   {
@@ -210,7 +195,7 @@ rollouts(
       if (left.metadata?.deletionTimestamp === undefined) await attached(t, name, { within: 30_000 })
       else await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
     }
-    equal(overlaps(t.drivers), [])
+    equal(overlaps(t.drivers.flatMap(({ calls }) => calls)), [])
     ok(t.drivers.flatMap((driver) => driver.callsOf('ControllerUnpublishVolume')).length > 0, 'nothing was detached')
   },
 )
