@@ -1,7 +1,5 @@
+import { MINUTE, SECOND } from '@csi-sidecars/base'
 import type { Flag } from '@csi-sidecars/sidecar'
-
-const SECOND = 1000
-const MINUTE = 60 * SECOND
 
 /** The flags of the attacher, in addition to the standard flags. Names, types and defaults never change. */
 export const ATTACHER_FLAGS = [

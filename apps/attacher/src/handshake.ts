@@ -1,10 +1,9 @@
+import { SECOND } from '@csi-sidecars/base'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import type { HandshakeTable } from '@csi-sidecars/sidecar'
-
-const SECOND = 1000
 
 /** Describes the first calls to the driver. A driver without a controller service gets no ControllerGetCapabilities. */
 export function handshakeOf(values: {

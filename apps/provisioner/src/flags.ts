@@ -1,7 +1,5 @@
+import { MINUTE, SECOND } from '@csi-sidecars/base'
 import type { Flag } from '@csi-sidecars/sidecar'
-
-const SECOND = 1000
-const MINUTE = 60 * SECOND
 
 /** The flags of the provisioner, without the flags that every sidecar has. Names, types and defaults never change. */
 export const PROVISIONER_FLAGS = [

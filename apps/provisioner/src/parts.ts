@@ -18,7 +18,6 @@ export interface ProvisionerSettings extends NameRule, VolumeSettings {
   readonly component: string
   /** The finalizer of claims for which a CreateVolume call may be running. */
   readonly claimFinalizer: string
-  /** The value of `--finalize-claims`. */
   readonly finalizeClaims: boolean
   readonly workers: number
   readonly retryStartMs: number
@@ -27,7 +26,6 @@ export interface ProvisionerSettings extends NameRule, VolumeSettings {
   readonly timeoutMs: number
   readonly defaultFsType: string
   readonly extraMetadata: boolean
-  /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
   /** Milliseconds between two searches for leftover finalizers of snapshots. 0: no searches. */
   readonly sweepMs: number

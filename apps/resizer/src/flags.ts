@@ -1,7 +1,5 @@
+import { MINUTE, SECOND } from '@csi-sidecars/base'
 import type { Flag } from '@csi-sidecars/sidecar'
-
-const SECOND = 1000
-const MINUTE = 60 * SECOND
 
 /** The resizer's flags, in addition to the flags of every sidecar. Names, types and defaults never change. */
 export const RESIZER_FLAGS = [

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Backlog, type Controller, causesOf, type Source } from '@csi-sidecars/controller'
+import { type Backlog, type Controller, causesOf, presentKey, type Source } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -72,9 +72,5 @@ export function claimController(
 
 /** Returns the event source that wakes a waiting claim when its volume is created or changed. */
 export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
-  return causesOf(volumes, (event) => {
-    if (event.type === 'deleted') return []
-    const { key: name } = event.type === 'added' ? event.object : event.after
-    return [{ on: 'volume', name }]
-  })
+  return causesOf(volumes, (event) => presentKey(event).map((name) => ({ on: 'volume', name })))
 }

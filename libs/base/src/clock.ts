@@ -5,6 +5,10 @@
 
 import { onAbort } from './on-abort.ts'
 
+/** One second and one minute, in milliseconds. */
+export const SECOND = 1000
+export const MINUTE = 60 * SECOND
+
 /** Cancels a scheduled callback. Has no effect after the callback has run. */
 export type Cancel = () => void
 

@@ -1,7 +1,7 @@
 import { isStuck, remedyOf } from '@csi-sidecars/waits'
 import type { RunFailure } from './failure.ts'
 import { dueSince, type KeyState, type PendingTable, type PendingWork, type WorkSubject } from './pending.ts'
-import type { Cause } from './waiting.ts'
+import type { KeyPosition } from './schedule.ts'
 
 /** The record of a key, from its first addition until it has no pending work. */
 export interface KeyRecord {
@@ -17,20 +17,12 @@ export interface KeyRecord {
 }
 
 /** The state of a key at one moment, for a report. */
-export interface KeySnapshot {
+export interface KeySnapshot extends Omit<KeyPosition, 'state'> {
   readonly key: string
-  /** The name of the queue. */
   readonly queue: string
   readonly record: KeyRecord
   readonly subject: WorkSubject
   readonly state: KeyState
-  /** The causes that the key waits for. */
-  readonly causes: readonly Cause[]
-  /** True: the driver is disconnected, so no key starts. */
-  readonly paused: boolean
-  readonly blockedBy: string | undefined
-  /** The milliseconds until the next planned run of the key. */
-  readonly dueIn: number | undefined
   /** The current time, in milliseconds since 1970. */
   readonly now: number
   readonly table: Pick<PendingTable, 'causes' | 'sidecar'>

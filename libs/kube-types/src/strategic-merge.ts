@@ -16,7 +16,6 @@ export interface VolumePatchParts {
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined
 }
 
-/** The object that a patch is meant for. The API server refuses the patch for other objects. */
 export interface PatchGuard {
   /** The UID of the object. The API server refuses the patch for a recreated object of the same name. */
   readonly uid?: string | undefined

@@ -12,8 +12,6 @@ export interface Verbose {
 
 /** A logger never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
 export interface Logger extends Verbose {
-  /** Logs at level 0. */
-  info(message: string, pairs?: Pairs): void
   /** Logs a warning at level 0: nothing failed, but an operator should look. `err` is a pair like any other. */
   warn(message: string, pairs?: Pairs): void
   /** Logs an error. Pass `undefined` if something is wrong but nothing was thrown. */
@@ -93,63 +91,56 @@ interface Output {
 }
 
 class LevelLogger implements Verbose, VerboseAt {
-  readonly #output: Output
-  readonly #context: Pairs
+  protected readonly output: Output
+  protected readonly context: Pairs
   readonly #level: number
 
   constructor(output: Output, context: Pairs, level: number) {
-    this.#output = output
-    this.#context = context
+    this.output = output
+    this.context = context
     this.#level = level
   }
 
   info(message: string, pairs?: Pairs): void {
-    this.#write(callSite(LevelLogger.prototype.info), message, pairs)
+    this.#info(this.line(callSite(LevelLogger.prototype.info), message, pairs))
   }
 
   infoAt(site: string, message: string, pairs?: Pairs): void {
-    this.#write(writtenSite(site), message, pairs)
+    this.#info(this.line(writtenSite(site), message, pairs))
   }
 
-  #write(caller: CallSite, message: string, pairs: Pairs | undefined): void {
-    const { format, write, traceId } = this.#output
-    write(format.info(this.#level, { caller, message, context: this.#context, pairs, traceId: traceId() }))
+  #info(line: LogLine): void {
+    const { format, write } = this.output
+    write(format.info(this.#level, line))
+  }
+
+  protected line(caller: CallSite, message: string, pairs: Pairs | undefined): LogLine {
+    return { caller, message, context: this.context, pairs, traceId: this.output.traceId() }
   }
 }
 
-class ContextLogger implements Logger, LoggerAt {
-  readonly #output: Output
-  readonly #context: Pairs
+class ContextLogger extends LevelLogger implements Logger, LoggerAt {
   /** The loggers that `v` has returned, by level. A repeated call for a level allocates nothing. */
   readonly #levels: LevelLogger[] = []
 
   constructor(output: Output, context: Pairs) {
-    this.#output = output
-    this.#context = context
-  }
-
-  info(message: string, pairs?: Pairs): void {
-    this.#info(callSite(ContextLogger.prototype.info), message, pairs)
-  }
-
-  infoAt(site: string, message: string, pairs?: Pairs): void {
-    this.#info(writtenSite(site), message, pairs)
+    super(output, context, 0)
   }
 
   warn(message: string, pairs?: Pairs): void {
-    this.#warn(callSite(ContextLogger.prototype.warn), message, pairs)
+    this.#warn(this.line(callSite(ContextLogger.prototype.warn), message, pairs))
   }
 
   warnAt(site: string, message: string, pairs?: Pairs): void {
-    this.#warn(writtenSite(site), message, pairs)
+    this.#warn(this.line(writtenSite(site), message, pairs))
   }
 
   error(error: unknown, message: string, pairs?: Pairs): void {
-    this.#error(error, this.#line(callSite(ContextLogger.prototype.error), message, pairs))
+    this.#error(error, this.line(callSite(ContextLogger.prototype.error), message, pairs))
   }
 
   errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
-    this.#error(error, this.#line(writtenSite(site), message, pairs))
+    this.#error(error, this.line(writtenSite(site), message, pairs))
   }
 
   fatal(message: string): void {
@@ -169,40 +160,31 @@ class ContextLogger implements Logger, LoggerAt {
   }
 
   with(pairs: Pairs): Logger {
-    return new ContextLogger(this.#output, mergePairs(this.#context, pairs))
+    return new ContextLogger(this.output, mergePairs(this.context, pairs))
   }
 
-  #info(caller: CallSite, message: string, pairs: Pairs | undefined): void {
-    const { format, write } = this.#output
-    write(format.info(0, this.#line(caller, message, pairs)))
-  }
-
-  #warn(caller: CallSite, message: string, pairs: Pairs | undefined): void {
-    const { format, write } = this.#output
-    write(format.warning(this.#line(caller, message, pairs)))
+  #warn(line: LogLine): void {
+    const { format, write } = this.output
+    write(format.warning(line))
   }
 
   #error(error: unknown, line: LogLine): void {
-    const { format, write } = this.#output
+    const { format, write } = this.output
     write(format.error(error, line))
   }
 
   #fatal(caller: CallSite, message: string): void {
-    const { format, write } = this.#output
-    write(format.fatal(this.#line(caller, message, undefined)))
-  }
-
-  #line(caller: CallSite, message: string, pairs: Pairs | undefined): LogLine {
-    return { caller, message, context: this.#context, pairs, traceId: this.#output.traceId() }
+    const { format, write } = this.output
+    write(format.fatal(this.line(caller, message, undefined)))
   }
 
   #at(level: number, site: () => CallSite): LevelLogger | undefined {
-    const { verbosity, levels } = this.#output
+    const { verbosity, levels } = this.output
     if (level > verbosity) {
       if (levels === undefined) return undefined
       if (level > levels(site().file)) return undefined
     }
-    this.#levels[level] ??= new LevelLogger(this.#output, this.#context, level)
+    this.#levels[level] ??= new LevelLogger(this.output, this.context, level)
     return this.#levels[level]
   }
 }

@@ -75,7 +75,6 @@ export interface FullGroup {
 export interface KeyLane {
   readonly reserved: number
   inWork: number
-  /** The number of retries among the keys in work. */
   retriesInWork: number
   /** The highest position (`turn`) of a key of this lane that has started. New keys get no lower position. */
   now: number

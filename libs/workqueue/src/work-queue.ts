@@ -60,7 +60,6 @@ export class WorkQueue {
     return this.#queue.blockedBy(key)
   }
 
-  /** Returns the keys that are planned for later. */
   planned(): Iterable<string> {
     return this.#delays.keys()
   }

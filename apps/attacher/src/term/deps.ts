@@ -21,7 +21,6 @@ export interface AttachSettings {
   readonly driverName: string
   readonly finalizer: string
   readonly defaultFsType: string
-  /** The flag `--recover-lost-volumes`. */
   readonly recoverLostVolumes: boolean
 }
 

@@ -11,7 +11,7 @@ import {
 import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
-import { type ComparisonOptions, compareForever, WorkLog } from '../published-nodes/resync.ts'
+import { compareForever, WorkLog } from '../published-nodes/resync.ts'
 import { FailureReporter } from '../reporting/failure-reporter.ts'
 import { type AttacherTerm, backoffOf, lifecycleLogs, undoneAgain, undoneBy } from '../term/deps.ts'
 import { nodeOf, readVolume } from '../volumes/volume-view.ts'
@@ -147,20 +147,15 @@ function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): 
   }
 }
 
-/** Returns the function that reads one page of ListVolumes, with the deadline of `--timeout`. */
-function pageOf({ driver, settings, assertLeading, log }: AttacherTerm): ComparisonOptions['listPage'] {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
-  const { timeoutMs, maxEntries } = settings
-  return (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal })
-}
-
 /** Returns the comparison of the attachments with the driver's listing, which runs while this process leads. */
 function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { settings, attachments, volumes, nodes, api, clock, log } = term
+  const { timeoutMs, maxEntries } = settings
+  const calls = controllerClient(guardedDriver(term.driver, term.assertLeading, log))
   return (queue: Enqueuer, stop) =>
     compareForever(
       {
-        listPage: pageOf(term),
+        listPage: (startingToken, signal) => calls.listVolumes({ maxEntries, startingToken }, { timeoutMs, signal }),
         attachments: attachments.store,
         view: async (va, signal) => ({
           va,

@@ -29,7 +29,6 @@ export interface PublishSourceFailure {
   readonly ok: false
   /** The code of the failure. Undefined if the translation throws an unexpected error. */
   readonly code: SourceErrorCode | undefined
-  /** The message for users. */
   readonly message: string
 }
 

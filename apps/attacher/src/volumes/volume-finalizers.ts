@@ -12,24 +12,22 @@ interface PatchBase {
   readonly finalizers: readonly string[] | undefined
 }
 
+interface VolumeFinalizersOptions {
+  readonly api: KubeClient
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly finalizer: string
+}
+
 /**
  * Adds our finalizer to volumes. Attachments of one volume that need it at the same time share one write: a second
  * patch from the same cached list would be refused, or add the finalizer twice.
  */
 export class VolumeFinalizers {
-  readonly #api: KubeClient
-  readonly #volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
-  readonly #finalizer: string
+  readonly #options: VolumeFinalizersOptions
   readonly #running = new Map<string, Promise<CachedVolume | undefined>>()
 
-  constructor(options: {
-    api: KubeClient
-    volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
-    finalizer: string
-  }) {
-    this.#api = options.api
-    this.#volumes = options.volumes
-    this.#finalizer = options.finalizer
+  constructor(options: VolumeFinalizersOptions) {
+    this.#options = options
   }
 
   /**
@@ -45,21 +43,22 @@ export class VolumeFinalizers {
   }
 
   async #add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
-    const cached = this.#volumes.store.get(name)
-    if (cached?.finalizers?.includes(this.#finalizer)) return cached
+    const { api, volumes, finalizer } = this.#options
+    const cached = volumes.store.get(name)
+    if (cached?.finalizers?.includes(finalizer)) return cached
     let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
     for (let left = TRIES; ; left -= 1) {
       try {
-        const patch = addFinalizerPatch(base.finalizers, this.#finalizer, base.uid)
-        return this.#volumes.learn(await this.#api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+        const patch = addFinalizerPatch(base.finalizers, finalizer, base.uid)
+        return volumes.learn(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
       } catch (error) {
         // The finalizers have changed since the patch was built, or the volume was recreated.
         if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
       }
-      const pv = await this.#api.get(PERSISTENT_VOLUMES, { name }, { signal })
+      const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
       base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
-      const learned = this.#volumes.learn(pv)
-      if (base.finalizers?.includes(this.#finalizer)) return learned
+      const learned = volumes.learn(pv)
+      if (base.finalizers?.includes(finalizer)) return learned
     }
   }
 }

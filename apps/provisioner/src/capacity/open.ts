@@ -1,15 +1,16 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { CSI_STORAGE_CAPACITIES } from '@csi-sidecars/kube-types'
-import { type CacheRegistry, cacheOf, FATAL, StartError } from '@csi-sidecars/sidecar'
-import { goQuote, type Logger, type Metrics } from '@csi-sidecars/telemetry'
+import { type AppParts, cacheOf, FATAL, StartError } from '@csi-sidecars/sidecar'
+import { goQuote } from '@csi-sidecars/telemetry'
 import type { Names } from '../caches/names.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
 import type { CapacityParts } from './controller.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
 import { type CapacitySettings, capacityProjection, DRIVER_LABEL, MANAGER_LABEL, type Owner } from './object.ts'
 
-export interface OpenCapacity {
+export interface OpenCapacity
+  extends Pick<AppParts, 'env' | 'caches' | 'client' | 'metrics' | 'clock' | 'log' | 'signal'> {
   readonly values: {
     readonly 'capacity-for-immediate-binding': boolean
     readonly 'capacity-ownerref-level': number
@@ -19,18 +20,11 @@ export interface OpenCapacity {
     readonly 'kube-api-capacity-qps': number
   }
   readonly given: ReadonlySet<string>
-  readonly env: NodeJS.ProcessEnv
   readonly names: Names
   /** The node of this process with `--node-deployment`. Undefined otherwise. */
   readonly node: string | undefined
   readonly segments: SegmentSource
   readonly classes: ProvisionerCaches['classes']
-  readonly caches: CacheRegistry
-  readonly client: KubeClient
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly log: Logger
-  readonly signal: AbortSignal
 }
 
 /** Looks up the owner of CSIStorageCapacity objects, and opens their cache and metrics. Throws StartError. */

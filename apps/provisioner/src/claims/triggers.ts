@@ -1,4 +1,4 @@
-import { type Cause, causesOf, type Source, type Trigger } from '@csi-sidecars/controller'
+import { type Cause, causesOf, objectOf, type Source, type Trigger } from '@csi-sidecars/controller'
 import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { changesKeys, changesLabels, type ProvisionerNode, type Registration } from '../caches/cluster.ts'
@@ -46,6 +46,5 @@ export function causesOfTopology({ nodes, registrations }: TopologyCaches): read
 }
 
 function causes(event: InformerEvent<ProvisionerNode | Registration>): readonly Cause[] {
-  const { key: name } = event.type === 'updated' ? event.after : event.object
-  return [{ on: 'node', name }, { on: 'nodes' }]
+  return [{ on: 'node', name: objectOf(event).key }, { on: 'nodes' }]
 }

@@ -19,7 +19,6 @@ export interface RestoreParts {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly source: ClaimSource
-  /** The value of `--prevent-volume-mode-conversion`. */
   readonly preventModeConversion: boolean
 }
 

@@ -17,9 +17,7 @@ export interface TopologyRules {
   readonly node: string
   /** The allowed topologies of the class. */
   readonly allowed: readonly TopologySelectorTerm[]
-  /** The value of `--strict-topology`. */
   readonly strict: boolean
-  /** The value of `--immediate-topology`. */
   readonly immediate: boolean
 }
 
@@ -63,7 +61,8 @@ export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): Top
     const what = `topology ${termText(own.term)} from selected node ${goQuote(node)}`
     throw failure(`${what} is not in requisite: ${termsText(requisite)}`, node)
   }
-  return { requisite: toTopologies(requisite), preferred: toTopologies(rotated(requisite, first)) }
+  const preferred = [...requisite.slice(first), ...requisite.slice(0, first)]
+  return { requisite: toTopologies(requisite), preferred: toTopologies(preferred) }
 }
 
 interface NodeTopology {
@@ -190,11 +189,6 @@ function flattened(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
     )
     return combined.filter((term) => term.length > 0).map((term) => [...term].sort(bySegment))
   })
-}
-
-/** Returns the list rotated, so that the element at index `at` is the first. */
-function rotated<T>(list: readonly T[], at: number): readonly T[] {
-  return [...list.slice(at), ...list.slice(0, at)]
 }
 
 function toTopologies(terms: readonly Term[]): Topology[] {

@@ -13,7 +13,7 @@ import {
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
-import { decideVolume } from './decide.ts'
+import { decideVolume, type VolumeDecision } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
 /** Decides the next step of one PersistentVolume, and performs it. */
@@ -54,17 +54,14 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
   } catch (error) {
     signal.throwIfAborted()
     if (isNotFound(error)) return SETTLED
-    if (isInvalid(error)) await readAgain(run, volume)
+    if (isInvalid(error)) await readAgain(run, volume.key)
     return { kind: 'retry', cause: error }
   }
 }
 
-async function readAgain(
-  { deps, signal }: VolumeRun,
-  { key }: ProvisionerVolume,
-): Promise<PersistentVolume | undefined> {
+async function readAgain({ deps, signal }: VolumeRun, name: string): Promise<PersistentVolume | undefined> {
   try {
-    const pv = await deps.api.get(PERSISTENT_VOLUMES, { name: key }, { signal })
+    const pv = await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
     deps.volumes.learn(pv)
     return pv
   } catch (error) {
@@ -73,20 +70,15 @@ async function readAgain(
   }
 }
 
-interface Deletion {
-  readonly isDeleted: boolean
-  readonly attachedTo: string | undefined
-}
-
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
-  { isDeleted, attachedTo }: Deletion,
+  { isDeleted, attachedTo }: VolumeDecision & { do: 'delete' },
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   if (attachedTo !== undefined) run.waitFor({ on: 'attachment', name: volume.key })
   // The cache may lag: the user may have just retained the volume or bound it again.
-  const pv = await readAgain(run, volume)
+  const pv = await readAgain(run, volume.key)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
   if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
@@ -124,7 +116,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
   const deleted = await deps.api.delete(PERSISTENT_VOLUMES, { name: key }, { signal, uid }).catch(isGone)
   if (deleted === 'gone') return
   // The deletion has changed the object, so its finalizers are read again.
-  const pv = await readAgain(run, { key } as ProvisionerVolume)
+  const pv = await readAgain(run, key)
   if (pv === undefined || pv.metadata?.uid !== uid) return
   const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
   if (patch === undefined) return
@@ -147,17 +139,15 @@ interface FailedDeletion {
 function recordFailure(run: VolumeRun, { volume, className, error }: FailedDeletion): Outcome {
   const { deps, log } = run
   const message = messageOf(error)
-  if (error instanceof InUseError) {
-    log.v(4)?.info('Volume deletion postponed', { reason: message })
-    if (deps.memory.isNews(volume.uid, message))
-      deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), VOLUME_EVENTS.attached(message))
-    return { kind: 'retry', cause: error }
+  const isInUse = error instanceof InUseError
+  if (isInUse) log.v(4)?.info('Volume deletion postponed', { reason: message })
+  else {
+    deps.metrics.deletions.failed({ class: className })
+    if (deps.driver.lost) return { kind: 'retry', cause: error }
+    log.error(error, 'Volume deletion failed')
   }
-  deps.metrics.deletions.failed({ class: className })
-  if (deps.driver.lost) return { kind: 'retry', cause: error }
-  log.error(error, 'Volume deletion failed')
-  if (deps.memory.isNews(volume.uid, message))
-    deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), VOLUME_EVENTS.failed(message))
+  const text = isInUse ? VOLUME_EVENTS.attached(message) : VOLUME_EVENTS.failed(message)
+  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
   return { kind: 'retry', cause: error }
 }
 

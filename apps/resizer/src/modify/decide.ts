@@ -33,7 +33,7 @@ export type ModifyStep =
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [view.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
+  if (volume === undefined) return [missingVolume(view)]
   if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
   if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
   if (view.slow && asksForItsTarget(claim)) return [{ do: 'skip' }]
@@ -95,14 +95,12 @@ function reportDriver(
   return [{ do: 'reportDriver', target, volumeDriver }]
 }
 
-function missingVolume({ key, volumeName }: ResizerClaim): ModifyStep {
+/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
+function missingVolume({ claim: { key, volumeName }, nodeDeployment }: ModifyView): ModifyStep {
+  const waitsFor = { on: 'volume', name: volumeName }
+  if (nodeDeployment) return { do: 'noop', why: 'The PV is not of this node', waitsFor }
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
-  return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
-}
-
-/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
-function volumeElsewhere({ volumeName }: ResizerClaim): ModifyStep {
-  return { do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: volumeName } }
+  return { do: 'fail', message, waitsFor }
 }
 
 function noop(why: string): ModifyStep {

@@ -2,7 +2,6 @@ import { unreachable } from '@csi-sidecars/base'
 import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
-import type { KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
@@ -99,9 +98,7 @@ function whileAway(run: ModifyRun): { readonly end: Outcome } | undefined {
 async function modify(run: ModifyRun, modification: Modification): Promise<Outcome> {
   const { deps, signal } = run
   try {
-    const { api, extraMetadata } = deps
-    const request = await modifyRequest(modification, { api, extraMetadata }, signal)
-    await deps.driver.modify(request, { signal })
+    await deps.driver.modify(await modifyRequest(run, modification), { signal })
   } catch (error) {
     return await recordFailure(run, modification, error)
   }
@@ -114,16 +111,15 @@ const VOLUME_NAME = 'csi.storage.k8s.io/pv/name'
 
 /** Returns the request of a modification, with the Secret for modifications or else the Secret for expansions. */
 async function modifyRequest(
+  { deps, signal }: ModifyRun,
   { claim, volume, target }: Modification,
-  { api, extraMetadata }: { readonly api: Pick<KubeClient, 'get'>; readonly extraMetadata: boolean },
-  signal: AbortSignal,
 ): Promise<ControllerModifyVolumeRequest> {
   const csi = volume.source?.spec?.csi
   if (!csi?.volumeHandle) throw new Error('empty volume handle')
   const ref = volume.modifySecret ?? secretRefOf(csi.controllerExpandSecretRef)
-  const secrets = secretsFrom(await readSecret(api, ref, { signal }))
+  const secrets = secretsFrom(await readSecret(deps.api, ref, { signal }))
   const mutableParameters = { ...target.parameters }
-  if (extraMetadata) {
+  if (deps.extraMetadata) {
     const { namespace, name } = namespacedRef(claim.key)
     Object.assign(mutableParameters, { [CLAIM_NAME]: name, [CLAIM_NAMESPACE]: namespace, [VOLUME_NAME]: volume.key })
   }

@@ -33,7 +33,7 @@ const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
 export function decideResize(view: ResizeView): readonly ResizeStep[] {
   const { claim, volume } = view
   if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [view.settings.nodeDeployment ? volumeElsewhere(claim) : missingVolume(claim)]
+  if (volume === undefined) return [missingVolume(view)]
   if (hasItsSize(claim, volume)) return [NO_NEED]
   const read = readSizes(claim, volume)
   return [...cleanUp(view, volume, read), ...decideExpansion(view, volume, read)]
@@ -108,14 +108,11 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
   return `PersistentVolume "${volume.key}" is bound to another claim of this name, with uid ${volume.claimUid ?? '""'}`
 }
 
-function missingVolume({ key, volumeName }: ResizerClaim): ResizeStep {
-  const message = `PV "${volumeName}" bound to pvc "${key}" not found`
-  return { do: 'fail', message, waitsFor: { on: 'volume', name: volumeName } }
-}
-
-/** Returns the step for a volume that is not on this node. The volume may move to this node later. */
-function volumeElsewhere({ volumeName }: ResizerClaim): ResizeStep {
-  return { ...noop('The PV is not of this node'), waitsFor: { on: 'volume', name: volumeName } }
+/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
+function missingVolume({ claim: { key, volumeName }, settings }: ResizeView): ResizeStep {
+  const waitsFor = { on: 'volume', name: volumeName }
+  if (settings.nodeDeployment) return { ...noop('The PV is not of this node'), waitsFor }
+  return { do: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor }
 }
 
 function reject(volume: ResizerVolume, message: string): ResizeStep {

@@ -6,7 +6,7 @@ import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf, SIDECAR } from '../claim/subject.ts'
 import { isOurs } from './source.ts'
-import { isNodesPart } from './subject.ts'
+import { isNodesPart, OF_NODE } from './subject.ts'
 
 export interface NodeStepsOptions {
   readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'subscribe'>
@@ -94,7 +94,7 @@ export class NodeSteps {
         sidecar: SIDECAR,
         key,
         state: 'waiting',
-        reason: REASONS.has(reason) ? reason : SIZE_STATUS.nodePending,
+        reason: OF_NODE.has(reason) ? reason : SIZE_STATUS.nodePending,
         since,
         // A wait for a pod is no error: the kubelet expands a volume only while a pod uses it.
         stuck: reason === SIZE_STATUS.nodeInfeasible,
@@ -104,12 +104,6 @@ export class NodeSteps {
     }
   }
 }
-
-const REASONS: ReadonlySet<string> = new Set([
-  SIZE_STATUS.nodePending,
-  SIZE_STATUS.nodeInProgress,
-  SIZE_STATUS.nodeInfeasible,
-])
 
 function sinceOf({ conditions }: ResizerClaim): number | undefined {
   const time = conditions?.find(({ type }) => type === CONDITION.nodeStepPending)?.lastTransitionTime

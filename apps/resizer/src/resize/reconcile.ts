@@ -111,32 +111,21 @@ function reject(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: Re
 
 async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<Outcome> {
   const { deps, signal } = run
-  const { inUse } = deps
+  const { api, driver, inUse, settings } = deps
   const { claim, volume } = expansion
   if (inUse?.isMarked(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
   recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
   inUse?.unmark(claim)
-  const expanded = await callDriver(run, expansion)
-  if ('error' in expanded) {
-    const outcome = await recordFailure(run, expansion, expanded.error)
+  let expanded: Expanded
+  try {
+    expanded = await expandVolume(expansion, { api, driver, driverName: settings.driverName }, signal)
+  } catch (error) {
+    const outcome = await recordFailure(run, expansion, error)
     return inUse === undefined ? outcome : await retrySoonerWhileInUse(run, inUse, { claim, outcome })
   }
   inUse?.forget(claim)
   run.log.v(4)?.info("Resize volume succeeded, start to update PV's capacity", { PV: volume.key })
   return await recordSuccess(run, expansion, expanded)
-}
-
-async function callDriver(
-  run: ResizeRun,
-  expansion: ControllerExpansion,
-): Promise<Expanded | { readonly error: unknown }> {
-  const { deps, signal } = run
-  const { api, driver, settings } = deps
-  try {
-    return await expandVolume(expansion, { api, driver, driverName: settings.driverName }, signal)
-  } catch (error) {
-    return { error }
-  }
 }
 
 /** Shortens the pause before the next try if no pod uses the volume, because the volume will soon be detached. */

@@ -29,21 +29,13 @@ export function isOurs(claim: ResizerClaim, volume: ResizerVolume, driverName: s
   return volume.kind === 'own'
 }
 
-/** Returns the CSI source of a volume for an expansion. Throws if the volume handle is empty. */
+/** Returns the CSI source of a volume for an expansion. Throws SourceError. */
 export function expandSource(name: string, pv: PersistentVolume, driverName: string): ExpandSource {
-  const source = sourceOf(name, pv, driverName)
-  if (!source.csi.volumeHandle) throw new SourceError('EMPTY_HANDLE', 'empty volume handle')
-  return source
-}
-
-function sourceOf(name: string, pv: PersistentVolume, driverName: string): ExpandSource {
-  if (pv.spec?.csi != null) return { spec: pv.spec, csi: pv.spec.csi, migrated: false }
-  if (!isMigratedCSIDriverByName(driverName)) {
-    throw new SourceError('NOT_MIGRATED', `volume ${name} is not migrated to CSI`)
-  }
-  const spec = translated(pv).spec
+  const migrated = pv.spec?.csi == null
+  const { spec } = migrated && isMigratedCSIDriverByName(driverName) ? translated(pv) : pv
   if (spec?.csi == null) throw new SourceError('NOT_MIGRATED', `volume ${name} is not migrated to CSI`)
-  return { spec, csi: spec.csi, migrated: true }
+  if (!spec.csi.volumeHandle) throw new SourceError('EMPTY_HANDLE', 'empty volume handle')
+  return { spec, csi: spec.csi, migrated }
 }
 
 function translated(pv: PersistentVolume): PersistentVolume {

@@ -30,7 +30,8 @@ export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Wor
   return inUse?.isMarked(claim) === true ? { ...about, obstacle: 'VolumeInUse' } : about
 }
 
-const OF_NODE: ReadonlySet<string | undefined> = new Set([
+/** The statuses of an expansion whose driver is done, so that only the kubelet must finish it. */
+export const OF_NODE: ReadonlySet<string | undefined> = new Set([
   SIZE_STATUS.nodePending,
   SIZE_STATUS.nodeInProgress,
   SIZE_STATUS.nodeInfeasible,

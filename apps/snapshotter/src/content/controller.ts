@@ -6,6 +6,7 @@ import {
   type Lead,
   objectsOf,
   type PendingTable,
+  presentKey,
   type Source,
   type WorkSubject,
 } from '@csi-sidecars/controller'
@@ -67,10 +68,7 @@ export function contentController(
     sources: [
       objectsOf(contents, ({ key }) => secrets.forget(key)),
       orphans,
-      causesOf(classes, (event) => {
-        if (event.type === 'deleted') return []
-        return [{ on: 'class', name: (event.type === 'added' ? event.object : event.after).key }]
-      }),
+      causesOf(classes, (event) => presentKey(event).map((name) => ({ on: 'class', name }))),
       secrets.source,
       keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],

@@ -3,10 +3,9 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { classify } from '@csi-sidecars/csi'
 import { callDelete, prepareCreate } from './calls.ts'
 import { isToBeDeleted } from './decide.ts'
-import { warn } from './events.ts'
 import { annotatedSecrets, createInputs } from './inputs.ts'
 import { answerOf, type Orphan } from './memory.ts'
-import type { ContentRun } from './run.ts'
+import { type ContentRun, warn } from './run.ts'
 
 /**
  * Deletes the snapshot of a content whose finalizers were removed during the creation or the deletion. Repeats a

@@ -5,9 +5,8 @@ import { rfc3339 } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { isToBeDeleted, type Phase } from './decide.ts'
-import { warn } from './events.ts'
 import type { Kind, Taken } from './kinds.ts'
-import { ContentGoneError, type ContentRun } from './run.ts'
+import { ContentGoneError, type ContentRun, warn } from './run.ts'
 import { newest, writeStatus } from './writes.ts'
 
 /** The reason of a retry: the driver has the snapshot, but it is not ready to use. */

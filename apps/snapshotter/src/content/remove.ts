@@ -3,9 +3,8 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { callDelete } from './calls.ts'
 import type { DeletionStep } from './decide.ts'
-import { warn } from './events.ts'
 import { annotatedSecrets } from './inputs.ts'
-import { ContentGoneError, type ContentRun, explain } from './run.ts'
+import { ContentGoneError, type ContentRun, explain, warn } from './run.ts'
 import { removeFinalizer, writeStatus } from './writes.ts'
 
 /** Deletes the snapshot, clears the status and removes our finalizer, as far as these steps are due. */

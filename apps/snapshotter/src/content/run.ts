@@ -1,10 +1,10 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { Driver, SnapshotClient } from '@csi-sidecars/csi'
-import type { Recorder } from '@csi-sidecars/events'
+import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { KubeObject } from '@csi-sidecars/kube-types'
+import { type KubeObject, referenceTo } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
@@ -44,6 +44,11 @@ export interface ContentRun extends Run {
 export function viewOf(content: Content, { kind, driverName, classes }: ContentDeps): ContentView {
   const { className } = content
   return { content, kind, driverName, klass: className === undefined ? undefined : classes.get(className) }
+}
+
+/** Records a Warning event about the snapshot content. */
+export function warn({ deps }: ContentRun, content: Content, text: Omit<EventText, 'type'>): void {
+  deps.recorder.event(referenceTo(deps.kind.resource, content), { type: 'Warning', ...text })
 }
 
 /** Thrown if the snapshot content was deleted or recreated. */

@@ -51,7 +51,6 @@ export interface Credentials {
    * credentials, so that a retry makes sense.
    */
   refused(used: Authorization): Promise<boolean>
-  /** The client certificate, if the user has one. */
   certificate(): ClientCertificate | undefined
 }
 

@@ -8,10 +8,6 @@ export interface Permit {
   end(outcome: FlowOutcome): void
 }
 
-interface Waiter {
-  give(): void
-}
-
 /** The longest time between two checks whether a `spare` request may pass. Such requests are never urgent. */
 const SPARE_MS = 1000
 
@@ -19,9 +15,10 @@ const SPARE_MS = 1000
 export class FlowGate {
   readonly #clock: Clock
   readonly #policy: FlowPolicy
-  readonly #waiters = new Set<Waiter>()
+  /** The waiting requests, as functions that give them their permits. */
+  readonly #waiters = new Set<() => void>()
   /** Refused requests that have waited long enough. They pass before other requests. */
-  readonly #returned = new Set<Waiter>()
+  readonly #returned = new Set<() => void>()
   /** The waits of refused requests. A wait ends after its Retry-After, or when the server has room again. */
   readonly #refused = new Set<Scope>()
   #timer: Cancel | undefined
@@ -76,21 +73,19 @@ export class FlowGate {
     return this.#waiters.size === 0 && this.#returned.size === 0
   }
 
-  #queue(queue: Set<Waiter>, since: number, signal?: AbortSignal): Promise<Permit> {
+  #queue(queue: Set<() => void>, since: number, signal?: AbortSignal): Promise<Permit> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const ignoreAbort = onAbort(signal, () => {
-        queue.delete(waiter)
+        queue.delete(give)
         reject(signal?.reason)
         if (this.#idle) this.#timer?.()
       })
-      const waiter: Waiter = {
-        give: () => {
-          ignoreAbort()
-          resolve(this.#permit(since, this.#clock.monotonic()))
-        },
+      const give = (): void => {
+        ignoreAbort()
+        resolve(this.#permit(since, this.#clock.monotonic()))
       }
-      queue.add(waiter)
+      queue.add(give)
       this.#serve()
     })
   }
@@ -112,14 +107,14 @@ export class FlowGate {
     this.#timer?.()
     this.#timer = undefined
     for (const queue of [this.#returned, this.#waiters]) {
-      for (const waiter of queue) {
+      for (const give of queue) {
         const wait = this.#policy.admit(this.#clock.monotonic())
         if (wait > 0) {
           if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#serve())
           return
         }
-        queue.delete(waiter)
-        waiter.give()
+        queue.delete(give)
+        give()
       }
     }
   }

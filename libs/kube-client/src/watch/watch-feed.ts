@@ -9,7 +9,6 @@ import type { StreamSink } from '../http/stream.ts'
 import { FrameReader } from './frame-reader.ts'
 import { type ByteReader, LineReader } from './line-reader.ts'
 
-/** Pauses and resumes the connection of a feed. */
 export interface FeedControl {
   pause(): void
   resume(): void

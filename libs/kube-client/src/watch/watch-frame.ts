@@ -44,7 +44,6 @@ export function frameOf<T>(line: string): WatchFrame<T> {
   }
 }
 
-/** Decodes one message of a watch. */
 export function frameOfMessage<T>(event: ByteSpan, read: MessageReader<T>): WatchFrame<T> {
   try {
     const type = textOf(fieldOf(event, FIELD_1))

@@ -1,9 +1,8 @@
+import { MINUTE, SECOND } from '@csi-sidecars/base'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ChartKey, Flag } from './go-flags.ts'
 import { SECURE_FLAGS } from './secure-flags.ts'
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
 const NOTHING = Quantity.parse('0')
 const REFUSED = 'Without effect: any value but the default ends the start with an error.'
 const UNSET: ChartKey = { none: 'any value but the default is refused' }

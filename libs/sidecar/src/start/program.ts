@@ -12,7 +12,6 @@ import { singleLeaseError } from '../lease/lease-name.ts'
 import type { Host } from '../process.ts'
 import { StartError } from '../start-error.ts'
 
-/** A program that can run from a command line. */
 export interface Program {
   readonly name: string
   /** Reads the command line, without side effects. Default of `env`: no variable is set. */
