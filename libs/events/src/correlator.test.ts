@@ -20,7 +20,7 @@ let correlator: Correlator
 beforeEach(() => {
   random = 0
   clock = new FakeClock({ now: NOW, random: () => random })
-  correlator = new Correlator({ component: 'external-resizer csi.example.com' }, clock)
+  correlator = new Correlator('external-resizer csi.example.com', clock)
 })
 
 const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurrence => ({
@@ -47,7 +47,7 @@ describe('new events', () => {
   it('each event gets a unique name, even if another writer creates an event in the same millisecond', () => {
     const names = [0.25, 0.5].map((chance) => {
       random = chance
-      const another = new Correlator({ component: 'another' }, clock)
+      const another = new Correlator('another', clock)
       return eventOf(another.correlate(occurrence('boom'))).metadata.name
     })
     const start = BigInt(NOW) * 1_000_000n
@@ -74,15 +74,6 @@ describe('new events', () => {
       count: 1,
       reportingComponent: 'external-resizer csi.example.com',
       reportingInstance: '',
-    })
-  })
-
-  it('a new event names the given host as the host of its component', () => {
-    const there = new Correlator({ component: 'c', host: 'node-1' }, clock)
-    expect(eventOf(there.correlate(occurrence('boom')))).toMatchObject({
-      source: { component: 'c', host: 'node-1' },
-      reportingComponent: 'c',
-      reportingInstance: 'node-1',
     })
   })
 

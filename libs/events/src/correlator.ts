@@ -1,6 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { type Event, type Patch, rfc3339 } from '@csi-sidecars/kube-types'
-import { type EventSource, newEvent, type Occurrence, UniqueTimes } from './event.ts'
+import { newEvent, type Occurrence, UniqueTimes } from './event.ts'
 
 /** Events of one object, type and reason are merged once they have this many different messages. */
 const AGGREGATE_FROM = 10
@@ -50,14 +50,14 @@ interface Subject {
 
 /** Decides, as client-go does, which occurrences are new, which repeat an earlier Event and which are dropped. */
 export class Correlator {
-  readonly #source: EventSource
+  readonly #component: string
   readonly #clock: Clock
   /** The subjects by their identity, the one with the oldest last event first. */
   readonly #subjects = new Map<string, Subject>()
   readonly #names: UniqueTimes
 
-  constructor(source: EventSource, clock: Clock) {
-    this.#source = source
+  constructor(component: string, clock: Clock) {
+    this.#component = component
     this.#clock = clock
     this.#names = new UniqueTimes(clock)
   }
@@ -65,7 +65,7 @@ export class Correlator {
   correlate(occurrence: Occurrence): Correlated {
     const subject = this.#subjectOf(occurrence)
     const { report, message } = this.#aggregate(subject, occurrence)
-    const event = newEvent(this.#source, { ...occurrence, message }, this.#names.next())
+    const event = newEvent(this.#component, { ...occurrence, message }, this.#names.next())
     if (!this.#accepts(subject)) return { do: 'drop' }
     const before = report.stored
     if (before === undefined) return { do: 'create', event, report }

@@ -34,7 +34,7 @@ beforeEach(() => {
       return { ...stored, ...body }
     },
   } as unknown as KubeClient
-  writer = new SeriesWriter({ client, clock, source: { component: 'external-attacher d' } })
+  writer = new SeriesWriter({ client, clock, component: 'external-attacher d' })
 })
 
 it('repeated reports of a lasting state update the count and message of one event', async () => {

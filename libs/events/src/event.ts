@@ -12,11 +12,6 @@ export interface EventTarget {
   readonly resourceVersion?: string | undefined
 }
 
-export interface EventSource {
-  readonly component: string
-  readonly host?: string | undefined
-}
-
 export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -68,12 +63,7 @@ export class UniqueTimes {
 }
 
 /** Returns a new Event for the API. `nanoseconds` since 1970 make its name unique. */
-export function newEvent(
-  source: EventSource,
-  { target, type, reason, message }: Occurrence,
-  nanoseconds: bigint,
-): Event {
-  const { component, host } = source
+export function newEvent(component: string, { target, type, reason, message }: Occurrence, nanoseconds: bigint): Event {
   const time = rfc3339(Number(nanoseconds / 1_000_000n))
   const namespace = namespaceOf(target)
   return {
@@ -82,18 +72,18 @@ export function newEvent(
     reason,
     message,
     type,
-    source: host === undefined ? { component } : { component, host },
+    source: { component },
     firstTimestamp: time,
     lastTimestamp: time,
     count: 1,
     reportingComponent: component,
-    reportingInstance: host ?? '',
+    reportingInstance: '',
   }
 }
 
 export interface SeriesOptions {
   readonly client: KubeClient
-  readonly source: EventSource
+  readonly component: string
   readonly clock: Clock
 }
 
@@ -115,7 +105,7 @@ export class SeriesWriter {
     occurrence: Occurrence,
     { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },
   ): Promise<Event> {
-    const { client, source, clock } = this.#options
+    const { client, component, clock } = this.#options
     const options = { signal, priority: 'spare' } as const
     if (previous !== undefined) {
       const { name = '', namespace } = previous.metadata
@@ -127,6 +117,6 @@ export class SeriesWriter {
         if (!isNotFound(error)) throw error
       }
     }
-    return await client.create(EVENTS, { ...newEvent(source, occurrence, this.#names.next()), count }, options)
+    return await client.create(EVENTS, { ...newEvent(component, occurrence, this.#names.next()), count }, options)
   }
 }

@@ -16,8 +16,6 @@ export interface RecorderOptions {
   readonly client: KubeClient
   /** The name of the reporting component. */
   readonly component: string
-  /** The host of the component. */
-  readonly host?: string | undefined
   readonly clock: Clock
   readonly log: Logger
   /** The signal to stop. When it is aborted, the recorder drops all unwritten events. */
@@ -70,7 +68,7 @@ class QueueingRecorder implements Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options
-    this.#correlator = new Correlator({ component: options.component, host: options.host }, options.clock)
+    this.#correlator = new Correlator(options.component, options.clock)
   }
 
   event(target: EventTarget, text: EventText): void {

@@ -72,7 +72,7 @@ export class FailureReporter {
   constructor(options: FailureReporterOptions) {
     const { api: client, clock, driverName } = options
     this.#options = options
-    this.#writer = new SeriesWriter({ client, clock, source: { component: `${SIDECAR} ${driverName}` } })
+    this.#writer = new SeriesWriter({ client, clock, component: `${SIDECAR} ${driverName}` })
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
 
