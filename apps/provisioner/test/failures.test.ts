@@ -117,6 +117,24 @@ describe('failures', () => {
     expect(process.events.filter((event) => event.startsWith('ProvisioningSucceeded'))).toEqual([])
   })
 
+  it('a forbidden write of the PersistentVolume is repeated without another CreateVolume, and is an event', async () => {
+    const creations: unknown[] = []
+    let refusals = 3
+    const process = begin({ onCreate: (...call) => void creations.push(call) })
+    const pass = process.gate.pass.bind(process.gate)
+    process.gate.pass = (outgoing, effect, passing) => {
+      if (outgoing.request?.verb !== 'create' || refusals === 0) return pass(outgoing, effect, passing)
+      refusals -= 1
+      return Promise.reject(new ApiError({ code: 403, reason: 'Forbidden', message: 'no PersistentVolumes' }))
+    }
+    ask()
+    await clock.advance(1_000)
+    expect(process.events).toContainEqual(
+      expect.stringMatching(/^ProvisioningFailed: cannot store the Pers.*: no PersistentVolumes$/),
+    )
+    expect([refusals, creations.length, api.server.list(PERSISTENT_VOLUMES).length]).toEqual([0, 1, 1])
+  })
+
   it('a volume whose Secret is not UTF-8 is not deleted without secrets', async () => {
     api.put(SECRETS, { ...secret('creds'), data: { key: '/w==' } })
     const annotations = {
