@@ -144,6 +144,22 @@ describe('recreated volume', () => {
     await scenario.answerAtOnce()
     expect(scenario.callLog).toEqual(['publish vol-new n1-id'])
   })
+
+  it('the former handle is unpublished if the volume is recreated during a publish that exceeds its deadline', async () => {
+    await scenario.addFinalizers('own')
+    scenario.removeVolume('own')
+    scenario.createVolume('own', 'vol-new')
+    await scenario.deliver()
+    await scenario.answer(PUBLISH, new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded'))
+    await scenario.answerAtOnce()
+    await scenario.clock.advance(100_000)
+    expect(scenario.callLog.toSorted()).toEqual([
+      'publish vol-new n1-id',
+      'publish vol-own n1-id',
+      'unpublish vol-own n1-id',
+    ])
+    expect(scenario.statusOf('own')?.attached).toBe(true)
+  })
 })
 
 describe('deleted volume', () => {

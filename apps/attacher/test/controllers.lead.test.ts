@@ -123,6 +123,26 @@ describe('concurrent calls', () => {
   })
 })
 
+describe('start', () => {
+  it('a started attacher processes a new attachment before it retries the failed attachments of the last leader', async () => {
+    const scenario = new AttacherScenario({ lists: false })
+    const bad = Array.from({ length: 60 }, (_, index) => `bad-${index}`)
+    scenario.createNode('n1', true)
+    for (const name of [...bad, 'new']) scenario.createVolume(name)
+    for (const name of bad) {
+      scenario.createAttachment(name, 'n1', false)
+      const status = { attachError: { message: 'no such array' } }
+      scenario.api.edit(VOLUME_ATTACHMENTS, { name: `${name}.n1` }, { status })
+    }
+    scenario.start()
+    await scenario.deliver()
+    const retries = scenario.inFlight.length
+    expect([retries > 0, retries < bad.length]).toEqual([true, true])
+    await scenario.create('new')
+    expect(scenario.inFlight.slice(retries)).toEqual(['patch persistentvolumes/new'])
+  })
+})
+
 describe('ListVolumes', () => {
   it('the attacher publishes an attached volume again if two listings of the driver lack it', async () => {
     const scenario = await AttacherScenario.begin({ lists: true })

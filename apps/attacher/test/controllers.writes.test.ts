@@ -102,13 +102,28 @@ describe('other writers', () => {
   const FOREIGN = 'example.com/other'
   const no = new RpcError(CODES.Internal, 'no')
 
-  it('a change of another writer survives the patch that adds our finalizer', async () => {
+  it.each([
+    { name: 'shows the change', seen: true },
+    { name: 'does not show the change yet', seen: false },
+  ])('a change of another writer survives the patch that adds our finalizer if the cache $name', async ({ seen }) => {
     await scenario.create('own')
-    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata: { finalizers: [FOREIGN] } })
-    await scenario.deliver()
+    const metadata = { finalizers: [FOREIGN], annotations: { other: 'kept' } }
+    scenario.api.edit(VOLUME_ATTACHMENTS, { name: 'own.n1' }, { metadata })
+    if (seen) await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
     await scenario.answer('patch volumeattachments/own.n1')
+    if (!seen) {
+      await scenario.answer('get volumeattachments/own.n1')
+      await scenario.answer('patch volumeattachments/own.n1')
+    }
     expect(scenario.attachment('own', 'n1')?.metadata?.finalizers).toEqual([FOREIGN, FINALIZER])
+    expect(scenario.attachment('own', 'n1')?.metadata?.annotations?.['other']).toBe('kept')
+    await scenario.answer('call publish vol-own n1-id')
+    await scenario.answer('patch volumeattachments/own.n1/status')
+    expect([scenario.statusOf('own'), scenario.callLog]).toEqual([
+      { attached: true, attachmentMetadata: { at: 'n1-id' } },
+      ['publish vol-own n1-id'],
+    ])
   })
 
   it('the attacher omits its write if another writer has stored the same content first', async () => {
@@ -125,7 +140,10 @@ describe('other writers', () => {
     expect(scenario.inFlight).toEqual(['call publish vol-own n1-id'])
   })
 
-  it('a change of another writer survives the patch that removes our finalizer', async () => {
+  it.each([
+    { name: 'shows the change', seen: true },
+    { name: 'does not show the change yet', seen: false },
+  ])('a finalizer that its owner removes is not restored if the cache $name', async ({ seen }) => {
     scenario.createAttachment('own', 'n1', true)
     await scenario.deliver()
     await scenario.answer('patch persistentvolumes/own')
@@ -134,9 +152,13 @@ describe('other writers', () => {
     await scenario.answer('patch volumeattachments/own.n1/status')
     await scenario.remove('own')
     scenario.removeForeignFinalizer('own', 'n1')
-    await scenario.deliver()
+    if (seen) await scenario.deliver()
     await scenario.answer('call unpublish vol-own n1-id')
     await scenario.answer('patch volumeattachments/own.n1')
+    if (!seen) {
+      await scenario.answer('get volumeattachments/own.n1')
+      await scenario.answer('patch volumeattachments/own.n1')
+    }
     expect(scenario.attachment('own', 'n1')).toBeUndefined()
     expect(scenario.callLog).toEqual(['publish vol-own n1-id', 'unpublish vol-own n1-id'])
   })

@@ -90,6 +90,14 @@ const WAITS: Readonly<Record<string, Wait>> = {
     spec: { storageClassName: 'late' },
     come: () => api.put(STORAGE_CLASSES, storageClass('late')),
   },
+  'the new form of its class, whose parameters are wrong,': {
+    prepare: () =>
+      api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters: { 'csi.storage.k8s.io/unknown': 'x' } })),
+    come: () => {
+      api.delete(STORAGE_CLASSES, { name: 'sc-1' })
+      api.put(STORAGE_CLASSES, storageClass())
+    },
+  },
   'the Secret of its class': {
     prepare: () => {
       const parameters = {

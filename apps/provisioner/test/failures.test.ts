@@ -71,6 +71,36 @@ describe('failures', () => {
     expect(process.events.at(-1)).toMatch(/^ProvisioningFailed: .* failed, volume is orphaned: rpc error/)
   })
 
+  it('a migrated volume without an in-tree form is deleted, and the creation then counts as ended', async () => {
+    const [driver, inTree] = ['pd.csi.storage.gke.io', 'kubernetes.io/gce-pd']
+    const process = begin({ settings: { names: { driver, inTree } } })
+    api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
+    const owner = { 'volume.kubernetes.io/storage-provisioner': inTree, 'pv.kubernetes.io/migrated-to': driver }
+    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations: owner } }))
+    await clock.advance(500)
+    expect(deletions).toHaveLength(1)
+    expect(process.events.at(-1)).toMatch(/^ProvisioningFailed: /)
+    api.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM)
+    await clock.advance(60_000)
+    expect(deletions).toHaveLength(1)
+  })
+
+  it('an API server that calls the name of a missing PersistentVolume taken gets requests with growing pauses', async () => {
+    const process = begin({})
+    const pass = process.gate.pass.bind(process.gate)
+    let tries = 0
+    process.gate.pass = (outgoing, effect, passing) => {
+      if (!outgoing.label.startsWith('create persistentvolumes')) return pass(outgoing, effect, passing)
+      tries += 1
+      return Promise.reject(new ApiError({ code: 409, reason: 'AlreadyExists', message: 'taken' }))
+    }
+    ask()
+    await clock.advance(10_000)
+    expect(tries).toBeGreaterThan(5)
+    expect(tries).toBeLessThan(20)
+    expect(process.events).toContainEqual(expect.stringContaining('cannot store the PersistentVolume'))
+  })
+
   it('a volume that is created after its claim was deleted causes no event of success', async () => {
     let isLate = true
     const answer = (volume: Volume): Volume => {
@@ -85,6 +115,24 @@ describe('failures', () => {
     await clock.advance(5_000)
     expect(api.server.list(PERSISTENT_VOLUMES)).toHaveLength(1)
     expect(process.events.filter((event) => event.startsWith('ProvisioningSucceeded'))).toEqual([])
+  })
+
+  it('a forbidden write of the PersistentVolume is repeated without another CreateVolume, and is an event', async () => {
+    const creations: unknown[] = []
+    let refusals = 3
+    const process = begin({ onCreate: (...call) => void creations.push(call) })
+    const pass = process.gate.pass.bind(process.gate)
+    process.gate.pass = (outgoing, effect, passing) => {
+      if (outgoing.request?.verb !== 'create' || refusals === 0) return pass(outgoing, effect, passing)
+      refusals -= 1
+      return Promise.reject(new ApiError({ code: 403, reason: 'Forbidden', message: 'no PersistentVolumes' }))
+    }
+    ask()
+    await clock.advance(1_000)
+    expect(process.events).toContainEqual(
+      expect.stringMatching(/^ProvisioningFailed: cannot store the Pers.*: no PersistentVolumes$/),
+    )
+    expect([refusals, creations.length, api.server.list(PERSISTENT_VOLUMES).length]).toEqual([0, 1, 1])
   })
 
   it('a volume whose Secret is not UTF-8 is not deleted without secrets', async () => {

@@ -43,6 +43,24 @@ it('a resizer that has lost its Lease records no events for late responses of th
   expect(fixture.takeEvents()).toEqual([])
 })
 
+it('a started resizer processes a new claim before it retries the failed claims of the last leader', async () => {
+  await fixture.kill()
+  for (let index = 0; index < 60; index += 1) {
+    const name = `bad-${index}`
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
+    const tried = { name, request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress' }
+    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(tried))
+  }
+  const isBad = (request: unknown): boolean => (request as { volumeId: string }).volumeId.startsWith('handle-bad')
+  fixture.driver.expand = (call) => (isBad(call.request) ? new Promise(() => undefined) : willing(call))
+  await fixture.start()
+  const retries = fixture.driver.calls.length
+  expect([retries > 0, retries < 60]).toEqual([true, true])
+  await fixture.request('2Gi')
+  expect(fixture.driver.calls).toHaveLength(retries + 1)
+  expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
+})
+
 describe('driver refusals', () => {
   it.each<CodeName>(['InvalidArgument', 'OutOfRange', 'NotFound'])(
     '%s from ControllerExpandVolume makes the size infeasible',

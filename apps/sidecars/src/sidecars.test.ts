@@ -207,6 +207,24 @@ describe('the command line of one process', () => {
   })
 
   it.each([
+    ['--node-name=a', 'a'],
+    ['--node-name=', 'b'],
+  ])('with %s and NODE_NAME=b, the process acts on the volumes of node %s', async (flag, node) => {
+    await using cluster = await startCluster()
+    const stop = new AbortController()
+    const { promise: watched, resolve } = Promise.withResolvers<string | undefined>()
+    cluster.api.requests.subscribe(({ resource, query }) => {
+      if (resource === 'nodes') resolve(query['fieldSelector'])
+    })
+    const where = [`--kubeconfig=${cluster.kubeconfig}`, `--csi-address=${cluster.driver.socket}`]
+    const args = [...where, '--controllers=resizer', '--node-deployment', flag]
+    const ended = runInProcess(sidecars, args, { env: { NODE_NAME: 'b' }, signal: stop.signal })
+    expect(await watched).toBe(`metadata.name=${node}`)
+    stop.abort()
+    await ended
+  })
+
+  it.each([
     ['--feature-gates=Nobodys=true', /"Failed to set feature gates" err=.*Nobodys/],
     [
       '--resizer-feature-gates=MutableCSINodeAllocatableCount=true',

@@ -1,7 +1,7 @@
 import { equal, ok } from 'node:assert'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
-import { residentMiB } from '../harness/process/memory.ts'
+import { memoryOf } from '../harness/process/memory.ts'
 import { connections, MOST_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
 import { pause } from '../harness/waiting.ts'
 import { scene } from '../tests/work.ts'
@@ -39,10 +39,10 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
 }
 
 async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Promise<void> {
-  const before = residentMiB(sidecar.pid)
+  const before = memoryOf(sidecar.pid).rss
   const sockets = connections(sidecar, count, bytes)
   await pause(500)
-  const during = residentMiB(sidecar.pid)
+  const during = memoryOf(sidecar.pid).rss
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, '/livez')
   ok(during - before < MOST_GROWTH_MIB, `from ${before} to ${during} MiB`)

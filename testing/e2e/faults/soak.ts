@@ -15,7 +15,7 @@ import { refusal, retryAfter } from '../harness/api/gate.ts'
 import { TestContext } from '../harness/context.ts'
 import type { Call, DriverReply } from '../harness/driver/driver.ts'
 import { median } from '../harness/median.ts'
-import { anonymousMiB, memoryLimit } from '../harness/process/memory.ts'
+import { memoryLimit, memoryOf } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { attach, attached, detachAndWait } from '../tests/attacher/scene.ts'
@@ -232,7 +232,7 @@ async function watch({ sidecar }: WorkScene, { going, tally }: Soak, samples: Sa
     if (sidecar.exit !== undefined) return
     const metrics = await eventually('metrics', () => sidecar.metrics())
     const sample = {
-      anonymousMiB: anonymousMiB(sidecar.pid),
+      anonymousMiB: memoryOf(sidecar.pid).anonymous,
       descriptors: metrics.value('process_open_fds') ?? Number.NaN,
       delaySeconds: metrics.value('nodejs_eventloop_lag_max_seconds') ?? Number.NaN,
     }

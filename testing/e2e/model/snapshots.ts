@@ -201,12 +201,13 @@ export class SnapshotModel {
     const { resource, ref } = this.#of(index)
     const before = await this.#t.api.find(resource, ref)
     if (before === undefined) return
+    // Before the removal, because a process that starts during it cannot know this content.
+    this.#fragile.add(nameOf(before))
     await editFinalizers(this.#t, { resource, ...ref }, () => [])
     const held = (await this.#t.api.find(resource, ref)) ?? before
     const isInUse = held.metadata?.deletionTimestamp == null && (isGiven(index) || handleOf(held) !== undefined)
     if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
     else if (this.#forgets || isInUse) this.#mayStay.add(nameOf(held))
-    else this.#fragile.add(nameOf(held))
     await refused(this.#t.api.delete(resource, ref))
   }
 

@@ -47,7 +47,8 @@ async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Vol
     return translateCSIPVToInTree(pv)
   } catch (cause) {
     const why = messageOf(cause)
-    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${prepared.request.name}` })
+    const cleanup = `${why}. Cleanup of volume ${prepared.request.name}`
+    throw await removed(run, prepared, { volume, why, cleanup, mayExist: false })
   }
 }
 
@@ -58,21 +59,40 @@ async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volu
   const required = request.capacityRange?.requiredBytes ?? 0n
   if (capacityBytes !== 0n && capacityBytes < required) {
     const why = `created volume capacity ${capacityBytes} less than requested capacity ${required}`
-    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${request.name}` })
+    throw await removed(run, prepared, {
+      volume,
+      why,
+      cleanup: `${why}. Cleanup of volume ${request.name}`,
+      mayExist: true,
+    })
   }
   if (claim.wanted?.dataSource !== undefined && contentSource === undefined) {
     const why = 'volume content source missing'
-    throw await removed(run, prepared, { volume, why, cleanup: `${why}. cleanup of volume ${request.name}` })
+    throw await removed(run, prepared, {
+      volume,
+      why,
+      cleanup: `${why}. cleanup of volume ${request.name}`,
+      mayExist: true,
+    })
   }
 }
 
 const DELETE_TRIES = 5
 
+interface Unusable {
+  readonly volume: Volume
+  readonly why: string
+  /** The beginning of the message after a failed deletion. */
+  readonly cleanup: string
+  /** True if the creation counts as unfinished even after the deletion, as in the original. */
+  readonly mayExist: boolean
+}
+
 /** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
 async function removed(
   { deps, signal }: ClaimRun,
   { request: { secrets }, migrated }: Prepared,
-  { volume: { volumeId }, why, cleanup }: { readonly volume: Volume; readonly why: string; readonly cleanup: string },
+  { volume: { volumeId }, why, cleanup, mayExist }: Unusable,
 ): Promise<AnswerError> {
   const owner = ownerOf(volumeId, { deps })
   if (owner !== undefined) {
@@ -82,7 +102,7 @@ async function removed(
   for (let left = DELETE_TRIES; ; left -= 1) {
     try {
       await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
-      return new AnswerError(why, { mayExist: true })
+      return new AnswerError(why, { mayExist })
     } catch (cause) {
       signal.throwIfAborted()
       if (left > 1 && deps.clock.monotonic() < end) continue

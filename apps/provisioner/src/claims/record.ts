@@ -1,6 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
+import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
@@ -16,17 +17,27 @@ interface FailedTry {
   readonly error: unknown
 }
 
+/** The states of a creation as the log of the original names them. */
+const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'Finished', reschedule: 'Reschedule' }
+
 /** Records a failed attempt to create a volume, and decides when to retry. */
 export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: FailedTry): Promise<Outcome> {
   const { deps, log } = run
   const { claim, class: storageClass, error } = failed
   const { memory, settings, driver } = deps
   if (error instanceof PopulatorError) return ignore(run, claim, error)
-  const failure = failureOf(error, { mayReschedule: settings.topology && nodeOfRequest(claim) !== '' })
+  const node = nodeOfRequest(claim)
+  const mayReschedule = settings.topology && node !== ''
+  const failure = failureOf(error, { mayReschedule })
   const { state, answered, infeasible, message } = failure
-  log.v(5)?.info(`CreateVolume failed, supports topology = ${settings.topology} => state = ${state}`, { err: error })
+  if (answered) {
+    const what = `supports topology = ${settings.topology}, node selected ${node} => may reschedule = ${mayReschedule}`
+    log.v(5)?.info(`CreateVolume failed, ${what} => state = ${STATE_NAMES[state]}: ${message}`, UNQUOTED)
+  }
   deps.metrics.creations.failed(labelsOf(claim))
-  controllerRun.waitFor(...failure.waitsFor)
+  // Before the call, the class may be the cause: users correct it by deleting and recreating it.
+  const classes = state === 'unchanged' ? [{ on: 'class', name: storageClass.key }] : []
+  controllerRun.waitFor(...failure.waitsFor, ...classes)
   deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
     log.error(error, 'Failed to provision volume')

@@ -48,18 +48,15 @@ function keptFor(name: string, owner: string): AnswerError {
 
 /** Creates the PersistentVolume and returns undefined. If the name is taken, returns the existing object. */
 async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
-  for (;;) {
-    try {
-      deps.volumes.learn(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
-      return undefined
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error
-    }
-    try {
-      return await deps.api.get(PERSISTENT_VOLUMES, { name: nameOf(pv) }, { signal })
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
+  try {
+    deps.volumes.learn(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
+    return undefined
+  } catch (taken) {
+    if (!isAlreadyExists(taken)) throw taken
+    return await deps.api.get(PERSISTENT_VOLUMES, { name: nameOf(pv) }, { signal }).catch((error: unknown) => {
+      // The existing object is gone. The next attempt to store this one comes after a pause.
+      throw isNotFound(error) ? taken : error
+    })
   }
 }
 

@@ -36,6 +36,12 @@ describe('creation', () => {
     expect(fixture.takeEvents()).toEqual([])
   })
 
+  it('the status write contains the creation time with all digits of its nanoseconds', async () => {
+    const { api } = await begin()
+    const write = api.served.find(({ what }) => what === 'volumesnapshotcontents/status')
+    expect(JSON.stringify(write?.body)).toContain('"creationTime":1700000000000000005,')
+  })
+
   it('the snapshotter sends no calls and no writes for a ready snapshot after a restart', async () => {
     const fixture = await begin()
     fixture.kill()

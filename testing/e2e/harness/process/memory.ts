@@ -18,14 +18,6 @@ export function memoryOf(pid: number): Memory {
   return { rss: mebibytes('VmRSS'), anonymous: mebibytes('RssAnon'), peak: mebibytes('VmHWM') }
 }
 
-export function residentMiB(pid: number): number {
-  return memoryOf(pid).rss
-}
-
-export function anonymousMiB(pid: number): number {
-  return memoryOf(pid).anonymous
-}
-
 const ROOT = '/sys/fs/cgroup'
 const MIB = 1024 * 1024
 

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok, rejects } from 'node:assert'
 import { join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import { residentMiB } from '../../harness/process/memory.ts'
+import { memoryOf } from '../../harness/process/memory.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { connections, MOST_GROWTH_MIB, recovered } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
@@ -116,17 +116,17 @@ testsOf('attacher', 'HTTP abuse', WITHOUT_API)(
 async function flood(t: TestContext, path: string, clients: number): Promise<void> {
   const sidecar = await serving(t, { env })
   await sidecar.metrics()
-  const before = residentMiB(sidecar.pid)
+  const before = memoryOf(sidecar.pid).rss
   const sockets = connections(sidecar, clients, pipelined(path))
   let most = before
   for (let look = 0; look < 50; look += 1) {
     await pause(100)
-    most = Math.max(most, residentMiB(sidecar.pid))
+    most = Math.max(most, memoryOf(sidecar.pid).rss)
   }
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, t.ours ? '/livez' : '/metrics')
   ok(most - before < MOST_GROWTH_MIB, `${path}: from ${before} to ${most} MiB`)
-  const givenBack = (): boolean => residentMiB(sidecar.pid) - before < KEPT_MIB
+  const givenBack = (): boolean => memoryOf(sidecar.pid).rss - before < KEPT_MIB
   await eventually(`memory given back after ${path}, from ${before} to ${most} MiB`, givenBack, { within: 60_000 })
 }
 

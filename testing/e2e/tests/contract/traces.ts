@@ -115,41 +115,40 @@ test('an attach is one trace, which continues in the API server and in the drive
   ok(!/canary/.test(at.attacher.stderr), 'nor in a line')
 })
 
-test('docs/reference.md shows the real spans of an attach', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const at = await scene(t, { args: [TRACING], env: exportTo(collector.url) })
-  at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
-  await attachAndWait(t, at)
-  const picture = drawn(await traceOf(collector, 'attach'))
-  writeFileSync(join(t.folder, 'trace.txt'), picture)
-  const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
-  const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
-  const names = (text: string): string[] =>
-    text
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.slice(0, 46).trimEnd())
-  equal(names(shown), names(picture), picture)
-})
-
-test('every log line of an attach contains the ID of its trace', OURS, async (t) => {
-  await using traces = await collecting()
-  const { collector } = traces
-  const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
-  await attachAndWait(t, at)
-  const { root } = await traceOf(collector, 'attach')
-  const messages = at.attacher.linesWith(`traceID="${root.traceId}"`).map((line) => /\] "([^"]*)"/.exec(line)?.[1])
-  const steps = ['Attaching', 'GRPC call', 'GRPC response', 'Attached', 'Fully attached']
-  equal(
-    messages.filter((message) => steps.includes(message ?? '')),
-    steps,
-  )
-  const others = at.attacher
-    .linesWith(`VolumeAttachment="${t.name('va')}"`)
-    .filter((line) => !line.includes('Ignoring'))
-  for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
-})
+test(
+  'docs/reference.md shows the real spans of an attach, and every log line contains the ID of the trace',
+  OURS,
+  async (t) => {
+    await using traces = await collecting()
+    const { collector } = traces
+    const at = await scene(t, { args: [TRACING, '-v=5'], env: exportTo(collector.url) })
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: {} }, after: 40 })
+    await attachAndWait(t, at)
+    const trace = await traceOf(collector, 'attach')
+    const picture = drawn(trace)
+    writeFileSync(join(t.folder, 'trace.txt'), picture)
+    const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
+    const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
+    const names = (text: string): string[] =>
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.slice(0, 46).trimEnd())
+    equal(names(shown), names(picture), picture)
+    const messages = at.attacher
+      .linesWith(`traceID="${trace.root.traceId}"`)
+      .map((line) => /\] "([^"]*)"/.exec(line)?.[1])
+    const steps = ['Attaching', 'GRPC call', 'GRPC response', 'Attached', 'Fully attached']
+    equal(
+      messages.filter((message) => steps.includes(message ?? '')),
+      steps,
+    )
+    const others = at.attacher
+      .linesWith(`VolumeAttachment="${t.name('va')}"`)
+      .filter((line) => !line.includes('Ignoring'))
+    for (const line of others) match(line, / traceID="[0-9a-f]{32}"$/)
+  },
+)
 
 test('without tracing, the log lines of one attach attempt share an ID that is in no request', OURS, async (t) => {
   const at = await scene(t, { args: ['-v=4', '--logging-format=json'] })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { TestContext } from '../../harness/context.ts'
 import { driverProcess } from '../../harness/driver/driver.ts'
-import { residentMiB } from '../../harness/process/memory.ts'
+import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { allAttached, attach, suffixes } from '../attacher/scene.ts'
@@ -114,10 +114,10 @@ test('10,000 requests to the livenessprobe leak no memory and no open files', {
   }
   await round(2_000)
   const before = openFiles(sidecar.pid)
-  const memory = residentMiB(sidecar.pid)
+  const memory = memoryOf(sidecar.pid).rss
   await round(10_000)
   await pause(1000)
-  const grown = residentMiB(sidecar.pid) - memory
+  const grown = memoryOf(sidecar.pid).rss - memory
   ok(grown < 4, `${grown} MiB`)
   ok(openFiles(sidecar.pid) <= before, `${openFiles(sidecar.pid)} open files, ${before} before`)
 })

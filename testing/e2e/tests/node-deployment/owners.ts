@@ -13,22 +13,11 @@ import { claim, csiNode, volume } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
-import { residentMiB } from '../../harness/process/memory.ts'
+import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { outline } from '../attacher/scene.ts'
-import {
-  ask,
-  type Bound,
-  type BoundParts,
-  bound,
-  createTier,
-  eventsOf,
-  getClaim,
-  getVolume,
-  modify,
-  resized,
-} from '../resizer/scene.ts'
+import { ask, type Bound, type BoundParts, bound, eventsOf, resized } from '../resizer/scene.ts'
 
 type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 
@@ -48,31 +37,21 @@ const RULES = [
 const nodeKey = (t: TestContext): string => `${t.driverName}/node`
 const zoneKey = (t: TestContext): string => `${t.driverName}/zone`
 
-/** Creates a Node with the labels of the driver's topology: the node's name, and a zone that all nodes share. */
-async function createNode(t: TestContext, node: string, labels?: Readonly<Record<string, string>>): Promise<void> {
-  const topology = labels ?? { [nodeKey(t)]: node, [zoneKey(t)]: 'east' }
-  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: node, labels: { ...topology } } })
-}
-
-async function register(t: TestContext, node: string): Promise<void> {
-  await t.create(CSI_NODES, csiNode(node, { [t.driverName]: node }, [nodeKey(t), zoneKey(t)]))
-}
-
-/** Creates a Node and registers the driver on it. Returns its name. */
+/** Creates a Node with two labels: the node's name, and a zone that all nodes share. Registers the driver on the node. */
 export async function createSite(t: TestContext, what = 'a'): Promise<string> {
-  const node = t.name(what)
-  await createNode(t, node)
-  await register(t, node)
-  return node
+  const name = t.name(what)
+  const labels = { [nodeKey(t)]: name, [zoneKey(t)]: 'east' }
+  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } })
+  await t.create(CSI_NODES, csiNode(name, { [t.driverName]: name }, [nodeKey(t), zoneKey(t)]))
+  return name
 }
 
 export function nodeDriver(t: TestContext): Promise<FakeDriver> {
   return t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
 }
 
-async function startResizer(t: TestContext, node: string, setup: SidecarSetup): Promise<RunningSidecar> {
-  const { args = [], ...rest } = setup
-  return await t.sidecar({ ...rest, args: ['--node-deployment', ...args], env: { NODE_NAME: node } })
+function startResizer(t: TestContext, node: string, setup: SidecarSetup): Promise<RunningSidecar> {
+  return t.sidecar({ ...setup, args: ['--node-deployment'], env: { NODE_NAME: node } })
 }
 
 /** Creates nodes with these names, each with a driver and a running resizer. */
@@ -109,16 +88,6 @@ export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, parts: Bound
 /** Returns the handles of the expanded volumes, sorted. */
 function expanded({ driver }: Pick<Site, 'driver'>): string[] {
   return driver.fieldsOf('ControllerExpandVolume', 'volume_id').map(String).sort()
-}
-
-/** Recreates the PersistentVolume of a claim with another node affinity. */
-async function recreateOn(t: TestContext, { pvc, pv }: Bound, nodeAffinity: NodeAffinity): Promise<void> {
-  const { spec } = await getVolume(t, pv)
-  await t.strip(PERSISTENT_VOLUMES, { name: pv })
-  const uid = (await getClaim(t, pvc)).metadata?.uid
-  const claimRef = { ...spec?.claimRef, uid, resourceVersion: undefined }
-  const again = volume(pv, t.driverName, { storageClassName: t.name('class'), claimRef, nodeAffinity })
-  await t.api.create(PERSISTENT_VOLUMES, again)
 }
 
 const test = testsOf('resizer', 'node deployment', { only: 'ours' })
@@ -167,27 +136,6 @@ test('three resizers expand 300 claims, each once and on the node of its volume'
     const others = gate.requests.filter(({ resource, code }) => resource !== 'discovery' && code === 403)
     equal(others, [])
   }
-})
-
-test('the resizer on a node expands a pending claim when its volume is recreated with an affinity to this node', async (t) => {
-  const [a, b] = await sites(t, 'a', 'b')
-  a.driver.on('ControllerExpandVolume', { code: 14, message: 'this node is broken' })
-  const made = await boundOn(t, onNodes(t, a.node))
-  await ask(t, '2Gi')
-  await eventually('a call', () => expanded(a).length > 0)
-  await recreateOn(t, made, onNodes(t, b.node))
-  await resized(t, '2Gi')
-  equal(expanded(b), [`${made.pv}-handle`])
-})
-
-test('a VolumeAttributesClass is applied by the driver on the node of the volume', async (t) => {
-  t.requires('volumeattributesclasses')
-  const [a, b] = await sites(t, 'a', 'b')
-  await createTier(t, 'gold')
-  await boundOn(t, onNodes(t, b.node))
-  await modify(t, 'gold')
-  const calls = [a, b].map(({ driver }) => driver.callsOf('ControllerModifyVolume').length)
-  equal(calls, [0, 1])
 })
 
 test('the resizer on a node does not expand a volume whose node affinity allows several nodes', async (t) => {
@@ -251,37 +199,13 @@ for (const [plural, group] of [
     const line = await resizer.line('A permission is missing')
     const rule = `${plural}${group && `.${group}`}: get, list, watch`
     ok(line.endsWith(` rule="${rule}"`), line)
+    equal((await resizer.http('/readyz')).code, 503)
+    equal((await resizer.http('/livez')).code, 200)
     await t.api.merge(CLUSTER_ROLES, { name: t.name('role') }, { rules: RULES })
     await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200, { within: 40_000 })
     equal(resizer.lines.filter((each) => each.startsWith('E')).length, 1)
   })
 }
-
-starts('the resizer on a node waits until the CSINode contains its driver, and logs one line', async (t) => {
-  await t.createClass()
-  const node = t.name('a')
-  await createNode(t, node)
-  const driver = await nodeDriver(t)
-  const resizer = await startResizer(t, node, { driver, user: await userWith(t, RULES) })
-  await resizer.line('Waiting for the node of this process')
-  await boundOn(t, onNodes(t, node))
-  await ask(t, '2Gi')
-  await pause(1_000)
-  equal(driver.callsOf('ControllerExpandVolume'), [])
-  equal((await resizer.http('/readyz')).code, 503)
-  equal((await resizer.http('/livez')).code, 200)
-  await register(t, node)
-  await resized(t, '2Gi')
-  await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
-  equal(resizer.linesWith('Waiting for the node of this process').length, 1)
-})
-
-starts('--node-name overrides NODE_NAME', async (t) => {
-  const node = await createSite(t)
-  const setup = { driver: await nodeDriver(t), user: await userWith(t, RULES), args: [`--node-name=${node}`] }
-  const resizer = await startResizer(t, 'another', setup)
-  await eventually('readiness', async () => (await resizer.http('/readyz')).code === 200)
-})
 
 const memory = testsOf('resizer', 'node deployment, memory', { only: 'ours' })
 
@@ -301,7 +225,7 @@ memory(
       const resizer = await startResizer(t, node, setup)
       await t.watching(resizer, 'persistentvolumeclaims', 'persistentvolumes')
       await pause(SETTLED_MS)
-      const memory = residentMiB(resizer.pid)
+      const memory = memoryOf(resizer.pid).rss
       await resizer.endBy('SIGTERM')
       return memory
     }

@@ -87,16 +87,6 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok(Date.now() - back < 5000, `${Date.now() - back} ms`)
   })
 
-  test('another driver on the same socket ends the sidecar with an error', async (t) => {
-    const { driver, sidecar } = await quick(t)
-    driver.kill()
-    driver.name = 'impostor.example.com'
-    await driver.start()
-    equal((await sidecar.end()).code, 1)
-    const line = sidecar.lines.filter((each) => /^[EF]/.test(each)).at(-1) ?? ''
-    ok(line.includes('impostor.example.com') && line.includes(t.driverName), line)
-  })
-
   shared('with --on-driver-loss=exit, a lost driver ends the process with exit code 1', async (t) => {
     const { driver, sidecar } = await quick(t, ...(t.ours ? ['--on-driver-loss=exit'] : []))
     driver.on(call, 'hang')

@@ -1,16 +1,16 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { readFileSync } from 'node:fs'
 import { CLUSTER_ROLES, LEASES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Call, FakeDriver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
+import { overlaps } from '../../model/overlaps.ts'
 import { attach, attachAndWait, attached } from '../attacher/scene.ts'
 import { grown, raised, resized } from '../resizer/scene.ts'
-import { ELECTION, surroundings, WATCHED, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
+import { ELECTION, surroundings, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
 
 /** Returns the names of the Leases that the Go originals use for the test's driver. */
 function leasesOf({ driverName }: TestContext): { readonly attacher: string; readonly resizer: string } {
@@ -22,13 +22,6 @@ export function scene(t: TestContext, setup: WorkSetup = {}): Promise<WorkScene>
   return workScene(t, { ...setup, app: 'both' })
 }
 
-/** Returns the number of open connections to the driver. */
-function connectionsTo({ socket }: FakeDriver): number {
-  const CONNECTED = '03'
-  const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
-  return lines.filter((line) => line.endsWith(` ${socket}`) && line.split(/\s+/)[5] === CONNECTED).length
-}
-
 const test = testsOf('both', 'one process')
 const OURS = { only: 'ours' } as const
 
@@ -38,40 +31,6 @@ async function workOfBoth(t: TestContext, at: { readonly node: string }, suffix 
   await raised(t, { suffix: `${suffix}-r` })
   await attached(t, t.name(`va${suffix}-a`))
   await resized(t, '2Gi', t.name(`pvc${suffix}-r`))
-}
-
-test('attacher and resizer share the watches and one connection, and hold two Leases', OURS, async (t) => {
-  // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
-  t.requires('sendInitialEvents')
-  const at = await scene(t, { args: ELECTION })
-  await workOfBoth(t, at)
-  const reads = at.sidecar.gate.requests
-    .filter(({ method, name, resource }) => method === 'GET' && name === undefined && resource !== '')
-    .map(({ resource }) => resource)
-  // The watch also delivers the list, so each kind takes one request.
-  equal(reads.filter((resource) => resource !== 'leases').sort(), [...WATCHED.both].sort())
-  equal(connectionsTo(at.driver), 1)
-  for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
-    equal([method, at.driver.callsOf(method).length], [method, 1])
-  }
-  await pause(2500)
-  const renewed = at.sidecar.gate.writes('leases').map(({ method, name }) => `${method} ${name}`)
-  equal([...new Set(renewed.filter((line) => line.startsWith('PUT')))].sort(), [
-    `PUT ${leasesOf(t).attacher}`,
-    `PUT ${leasesOf(t).resizer}`,
-  ])
-  const metrics = await at.sidecar.metrics()
-  for (const name of Object.values(leasesOf(t))) equal(metrics.value('leader_election_master_status', { name }), 1)
-  const calls = at.sidecar.lines.filter((line) => /"GRPC call" .*Controller(?:Publish|Expand)/.test(line))
-  equal(calls.map((line) => /sidecar="([^"]*)"/.exec(line)?.[1]).sort(), ['csi-attacher', 'csi-resizer'])
-  equal((await at.sidecar.endBy('SIGTERM')).code, 0)
-  if (t.target === 'real') await eventually('one read of volumes in the audit log', () => noted(t, at) === 1)
-})
-
-/** Returns the number of lists and of ended watches of PersistentVolumes in the audit log. */
-function noted(t: TestContext, { sidecar }: WorkScene): number {
-  const lines = t.cluster.auditOf([sidecar.user])
-  return lines.filter((line) => /"verb":"(?:list|watch)".*"resource":"persistentvolumes"/.test(line)).length
 }
 
 test('a resizer without permission for claims does not delay attaches, and /readyz reports it', OURS, async (t) => {
@@ -94,8 +53,10 @@ test('a lost Lease stops only the controller that held it', {
   ...OURS,
   within: 180_000,
 }, async (t) => {
-  const at = await scene(t, { args: ELECTION })
+  const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
+  const at = await scene(t, { args })
   await workOfBoth(t, at)
+  equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
   const name = leasesOf(t).resizer
   const ref = { namespace: 'default', name }
   const renewTime = new Date().toISOString().replace('Z', '000Z')
@@ -110,16 +71,6 @@ test('a lost Lease stops only the controller that held it', {
   await workOfBoth(t, at, '-after')
   equal(at.sidecar.linesWith('Stopped leading').length, 1)
   equal(at.sidecar.exit, undefined)
-})
-
-test('/healthz/leader-election answers 200 if attacher and resizer have separate election flags', {
-  ...OURS,
-  target: 'emulator',
-}, async (t) => {
-  const args = [...ELECTION.slice(1), '--attacher-leader-election', '--resizer-leader-election']
-  const at = await scene(t, { args })
-  await workOfBoth(t, at)
-  equal((await at.sidecar.http('/healthz/leader-election')).code, 200)
 })
 
 const rollouts = testsOf('both', 'rolling updates')
@@ -218,22 +169,6 @@ function works(pods: readonly Pod[]): boolean {
   return called('ControllerPublishVolume') && called('ControllerExpandVolume')
 }
 
-/** Returns the calls that start while an earlier call for the same volume runs, in any process. */
-function overlaps(drivers: readonly FakeDriver[]): readonly string[] {
-  const byVolume = new Map<unknown, Call[]>()
-  for (const call of drivers.flatMap((driver) => driver.callsOf(...CALLS))) {
-    const volume = call.request['volume_id']
-    byVolume.set(volume, [...(byVolume.get(volume) ?? []), call])
-  }
-  return [...byVolume].flatMap(([volume, calls]) => {
-    const sorted = calls.toSorted((a, b) => a.start - b.start)
-    return sorted
-      .slice(1)
-      .filter(({ start }, index) => start < (sorted[index]?.end ?? Infinity))
-      .map(({ method, start }) => `${volume}: ${method} at ${start}`)
-  })
-}
-
 rollouts(
   'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
   {
@@ -260,7 +195,7 @@ rollouts(
       if (left.metadata?.deletionTimestamp === undefined) await attached(t, name, { within: 30_000 })
       else await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
     }
-    equal(overlaps(t.drivers), [])
+    equal(overlaps(t.drivers.flatMap(({ calls }) => calls)), [])
     ok(t.drivers.flatMap((driver) => driver.callsOf('ControllerUnpublishVolume')).length > 0, 'nothing was detached')
   },
 )

@@ -1,26 +1,13 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { existsSync } from 'node:fs'
 import { inParallel } from '@csi-sidecars/base'
-import { type PersistentVolumeClaim, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import type { Call } from '../../harness/driver/driver.ts'
-import { anonymousMiB, memoryLimit } from '../../harness/process/memory.ts'
-import { stop } from '../../harness/process/processes.ts'
+import { memoryLimit, memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import {
-  type AttacherScene,
-  attach,
-  attachFailed,
-  publishes,
-  scene,
-  suffixes,
-  unpublishes,
-  volumeCalls,
-} from '../attacher/scene.ts'
-import { ask, bound, conditionsOf, expands, resized, scene as resizerScene, untilClaim } from '../resizer/scene.ts'
-import { begin, work, scene as workScene } from '../work.ts'
+import { type AttacherScene, attach, publishes, scene, suffixes, unpublishes, volumeCalls } from '../attacher/scene.ts'
+import { ask, bound, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
 
 const attacher = testsOf('attacher', 'storm')
 const resizer = testsOf('resizer', 'storm')
@@ -111,47 +98,10 @@ function anonymousPeak({ process: { pid } }: RunningSidecar): () => number {
   let most = 0
   const timer = setInterval(() => {
     if (!existsSync(`/proc/${pid}/status`)) return clearInterval(timer)
-    most = Math.max(most, anonymousMiB(pid ?? 0))
+    most = Math.max(most, memoryOf(pid ?? 0).anonymous)
   }, 100)
   return () => {
     clearInterval(timer)
     return most
   }
-}
-
-/** The number of failing objects. Ten workers need six seconds for all their calls. */
-const BAD = 60
-const CALL_MS = 1000
-/** Flags with a back-off that is longer than the test. */
-const ONCE = ['--retry-interval-start=10m', '--retry-interval-max=10m']
-
-function isBad({ request }: Pick<Call, 'request'>): boolean {
-  return String(request['volume_id']).includes('-bad')
-}
-
-for (const app of ['attacher', 'resizer'] as const) {
-  const test = testsOf(app, 'starvation', { only: 'ours', long: 'real' })
-
-  test('a new leader processes new objects before it retries the failed objects of the last leader', async (t) => {
-    const { driver, sidecar } = await workScene(t, { args: ONCE })
-    const { call } = FACTS[app]
-    const callsOf = (bad: boolean): readonly Call[] => driver.callsOf(call).filter((each) => isBad(each) === bad)
-    driver.on(call, (each) => (isBad(each) ? { code: 13, message: 'no such array', after: CALL_MS } : { reply: {} }))
-    const all = suffixes(BAD).map((suffix) => `-bad${suffix}`)
-    await Promise.all(all.map((suffix) => begin(t, { suffix })))
-    const failed = (claim: PersistentVolumeClaim): boolean => conditionsOf(claim).includes('ControllerResizeError=True')
-    for (const suffix of all) {
-      if (app === 'attacher') await attachFailed(t, '', t.name(`va${suffix}`))
-      else await untilClaim(t, failed, t.name(`pvc${suffix}`))
-    }
-    const tried = callsOf(true).length
-    await stop(sidecar.process)
-    await t.sidecar({ driver, args: ONCE })
-    await eventually('another try', () => callsOf(true).length > tried, { within: 30_000 })
-    const began = Date.now()
-    await work(t, { suffix: '-healthy' })
-    const after = (callsOf(false)[0]?.start ?? Number.POSITIVE_INFINITY) - began
-    ok(after < 2500, `the healthy volume reached the driver after ${after} ms`)
-    ok(callsOf(true).length < tried + BAD, 'the others were tried again before')
-  })
 }

@@ -1,28 +1,61 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
+import { readFileSync } from 'node:fs'
 import { inParallel } from '@csi-sidecars/base'
 import type { TestContext } from '../../harness/context.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
+import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
+import { pause } from '../../harness/waiting.ts'
 import { attachAndWait, suffixes } from '../attacher/scene.ts'
 import { calls, createClaim, eventOf, provisioned } from '../provisioner/scene.ts'
 import { grown, raised } from '../resizer/scene.ts'
 import { createContent, ready } from '../snapshotter/scene.ts'
-import { pod } from '../work.ts'
+import { ELECTION, pod } from '../work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
 
-test('the four controllers of one process share one watch of each kind', async (t) => {
+/** Returns the number of open connections to the driver. */
+function connectionsTo({ socket }: FakeDriver): number {
+  const CONNECTED = '03'
+  const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
+  return lines.filter((line) => line.endsWith(` ${socket}`) && line.split(/\s+/)[5] === CONNECTED).length
+}
+
+const APPS = ['attacher', 'provisioner', 'resizer', 'snapshotter'] as const
+
+test('the four controllers of one process share the watches and one connection, and hold four Leases', async (t) => {
   // Without `sendInitialEvents`, each kind takes three requests: a refused watch, a list and a watch.
   t.requires('sendInitialEvents')
-  const at = await pod(t)
+  const at = await pod(t, { args: ELECTION })
+  for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
+    equal([method, at.driver.callsOf(method).length], [method, 1])
+  }
   await provisioned(t, await createClaim(t))
   await attachAndWait(t, at)
   await grown(t, { suffix: '-grown' })
   await createContent(t)
   await ready(t)
+  equal(connectionsTo(at.driver), 1)
   // The API server refuses watches of a new kind for a moment after its CRD was installed.
-  const requests = at.sidecar.gate.requests.filter(({ watch, code }) => watch && code < 400)
-  const kinds = requests.map(({ resource }) => resource)
+  const reads = at.sidecar.gate.requests.filter(
+    ({ method, name, query, code }) => method === 'GET' && !name && query['limit'] === undefined && code < 400,
+  )
+  // A watch also delivers the list, so each kind takes one request.
+  const kinds = reads.map(({ resource }) => resource).filter((resource) => resource !== '' && resource !== 'leases')
   equal(kinds.toSorted(), [...new Set(kinds)].toSorted())
+  await pause(2500)
+  const leases = APPS.map((app) => leaseName(app, t.driverName)).sort()
+  const renewed = at.sidecar.gate.writes('leases').filter(({ method }) => method === 'PUT')
+  equal([...new Set(renewed.map(({ name }) => name))].sort(), leases)
+  const metrics = await at.sidecar.metrics()
+  for (const name of leases) equal(metrics.value('leader_election_master_status', { name }), 1)
+  const calls = at.sidecar.lines.filter((line) => /"GRPC call" .*Controller\/(?:Controller(?:P|E)|Create)/.test(line))
+  const callers = new Set(calls.map((line) => /sidecar="([^"]*)"/.exec(line)?.[1]))
+  equal(
+    [...callers].sort(),
+    APPS.map((app) => `csi-${app}`),
+  )
+  equal((await at.sidecar.endBy('SIGTERM')).code, 0)
 })
 
 test('hanging calls of one controller do not occupy workers of another controller', async (t) => {

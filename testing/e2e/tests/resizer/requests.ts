@@ -184,26 +184,6 @@ inUse('with --handle-volume-inuse-error=false, claims in use are retried with a 
   equal(at.resizer.gate.requestsOf('pods'), [])
 })
 
-inUse('many claims in use in one namespace share one list and one watch of pods', { only: 'ours' }, async (t) => {
-  const at = await refusedOnce(t)
-  const suffixes = Array.from({ length: 20 }, (_, index) => `-${index}`)
-  for (const suffix of suffixes) {
-    const { pvc } = await bound(t, { suffix })
-    await usedBy(t, `pod${suffix}`, pvc)
-    await ask(t, '2Gi', pvc)
-  }
-  for (const suffix of suffixes) await untilEvent(t, 'only supports offline expansion', t.name(`pvc${suffix}`))
-  await pause(3000)
-  const pods = at.resizer.gate.requestsOf('pods')
-  equal(pods.filter(({ watch }) => watch).length, 1)
-  equal(pods.filter(({ watch }) => !watch).length, 1)
-  equal(at.resizer.gate.openWatches('pods'), 1)
-  at.driver.on('ControllerExpandVolume', EXPANDED)
-  for (const suffix of suffixes) await t.api.delete(PODS, { namespace: 'default', name: t.name(`pod${suffix}`) })
-  for (const suffix of suffixes) await resized(t, '2Gi', t.name(`pvc${suffix}`))
-  await eventually('no watch of pods', () => at.resizer.gate.openWatches('pods') === 0)
-})
-
 const events = testsOf('resizer', 'events')
 
 async function eventsOn(t: TestContext, name = t.name('pvc')): Promise<readonly Event[]> {

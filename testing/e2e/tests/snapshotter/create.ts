@@ -1,9 +1,8 @@
-import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { deepStrictEqual as equal, ok } from 'node:assert'
 import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
-  CREATED_NANOSECONDS,
   createClass,
   createContent,
   createGiven,
@@ -24,20 +23,6 @@ import {
 
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }
-
-test('a new snapshot takes a CreateSnapshot call and 3 writes to its content object', { only: 'ours' }, async (t) => {
-  const at = await scene(t)
-  await createClass(t, { a: 'b' })
-  await createContent(t)
-  const { status } = await ready(t)
-  equal(wire(at), ['mark', 'CreateSnapshot', 'status', 'unmark'])
-  const { creationTime: _, ...stored } = status ?? {}
-  equal(stored, { snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 })
-  const [call] = snapshotCalls(at.driver)
-  equal(call?.request, { name: `snapshot-${UID}`, source_volume_id: 'vol-1', parameters: { a: 'b' } })
-  const sent = at.snapshotter.gate.writes('volumesnapshotcontents/status').map(({ bytes }) => bytes.toString())
-  match(sent[0] ?? '', new RegExp(`"creationTime":${CREATED_NANOSECONDS}\\b`))
-})
 
 test('a CreateSnapshot call that always fails causes only two status writes and two events', async (t) => {
   await createClass(t)

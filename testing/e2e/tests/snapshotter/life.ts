@@ -22,6 +22,7 @@ import { start, stop } from '../../harness/process/processes.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import { overlaps } from '../../model/overlaps.ts'
 import { cacheFolder } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import {
@@ -292,20 +293,6 @@ const ELECTED = [
   '--leader-election-retry-period=2s',
 ]
 
-/** Returns calls that overlap with a call of the same method for the same object. */
-function overlaps(driver: FakeDriver): readonly string[] {
-  const found: string[] = []
-  const running = new Map<string, number>()
-  for (const { method, request, start: from, end = Number.POSITIVE_INFINITY } of driver.calls) {
-    const object = request['name'] ?? request['snapshot_id'] ?? request['volume_id']
-    if (object === undefined) continue
-    const key = `${method} ${object}`
-    if (from < (running.get(key) ?? 0)) found.push(key)
-    running.set(key, Math.max(end, running.get(key) ?? 0))
-  }
-  return found
-}
-
 test('under load, rollouts between four Go originals and one process leave no object and overlap no calls', async (t) => {
   await using life = await living(t, [])
   const { driver, storage } = life
@@ -343,7 +330,7 @@ test('under load, rollouts between four Go originals and one process leave no ob
   isLoaded = false
   for (const { status } of await loading) equal(status, 'fulfilled')
   await nothingLeft(t, storage)
-  equal(overlaps(driver), [])
+  equal(overlaps(driver.calls), [])
   await end(second)
   for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
 })

@@ -267,17 +267,3 @@ test('the snapshotter creates snapshots if the API server forbids VolumeGroupSna
   )
   await taken(t)
 })
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  const title = `the snapshotter leads with the Lease name of the Go original, and ${signal} releases the Lease`
-  test(title, { only: 'ours' }, async (t) => {
-    const { snapshotter } = await scene(t, { args: ELECTION })
-    await taken(t)
-    const ref = { namespace: 'default', name: leaseName(app, t.driverName) }
-    const holder = async (): Promise<string> => (await t.api.get(LEASES, ref)).spec?.holderIdentity ?? ''
-    ok(await holder())
-    equal((await snapshotter.endBy(signal, 5_000)).code, 0)
-    equal(await holder(), '')
-    await t.api.delete(LEASES, ref)
-  })
-}
