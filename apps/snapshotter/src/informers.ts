@@ -10,7 +10,7 @@ import type { KindCaches } from './parts.ts'
 
 export interface CacheOptions {
   readonly client: KubeClient
-  readonly caches: CacheRegistry
+  readonly caches: Pick<CacheRegistry, 'create' | 'add'>
   readonly driverName: string
   /** The node whose snapshot contents are cached. Undefined without `--node-deployment`. */
   readonly nodeName: string | undefined
@@ -22,9 +22,12 @@ export interface CacheOptions {
 /** Opens the caches of one kind of snapshot contents and of their classes. They wait for missing CRDs. */
 export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
   const { caches, driverName, nodeName, resyncMs, clock } = options
+  const project = kind.project(driverName)
+  // The API server does not apply the label selector to the answers of writes, which the cache learns.
+  const isHere = ({ metadata }: KubeObject): boolean => !nodeName || metadata?.labels?.[NODE_LABEL] === nodeName
   const contents = caches.create<KubeObject, Content>({
     resource: kind.resource,
-    project: kind.project(driverName),
+    project: (object, intern) => (isHere(object) ? project(object, intern) : undefined),
     labelSelector: nodeName === undefined ? undefined : `${NODE_LABEL}=${nodeName}`,
     resyncMs,
   })
