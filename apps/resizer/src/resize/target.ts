@@ -51,7 +51,7 @@ const VOLUME_TOO_SMALL: readonly Rule[] = [
 ]
 
 /** The row for a volume that is too small, if no expansion is recorded or its status is unknown. */
-const OTHERWISE_TOO_SMALL: Rule = { row: 'A1', when: () => true, size: requested }
+const OTHERWISE_TOO_SMALL: Omit<Rule, 'when'> = { row: 'A1', size: requested }
 
 /**
  * The rows of the decision table for a volume that is large enough although the claim does not show it. Either the
@@ -73,9 +73,8 @@ const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
 ]
 
 /** The row for all other claims, for example of an API server without the field `status.allocatedResources`. */
-const OTHERWISE_LARGE_ENOUGH: Rule = {
+const OTHERWISE_LARGE_ENOUGH: Omit<Rule, 'when'> = {
   row: 'B5',
-  when: () => true,
   size: (s) => (s.nodeStepPending ? undefined : s.request),
 }
 
@@ -92,8 +91,8 @@ export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
   return { row, size: size(state) }
 }
 
-function hasStatus(...statuses: readonly string[]): (state: State) => boolean {
-  return ({ status }) => status !== undefined && statuses.includes(status)
+function hasStatus(...statuses: readonly (string | undefined)[]): (state: State) => boolean {
+  return ({ status }) => statuses.includes(status)
 }
 
 function requested({ request }: State): Quantity {
