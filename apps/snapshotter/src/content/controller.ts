@@ -101,7 +101,7 @@ function contentTable(deps: ContentDeps): PendingTable {
     subject(key) {
       const content = contents.store.get(key)
       if (content !== undefined) return subjectOf(content, deps)
-      const orphan = memory.orphans.get(key)
+      const [orphan] = memory.orphansOf(key)
       return orphan && { operation: 'delete-snapshot', object: objectOf(orphan.content, deps) }
     },
     causes: {

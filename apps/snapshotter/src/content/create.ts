@@ -41,8 +41,8 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
   if (isMarked) {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
-    // The annotation now marks the running creation, so the entry for a deleted content of this name is obsolete.
-    memory.orphans.delete(run.key)
+    // The annotation now marks the running creation, so the orphans of deleted contents of this name are obsolete.
+    memory.forget({ key: run.key })
   }
   try {
     return await create()

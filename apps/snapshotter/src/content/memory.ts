@@ -17,7 +17,7 @@ export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle'
 /** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
   /** The snapshots that may be left over, by the names of their deleted VolumeSnapshotContents. */
-  readonly orphans = new Map<string, Orphan>()
+  readonly #orphans = new Map<string, readonly Orphan[]>()
   /** Answers of the driver that are not stored in the status yet, by content UID. They save repeated calls. */
   readonly answers = new Map<string, Taken>()
   /** UIDs of contents without a snapshot to delete, until the cache reports the deletion of the content. */
@@ -25,16 +25,33 @@ export class ContentMemory {
 
   /** Called when the driver has created the snapshot, but the content is gone when its status is written. */
   foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
-    const orphan = { content, ...answer }
-    this.orphans.set(content.key, orphan)
     this.#handled.add(content.uid)
-    return orphan
+    return this.#keep({ content, ...answer })
   }
 
   /** Called when the driver has no snapshot of the content, after a final failure or a deletion. */
-  noSnapshotOf({ key, uid }: Content): void {
-    this.orphans.delete(key)
-    this.#handled.add(uid)
+  noSnapshotOf(content: Content): void {
+    this.forget(content)
+    this.#handled.add(content.uid)
+  }
+
+  /** Returns an orphan for each deleted content of this name whose snapshot may be left over. */
+  orphansOf(key: string): readonly Orphan[] {
+    return this.#orphans.get(key) ?? []
+  }
+
+  /** Forgets the orphan of the content with this UID. Without a UID, forgets all orphans of the name. */
+  forget({ key, uid }: Pick<Content, 'key'> & Partial<Content>): void {
+    const left = uid === undefined ? [] : this.orphansOf(key).filter(({ content }) => content.uid !== uid)
+    if (left.length === 0) this.#orphans.delete(key)
+    else this.#orphans.set(key, left)
+  }
+
+  #keep(orphan: Orphan): Orphan {
+    const { content } = orphan
+    this.forget(content)
+    this.#orphans.set(content.key, [...this.orphansOf(content.key), orphan])
+    return orphan
   }
 
   isHandled(uid: string): boolean {
@@ -55,16 +72,16 @@ export class ContentMemory {
     const { key, uid, beingCreated, policy, status } = content
     const answer = this.answers.get(uid)
     this.answers.delete(uid)
-    if (this.#handled.delete(uid)) return this.orphans.has(key)
+    if (this.#handled.delete(uid)) return this.orphansOf(key).length > 0
     if (due !== undefined) {
-      this.orphans.set(key, { content, ...due })
+      this.#keep({ content, ...due })
       return true
     }
     // A snapshot whose handle is stored is kept, unless the user has asked to delete it.
     const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
-    if (!isCreatedHere || !beingCreated || policy !== 'Delete' || isKept) return this.orphans.has(key)
+    if (!isCreatedHere || !beingCreated || policy !== 'Delete' || isKept) return this.orphansOf(key).length > 0
     const stored = { handle: status?.handle, members: status?.members ?? [] }
-    this.orphans.set(key, { content, ...(answer === undefined ? stored : answerOf(answer)) })
+    this.#keep({ content, ...(answer === undefined ? stored : answerOf(answer)) })
     return true
   }
 }

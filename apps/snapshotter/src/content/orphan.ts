@@ -36,7 +36,7 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
     }
     return { kind: 'retry', cause: error }
   }
-  memory.orphans.delete(run.key)
+  memory.forget(content)
   return SETTLED
 }
 

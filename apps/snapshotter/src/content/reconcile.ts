@@ -18,8 +18,7 @@ export async function reconcile(key: string, deps: ContentDeps, controllerRun: R
   const run: ContentRun = { ...controllerRun, key, deps }
   run.waitFor()
   deps.secrets.forget(key)
-  const orphan = deps.memory.orphans.get(key)
-  if (orphan !== undefined) {
+  for (const orphan of deps.memory.orphansOf(key)) {
     const outcome = await endOrphan(run, orphan)
     if (outcome.kind !== 'settled') return outcome
   }

@@ -230,6 +230,24 @@ describe('interrupted creation', () => {
     },
   )
 
+  it('the snapshots of two deleted contents of one name are both deleted', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', () => {
+      throw new RpcError(CODES.Internal, 'no')
+    })
+    await remove(fixture)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    fixture.storage.create('other', ['vol-2'])
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, given('c', { spec: { source: { snapshotHandle: 'snap-2' } } }))
+    await remove(fixture)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(5_000)
+    expect(fixture.storage.snapshots.size).toBe(2)
+    fixture.scripts.clear()
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.snapshots.size).toBe(0)
+  })
+
   it('no snapshot is left if the API server refuses to remove the annotation and a user removes the finalizers', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
