@@ -54,7 +54,7 @@ async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Pr
   } catch (taken) {
     if (!isAlreadyExists(taken)) throw taken
     return await deps.api.get(PERSISTENT_VOLUMES, { name: nameOf(pv) }, { signal }).catch((error: unknown) => {
-      // The existing object is gone. The next attempt to store this one comes after a pause.
+      // The existing object is gone. The next attempt to store the PersistentVolume comes after a pause.
       throw isNotFound(error) ? taken : error
     })
   }
