@@ -53,7 +53,7 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Enqueues a content that left the cache if its snapshot may still exist. Runs after `objectsOf`, which removes deleted keys. */
+  /** Enqueues a content that left the cache and may have a snapshot. Runs after `objectsOf`, which removes such keys. */
   const orphans: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return
