@@ -1,4 +1,4 @@
-import { CODES, RpcError } from '@csi-sidecars/csi'
+import { CODES } from '@csi-sidecars/csi'
 import type { CreateSnapshotRequest } from '@csi-sidecars/csi-proto'
 import {
   SECRETS,
@@ -10,7 +10,7 @@ import {
 import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
-import { apiError, Fixture, type FixtureOptions } from '../testing/fixture.ts'
+import { apiError, Fixture, type FixtureOptions, failing } from '../testing/fixture.ts'
 import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
@@ -19,12 +19,6 @@ const REF = { name: 'c' }
 
 const begin = (options: FixtureOptions = {}): Promise<Fixture> =>
   Fixture.running({ objects: [CLASS, CONTENT], ...options })
-
-const failing =
-  (code: number, message = 'no') =>
-  () => {
-    throw new RpcError(code, message)
-  }
 
 const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, REF)?.status
 

@@ -42,7 +42,7 @@ async function take(run: ContentRun, content: Content): Promise<Taken> {
     const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
     await writeMark(run, content, true).catch(cannotMark)
     // The annotation now marks the running creation, so the orphans of deleted contents of this name are obsolete.
-    memory.forget({ key: run.key })
+    memory.forget(run.key)
   }
   try {
     return await create()

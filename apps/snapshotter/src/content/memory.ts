@@ -31,7 +31,7 @@ export class ContentMemory {
 
   /** Called when the driver has no snapshot of the content, after a final failure or a deletion. */
   noSnapshotOf(content: Content): void {
-    this.forget(content)
+    this.forget(content.key, content.uid)
     this.#handled.add(content.uid)
   }
 
@@ -41,16 +41,16 @@ export class ContentMemory {
   }
 
   /** Forgets the orphan of the content with this UID. Without a UID, forgets all orphans of the name. */
-  forget({ key, uid }: Pick<Content, 'key'> & Partial<Content>): void {
+  forget(key: string, uid?: string): void {
     const left = uid === undefined ? [] : this.orphansOf(key).filter(({ content }) => content.uid !== uid)
     if (left.length === 0) this.#orphans.delete(key)
     else this.#orphans.set(key, left)
   }
 
   #keep(orphan: Orphan): Orphan {
-    const { content } = orphan
-    this.forget(content)
-    this.#orphans.set(content.key, [...this.orphansOf(content.key), orphan])
+    const { key, uid } = orphan.content
+    this.forget(key, uid)
+    this.#orphans.set(key, [...this.orphansOf(key), orphan])
     return orphan
   }
 

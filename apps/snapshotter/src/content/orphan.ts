@@ -36,7 +36,7 @@ export async function endOrphan(run: ContentRun, orphan: Orphan): Promise<Outcom
     }
     return { kind: 'retry', cause: error }
   }
-  memory.forget(content)
+  memory.forget(content.key, content.uid)
   return SETTLED
 }
 

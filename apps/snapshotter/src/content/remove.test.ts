@@ -9,7 +9,7 @@ import {
 import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
-import { apiError, Fixture, type FixtureOptions } from '../testing/fixture.ts'
+import { apiError, Fixture, type FixtureOptions, failing } from '../testing/fixture.ts'
 import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
@@ -23,6 +23,19 @@ async function remove(fixture: Fixture, name = 'c'): Promise<void> {
 }
 
 const unreadable = (): Promise<never> => Promise.reject(apiError(500, 'InternalError', 'no'))
+
+/** Starts a snapshotter whose driver has created the snapshot of a content, but whose answer is lost. */
+async function withLostAnswer(): Promise<Fixture> {
+  const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+  fixture.scripts.set('CreateSnapshot', () => {
+    fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
+    throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
+  })
+  await fixture.start()
+  fixture.scripts.clear()
+  fixture.takeWire()
+  return fixture
+}
 
 const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
 
@@ -100,9 +113,7 @@ describe('deletion', () => {
 
   it('a failed DeleteSnapshot is logged with the error of the driver', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
-    fixture.scripts.set('DeleteSnapshot', () => {
-      throw new RpcError(CODES.Internal, 'no')
-    })
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
     await remove(fixture)
     const error = 'failed to delete snapshot content c: "rpc error: code = Internal desc = no"'
     const message = `could not sync content "c": failed to delete snapshot "c", err: ${error}`
@@ -180,9 +191,7 @@ describe('interrupted creation', () => {
     await remove(fixture)
     await fixture.clock.advance(3_000)
     expect(contentOf(fixture)).toBeDefined()
-    fixture.scripts.set('CreateSnapshot', () => {
-      throw new RpcError(CODES.InvalidArgument, 'no')
-    })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.InvalidArgument))
     await fixture.clock.advance(60_000)
     expect(contentOf(fixture)).toBeUndefined()
   })
@@ -199,13 +208,7 @@ describe('interrupted creation', () => {
   })
 
   it("no snapshot remains if the answer of CreateSnapshot is lost and the content's finalizers are removed", async () => {
-    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
-    fixture.scripts.set('CreateSnapshot', () => {
-      fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
-      throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
-    })
-    await fixture.start()
-    fixture.scripts.clear()
+    const fixture = await withLostAnswer()
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
     await fixture.clock.advance(10_000)
     expect(fixture.storage.snapshots.size).toBe(0)
@@ -232,9 +235,7 @@ describe('interrupted creation', () => {
 
   it('the snapshots of two deleted contents of one name are both deleted', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
-    fixture.scripts.set('DeleteSnapshot', () => {
-      throw new RpcError(CODES.Internal, 'no')
-    })
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
     await remove(fixture)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
     fixture.storage.create('other', ['vol-2'])
@@ -299,19 +300,6 @@ describe('interrupted creation', () => {
 })
 
 describe('contents that leave the cache', () => {
-  /** Starts a snapshotter whose driver has created the snapshot of a content, but whose answer is lost. */
-  async function withLostAnswer(): Promise<Fixture> {
-    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
-    fixture.scripts.set('CreateSnapshot', () => {
-      fixture.storage.create(`snapshot-${UID}`, ['vol-1'])
-      throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
-    })
-    await fixture.start()
-    fixture.scripts.clear()
-    fixture.takeWire()
-    return fixture
-  }
-
   it('the snapshotter sends no call for a content that another driver takes over', async () => {
     const fixture = await withLostAnswer()
     await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { spec: { driver: 'other.example.com' } })
@@ -364,9 +352,7 @@ describe('contents that leave the cache', () => {
 describe('late events', () => {
   it('late watch events do not stop the retries of a failed creation', async () => {
     const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
-    fixture.scripts.set('CreateSnapshot', () => {
-      throw new RpcError(CODES.Internal, 'no')
-    })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
     fixture.running.lag()
     fixture.scripts.clear()

@@ -1,6 +1,7 @@
 import { CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { Backlog, runTerm } from '@csi-sidecars/controller'
+import { RpcError } from '@csi-sidecars/csi'
 import type { EventTarget } from '@csi-sidecars/events'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
@@ -249,6 +250,13 @@ function writeText(what: string, body: unknown): string {
   }
   if (text.includes('being-created":"yes"')) return 'mark'
   return text.includes('being-created":null') ? 'unmark' : 'release'
+}
+
+/** Returns a script that fails a call to the driver with this code. */
+export function failing(code: number, message = 'no'): Script {
+  return () => {
+    throw new RpcError(code, message)
+  }
 }
 
 export function apiError(code: number, reason: string, message: string): ApiError {
