@@ -13,18 +13,16 @@ interface Pair {
   readonly title: string
   readonly name: string
   readonly namespace: string
-  /** The word that the deprecated keys of the pair contain, as in `csiNodeStageSecretName`. */
-  readonly old?: string
+  /** The deprecated keys of the pair, such as `csiNodeStageSecretName`. */
+  readonly old?: { readonly name: string; readonly namespace: string }
 }
 
 const pair = (title: string, key: string, old?: string): Pair => ({
   title,
   name: `csi.storage.k8s.io/${key}secret-name`,
   namespace: `csi.storage.k8s.io/${key}secret-namespace`,
-  ...(old !== undefined && { old }),
+  ...(old !== undefined && { old: { name: `csi${old}SecretName`, namespace: `csi${old}SecretNamespace` } }),
 })
-
-const oldKey = (old: string, part: 'Name' | 'Namespace'): string => `csi${old}Secret${part}`
 
 /** The uses of Secrets, in the order in which they are resolved. */
 const USES = {
@@ -39,13 +37,13 @@ const USES = {
 
 /** The current keys of parameters that name Secrets, by their deprecated keys. */
 export const SECRET_KEYS_BY_OLD: ReadonlyMap<string, string> = new Map(
-  Object.values<Pair>(USES).flatMap(({ name, namespace, old }) =>
+  Object.values<Pair>(USES).flatMap(({ name, namespace, old }): [string, string][] =>
     old === undefined
       ? []
-      : ([
-          [oldKey(old, 'Name'), name],
-          [oldKey(old, 'Namespace'), namespace],
-        ] as const),
+      : [
+          [old.name, name],
+          [old.namespace, namespace],
+        ],
   ),
 )
 
@@ -98,10 +96,10 @@ function templatesOf(
   parameters: Parameters,
   prefix: string,
 ): SecretRef | undefined {
-  const given = (key: string, part: 'Name' | 'Namespace'): string[] =>
-    [...(old === undefined ? [] : [oldKey(old, part)]), key].flatMap((each) => parameters[each] ?? [])
-  const names = given(name, 'Name')
-  const namespaces = given(namespace, 'Namespace')
+  const given = (...keys: readonly (string | undefined)[]): string[] =>
+    keys.flatMap((key) => (key === undefined ? [] : (parameters[key] ?? [])))
+  const names = given(old?.name, name)
+  const namespaces = given(old?.namespace, namespace)
   const fail = (why: string): never => {
     throw new ProvisionError(`${prefix}: ${why}`)
   }

@@ -68,7 +68,7 @@ export function whyUnusable(
   snapshot: VolumeSnapshot,
   content: VolumeSnapshotContent,
 ): string | undefined {
-  const { claim, class: storageClass, source } = parts
+  const { class: storageClass, source } = parts
   const { name } = source
   const what = `snapshotcontent ${content.metadata?.name ?? ''} for snapshot ${name}`
   const { volumeSnapshotRef: ref, driver } = content.spec
@@ -80,22 +80,26 @@ export function whyUnusable(
     return `${what} is not handled by CSI driver of StorageClass ${storageClass.key}`
   if (snapshot.status?.readyToUse !== true) return `snapshot ${name} is not Ready`
   if (content.status?.snapshotHandle == null) return `snapshot handle ${name} is not available`
-  const requested = bytesOf(claim.size)
-  const { restoreSize } = snapshot.status
-  if (restoreSize != null && requested < bytesOf(String(restoreSize))) {
-    const size = bytesOf(String(restoreSize))
+  const { requested, size } = sizesOf(parts, snapshot)
+  if (size !== undefined && requested < size) {
     return `requested volume size ${requested} is less than the size ${size} for the source snapshot ${name}`
   }
   return whyOtherMode(parts, content)
 }
 
 /** Returns a warning if the driver must expand the restored volume. */
-export function expansionNotice({ claim, source }: RestoreParts, { status }: VolumeSnapshot): string | undefined {
-  const requested = bytesOf(claim.size)
-  const size = status?.restoreSize == null ? undefined : bytesOf(String(status.restoreSize))
+export function expansionNotice(parts: RestoreParts, snapshot: VolumeSnapshot): string | undefined {
+  const { requested, size } = sizesOf(parts, snapshot)
   if (size === undefined || requested <= size) return undefined
-  const what = `requested volume size ${requested} is greater than the size ${size} for the source snapshot ${source.name}`
+  const { name } = parts.source
+  const what = `requested volume size ${requested} is greater than the size ${size} for the source snapshot ${name}`
   return `${what}. Volume plugin needs to handle volume expansion.`
+}
+
+/** Returns the sizes of the claim and of the snapshot in bytes. The size of a snapshot may be unknown. */
+function sizesOf({ claim }: RestoreParts, { status }: VolumeSnapshot): { requested: bigint; size: bigint | undefined } {
+  const size = status?.restoreSize == null ? undefined : bytesOf(String(status.restoreSize))
+  return { requested: bytesOf(claim.size), size }
 }
 
 /** Returns an error text if the volume mode changes without permission, for example from file system to block. */
