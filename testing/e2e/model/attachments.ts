@@ -246,11 +246,11 @@ export class Attachments {
 
   /** Recreates attachments that a known limit has attached with a former handle, as docs/operations.md advises. */
   async #mendFormerHandles(mine: readonly VolumeAttachment[]): Promise<void> {
-    for (const { index, node } of this.#slots.values()) {
+    for (const { index, node, wanted } of this.#slots.values()) {
+      if (!wanted || !this.#lateHandles.has(index)) continue
       const name = this.#ids.attachment(index, node)
       const context = mine.find(({ metadata }) => metadata?.name === name)?.status?.attachmentMetadata?.['pair']
-      const isFormer = context !== undefined && !context.startsWith(pairOf(this.#ids.handle(index), ''))
-      if (!isFormer || !this.#slot(index, node).wanted || !this.#lateHandles.has(index)) continue
+      if (context === undefined || context.startsWith(pairOf(this.#ids.handle(index), ''))) continue
       this.limits.add(FORMER_HANDLE)
       await this.#delete(index, node)
       const gone = async (): Promise<boolean> => (await this.#t.api.find(VOLUME_ATTACHMENTS, { name })) === undefined
