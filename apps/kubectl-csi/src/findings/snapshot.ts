@@ -153,7 +153,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
     error: status?.error?.message,
     deleteError: failed?.message,
     beingCreated: annotations[`${SNAPSHOT}-being-created`] !== undefined,
-    // The snapshotter deletes a snapshot that was never bound to a VolumeSnapshot without the annotation.
+    // A content that was never bound to a VolumeSnapshot needs no annotation: the snapshotter deletes its snapshot.
     beingDeleted:
       annotations[`${SNAPSHOT}-being-deleted`] !== undefined || (!uid && source.snapshotHandle !== undefined),
     isMember: annotations[MEMBER] !== undefined,
