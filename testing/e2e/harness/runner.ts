@@ -42,13 +42,10 @@ const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
 
-/** The number of concurrent checks. More checks would disturb each other's timing on a small machine. */
-const CHECKS_TOGETHER = 3
-
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
 
-/** Runs the tests in parallel. Afterwards, runs the tests with `alone` one by one. */
+/** Runs the tests in parallel, and beside them the checks with `together` one by one. Then runs the rest one by one. */
 export async function run(options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
@@ -71,13 +68,12 @@ export async function run(options: RunOptions): Promise<void> {
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
   const together = fitting.filter(({ alone }) => alone !== true)
-  await inParallel(options.concurrency, together, runNext)
-  for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
   const checksTogether = checks.filter((each) => each.together === true)
-  await inParallel(Math.min(options.concurrency, CHECKS_TOGETHER), checksTogether, runNextCheck)
+  await Promise.all([inParallel(options.concurrency, together, runNext), inParallel(1, checksTogether, runNextCheck)])
+  for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
+  for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
