@@ -34,7 +34,7 @@ interface SeedResultOptions {
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,
-  convergeMs = 15_000,
+  convergeMs = 45_000,
   spoil,
   signal = NEVER,
   strict = false,
