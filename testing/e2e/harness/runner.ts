@@ -45,7 +45,10 @@ const TEST_LIMIT_MS = 120_000
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
 
-/** Runs the tests in parallel, and the checks with `together` one by one at the same time. Then runs the rest one by one. */
+/**
+ * Runs the tests in parallel. At the same time, runs the checks with `together` one by one. Afterwards, runs the tests
+ * with `alone` and the other checks one by one.
+ */
 export async function run(options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)

@@ -64,7 +64,7 @@ export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** True if the check runs at the same time as the parallel tests. By default, checks run one by one after all tests. */
+  /** True if the check runs at the same time as the parallel tests. By default, checks run after all tests. */
   readonly together?: boolean
   readonly run: (ground: CheckContext) => Promise<void>
 }

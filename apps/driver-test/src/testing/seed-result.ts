@@ -19,6 +19,7 @@ interface SeedResultOptions {
   /** The number of node services with separate sockets. */
   readonly nodes?: number
   readonly durationMs?: number
+  /** Default: 45 s, because several seeds share one process in a test. An object that converges ends the wait. */
   readonly convergeMs?: number
   readonly spoil?: (driver: CsiDriver, nodes: readonly CsiDriver[]) => void
   readonly signal?: AbortSignal
