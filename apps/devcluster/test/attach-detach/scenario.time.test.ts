@@ -84,6 +84,8 @@ describe('time-outs', () => {
     const deaf = { ...caches, pods }
     await using controller = startOnFakeClock(test, deaf)
     const { clock } = controller
+    // The first timer shows that the controller has read all pods.
+    while (clock.pending === 0) await clock.settle()
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(caches.pods, 'default/app', () => true)
     await clock.advance(59_999)
