@@ -11,6 +11,8 @@ if (!NODE_OPTIONS.includes(ESM) && !process.execArgv.includes(ESM)) {
 }
 
 export default {
+  // All packages share one cache of transformed files.
+  id: 'csi-sidecars',
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],

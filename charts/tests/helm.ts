@@ -114,8 +114,8 @@ export function runHelm(
     const own = join(folder, 'values.json')
     if (values !== undefined) writeFileSync(own, JSON.stringify(values))
     const valueFiles = [...files, ...(values === undefined ? [] : [own])].flatMap((file) => ['-f', file])
-    // The plugins and settings of the user's own Helm must not change the result.
-    const env = { PATH: process.env['PATH'], HOME: folder }
+    // The plugins and settings of the user's own Helm must not change the result. A short run needs no garbage collector.
+    const env = { PATH: process.env['PATH'], HOME: folder, GOGC: 'off' }
     return spawnSync(helm, [...args, ...valueFiles], { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })
   } finally {
     rmSync(folder, { recursive: true })

@@ -28,6 +28,7 @@ if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
 
 const UNKNOWN_USER = '12345:54321'
 const ARGS = { VERSION: 'v1.2.3', REVISION: 'abc', SOURCE: 'https://example.com/csi-sidecars' }
+const DOCKERFILE = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
 const MINUTES = 60_000
 const MIB = 1024 * 1024
 const START_LINES: Readonly<Record<Sidecar, string>> = {
@@ -42,6 +43,12 @@ const FOREIGN = {
   NODE_V8_COVERAGE: '/run/shared/coverage',
   OPENSSL_CONF: '/run/shared/bad.cnf',
 }
+
+it.each(SIDECARS)('the Dockerfile changes only the user in the -nonroot variant of %s', (name) => {
+  const target = name.replace('csi-', '')
+  const [, commands] = DOCKERFILE.split(`FROM ${target} AS ${target}-nonroot\n`)
+  expect(commands?.split('\nFROM ')[0]?.trim()).toBe('USER 65532:65532')
+})
 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
@@ -59,9 +66,9 @@ withBuildah('the Dockerfile', () => {
     for (const name of SIDECARS) {
       const target = name.replace('csi-', '')
       images.set(target, store.build(target, join(ROOT, 'images/dist')))
-      store.build(`${target}-nonroot`, join(ROOT, 'images/dist'))
       roots.set(name, store.unpack(target))
     }
+    store.build('attacher-nonroot', join(ROOT, 'images/dist'))
   }, 5 * MINUTES)
 
   afterAll(() => {
@@ -231,8 +238,7 @@ class ImageStore implements Disposable {
   readonly #bases: readonly string[]
 
   constructor() {
-    const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
-    const froms = [...dockerfile.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => from)
+    const froms = [...DOCKERFILE.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => from)
     const libraries = librariesOf(process.execPath)
     const contexts = froms.map((from) => {
       const isNode = from.includes('/node:')
