@@ -45,10 +45,7 @@ const TEST_LIMIT_MS = 120_000
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
 
-/**
- * Runs the tests in parallel. At the same time, runs the checks with `together` one by one. Afterwards, runs the tests
- * with `alone` and the other checks one by one.
- */
+/** Runs tests and checks in parallel. Afterwards, runs the tests and checks with `alone` one by one. */
 export async function run(options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
   const { tests: fitting, checks } = selectedFor(options)
@@ -70,13 +67,24 @@ export async function run(options: RunOptions): Promise<void> {
     const id = `s${numbered}`
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
-  const together = fitting.filter(({ alone }) => alone !== true)
+  const [alone, together] = parted(fitting)
+  const [checksAlone, checksTogether] = parted(checks)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  const checksTogether = checks.filter((each) => each.together === true)
-  await Promise.all([inParallel(options.concurrency, together, runNext), inParallel(1, checksTogether, runNextCheck)])
-  for (const test of fitting.filter(({ alone }) => alone === true)) await runNext(test)
-  for (const check of checks.filter(({ together }) => together !== true)) await runNextCheck(check)
+  // Most checks wait, so two run at a time. A long check searches for a bug and needs the machine for itself.
+  const checksAtOnce = LONG ? 1 : 2
+  await Promise.all([
+    inParallel(options.concurrency, together, runNext),
+    inParallel(checksAtOnce, checksTogether, runNextCheck),
+  ])
+  for (const test of alone) await runNext(test)
+  for (const check of checksAlone) await runNextCheck(check)
+}
+
+/** Returns the items that run alone, and the others. */
+function parted<T extends { readonly alone?: boolean }>(items: readonly T[]): readonly [alone: T[], together: T[]] {
+  const runsAlone = ({ alone }: T): boolean => alone === true
+  return [items.filter(runsAlone), items.filter((item) => !runsAlone(item))]
 }
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>

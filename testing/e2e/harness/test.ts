@@ -64,8 +64,8 @@ export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** True if the check runs at the same time as the parallel tests. By default, checks run after all tests. */
-  readonly together?: boolean
+  /** True if the check uses the cluster of the tests. */
+  readonly alone?: boolean
   readonly run: (ground: CheckContext) => Promise<void>
 }
 
@@ -73,7 +73,7 @@ const checks: Check[] = []
 
 export function check(
   title: string,
-  where: Target | Pick<Check, 'target' | 'within' | 'together'>,
+  where: Target | Pick<Check, 'target' | 'within' | 'alone'>,
   run: Check['run'],
 ): void {
   checks.push({ title, ...(typeof where === 'string' ? { target: where } : where), run })

@@ -60,7 +60,7 @@ export async function runProgram(
   const { child, text } = startWithOutput(folder, process.execPath, {
     args: ['--disable-warning=ExperimentalWarning', join(APPS_FOLDER, program, 'dist', 'main.mjs'), ...args],
   })
-  const exit = await exitOf(child)
+  const [exit] = await Promise.all([exitOf(child), once(child, 'close')])
   return { ...exit, output: text() }
 }
 
@@ -138,6 +138,8 @@ const BINARIES = [
   ['the Go originals', sweepingOriginals, playWithOriginals],
 ] as const
 
+const ON_REAL = { target: 'real', alone: true } as const
+
 for (const [who, binaries, play] of BINARIES) {
   check(`embedded cluster: the demo succeeds with ${who} on the emulated API server`, 'emulator', async (ground) => {
     await play(ground, sidecarArgs(binaries(ground)))
@@ -145,7 +147,7 @@ for (const [who, binaries, play] of BINARIES) {
 
   check(
     `embedded cluster: the demo succeeds with ${who} and our controllers on a real API server`,
-    'real',
+    ON_REAL,
     async (ground) => {
       await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${await prepared(ground)}`])
     },
@@ -153,7 +155,7 @@ for (const [who, binaries, play] of BINARIES) {
 
   check(
     `embedded cluster: the demo succeeds with ${who} and the real kube-controller-manager`,
-    'real',
+    ON_REAL,
     async (ground) => {
       const kubeconfig = await prepared(ground)
       const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
@@ -178,9 +180,6 @@ const VOLUME_CONTROLLERS = [
   'persistentvolumeclaim-protection-controller',
 ]
 
-/** The options of tests that run the demo with its pauses. The tests run in parallel, because they mostly wait. */
-const PACED = { target: 'emulator', together: true } as const
-
 const COLOUR = '\u001b['
 const CTRL_C = '\u0003'
 
@@ -200,7 +199,7 @@ check(
 
 check(
   'embedded cluster: in a terminal the program keeps running, prints commands to inspect it, and ends with Ctrl-C',
-  PACED,
+  'emulator',
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const pages = [...new Set(text().match(/http:\/\/127\.0\.0\.1:\d+\/\w*/g))]
@@ -239,7 +238,7 @@ spec:
 
 check(
   'embedded cluster: the status page and kubectl csi name the same first reason why a pod is pending',
-  PACED,
+  'emulator',
   async ({ folder, executables }) => {
     const { child, text, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const [, page = ''] = /Watch it at (http\S+\d\/)/.exec(text()) ?? []
@@ -268,7 +267,7 @@ async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits
 
 check(
   'embedded cluster: the API server refuses requests without a valid token and requests from other web sites',
-  PACED,
+  'emulator',
   async ({ folder, executables }) => {
     const { child, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
     const config = readFileSync(kubeconfig, 'utf8')

@@ -40,7 +40,7 @@ const LINES: readonly Line[] = [
 ]
 
 for (const { path, line, prints } of LINES) {
-  const how = { target: 'emulator', within: MINUTES, together: line.includes('--pause') } as const
+  const how = { target: 'emulator', within: MINUTES } as const
   check(`documents: the command in ${path} works: ${line}`, how, async () => {
     ok(
       allCommands().some((command) => command.path === path && command.line === line),

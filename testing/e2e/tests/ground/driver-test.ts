@@ -21,7 +21,7 @@ const KILL_EVERY_MS = 3_000
 
 const long = LONG ? check : () => undefined
 
-const TOGETHER = { target: 'emulator', within: WITHIN_MS, together: true } as const
+const OPTIONS = { target: 'emulator', within: WITHIN_MS } as const
 
 /** The number of nodes whose sockets the driver test receives. */
 const NODES = 3
@@ -40,7 +40,7 @@ spec:
 const FAST = ['clone-not-idempotent', 'stages-lost-at-kill', 'ends-at-clone']
 
 for (const bug of FAST) {
-  check(`driver test: seed 1 finds the bug ${bug}`, TOGETHER, (ground) =>
+  check(`driver test: seed 1 finds the bug ${bug}`, OPTIONS, (ground) =>
     find(ground, bug, { flags: ['--seed=1', '--seconds=6'], again: false }),
   )
 }
@@ -48,7 +48,7 @@ for (const bug of FAST) {
 for (const bug of Object.keys(BUGS)) {
   long(
     `driver test: the default run finds the bug ${bug}, and the printed command finds the bug again`,
-    TOGETHER,
+    OPTIONS,
     (ground) => find(ground, bug, { flags: [], again: true }),
   )
 }
@@ -150,7 +150,7 @@ long(
   },
 )
 
-check('driver test: without a driver, the program prints one line and exits with 2', TOGETHER, async ({ folder }) => {
+check('driver test: without a driver, the program prints one line and exits with 2', OPTIONS, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const lines = async (...flags: readonly string[]): Promise<string> => {
     const { code, output } = await runProgram('driver-test', folder, flags)
@@ -177,7 +177,7 @@ check('driver test: without a driver, the program prints one line and exits with
   }
 })
 
-check('driver test: a driver that does not start causes a finding', TOGETHER, async ({ folder }) => {
+check('driver test: a driver that does not start causes a finding', OPTIONS, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
   const junit = join(folder, 'junit.xml')
   const flags = [`--driver=unix://${socket}`, '--driver-command=sh -c "exit 3"', `--report=${junit}`]
