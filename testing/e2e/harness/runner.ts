@@ -71,12 +71,8 @@ export async function run(options: RunOptions): Promise<void> {
   const [checksAlone, checksTogether] = parted(checks)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  // Most checks wait, so two run at a time. A long check searches for a bug and needs the machine for itself.
-  const checksAtOnce = LONG ? 1 : 2
-  await Promise.all([
-    inParallel(options.concurrency, together, runNext),
-    inParallel(checksAtOnce, checksTogether, runNextCheck),
-  ])
+  // Two checks run at a time, because most of them wait.
+  await Promise.all([inParallel(options.concurrency, together, runNext), inParallel(2, checksTogether, runNextCheck)])
   for (const test of alone) await runNext(test)
   for (const check of checksAlone) await runNextCheck(check)
 }

@@ -64,7 +64,7 @@ export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** True if the check uses the cluster of the tests. */
+  /** True if the check uses the cluster of the tests, or needs the machine for itself. */
   readonly alone?: boolean
   readonly run: (ground: CheckContext) => Promise<void>
 }

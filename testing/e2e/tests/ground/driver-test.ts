@@ -22,6 +22,8 @@ const KILL_EVERY_MS = 3_000
 const long = LONG ? check : () => undefined
 
 const OPTIONS = { target: 'emulator', within: WITHIN_MS } as const
+/** A long check searches for bugs with the default settings, so it needs the machine for itself. */
+const ALONE = { ...OPTIONS, alone: true } as const
 
 /** The number of nodes whose sockets the driver test receives. */
 const NODES = 3
@@ -48,7 +50,7 @@ for (const bug of FAST) {
 for (const bug of Object.keys(BUGS)) {
   long(
     `driver test: the default run finds the bug ${bug}, and the printed command finds the bug again`,
-    OPTIONS,
+    ALONE,
     (ground) => find(ground, bug, { flags: [], again: true }),
   )
 }
@@ -85,7 +87,7 @@ async function find(ground: CheckContext, bug: string, { flags, again }: Search)
 
 long(
   'driver test: a correct driver that is killed every 3 s causes no finding, with and without nodes',
-  { target: 'emulator', within: 6 * WITHIN_MS },
+  { ...ALONE, within: 6 * WITHIN_MS },
   async (ground) => {
     for (const [nodes, seeds] of [
       [0, '1-2'],
@@ -106,7 +108,7 @@ long(
 
 long(
   'driver test: 30 seeds with our sidecars and two with the Go originals find no bug in a correct driver',
-  { target: 'emulator', within: 3 * WITHIN_MS },
+  { ...ALONE, within: 3 * WITHIN_MS },
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
     equal(ours.code, 0, ours.output)
@@ -118,7 +120,7 @@ long(
 
 long(
   'driver test: --compare shows the calls of our sidecars and of the Go originals side by side',
-  { target: 'emulator', within: WITHIN_MS },
+  ALONE,
   async (ground) => {
     const theirs = originalsIn(ground.folder)
     const { code, output, folder } = await testOf(ground, 'compared', {
@@ -132,23 +134,19 @@ long(
   },
 )
 
-long(
-  'driver test: with --driver-command, the report names an unexpected end of the driver',
-  { target: 'emulator', within: WITHIN_MS },
-  async (ground) => {
-    const place = temporaryFolder('driver')
-    const command = `${process.execPath} ${driverArgs(place).join(' ')}`
-    const flags = [`--driver-command=${command}`, '--seed=2', '--seconds=20']
-    const good = await run(ground, join(ground.folder, 'good'), { place, flags })
-    equal(good.code, 0, good.output)
-    ok(!good.output.includes('left out: the death of the driver'))
+long('driver test: with --driver-command, the report names an unexpected end of the driver', ALONE, async (ground) => {
+  const place = temporaryFolder('driver')
+  const command = `${process.execPath} ${driverArgs(place).join(' ')}`
+  const flags = [`--driver-command=${command}`, '--seed=2', '--seconds=20']
+  const good = await run(ground, join(ground.folder, 'good'), { place, flags })
+  equal(good.code, 0, good.output)
+  ok(!good.output.includes('left out: the death of the driver'))
 
-    const ends = `--driver-command=timeout 8 ${command}`
-    const bad = await run(ground, join(ground.folder, 'bad'), { place, flags: [ends, '--seed=2', '--seconds=20'] })
-    equal(bad.code, 1, bad.output)
-    match(bad.output, /The driver ends only when it is asked to: the driver ended with code 124/)
-  },
-)
+  const ends = `--driver-command=timeout 8 ${command}`
+  const bad = await run(ground, join(ground.folder, 'bad'), { place, flags: [ends, '--seed=2', '--seconds=20'] })
+  equal(bad.code, 1, bad.output)
+  match(bad.output, /The driver ends only when it is asked to: the driver ended with code 124/)
+})
 
 check('driver test: without a driver, the program prints one line and exits with 2', OPTIONS, async ({ folder }) => {
   const socket = join(temporaryFolder('no-driver'), 'csi.sock')
