@@ -58,6 +58,18 @@ describe('a lane', () => {
     expect(lanes.length).toBe(990)
   })
 
+  test('hanging keys of the other lane leave the preferred lane as many workers as it has reserved', () => {
+    const { push, takeAll, release } = lanesOf(4, [2, 0])
+    push(...numbered('d', 100), ...numbered('a', 100))
+    const hanging: string[] = []
+    for (let round = 0; round < 10; round += 1) {
+      const started = takeAll()
+      hanging.push(...started.filter((key) => key.startsWith('d')))
+      release(...started.filter((key) => key.startsWith('a')))
+    }
+    expect(hanging).toEqual(['d0', 'd1'])
+  })
+
   test('the preferred lane starts three keys for each key of the other lane', () => {
     const { push, lanes, release } = lanesOf(1, [0, 0])
     push(...numbered('d', 10), ...numbered('a', 10))
