@@ -16,20 +16,19 @@ function endingProgram(): string {
   return path
 }
 
-/** The tests run concurrently, because a seed mostly waits. Jest starts at most five tests at once. */
+/**
+ * The tests run concurrently, because a seed mostly waits. Each seed must start before another ends, because Jest then
+ * refuses dynamic imports. So a file has at most five tests, which Jest starts at once.
+ */
 describe('runSeed', () => {
-  it.concurrent.each([
-    ['refuses ListVolumes', 'Unimplemented "not yet"'],
-    ['has no last page', 'it has no end, there are more than 1000 pages'],
-  ])('the run of a seed finds a driver that %s', async (how, why) => {
+  it.concurrent('the run of a seed finds a driver that refuses ListVolumes', async () => {
     const { findings, clusterFaults } = await seedResult({
       spoil: (driver) =>
         driver.script('ListVolumes', () => {
-          if (how === 'has no last page') return { entries: [], nextToken: 'again' }
           throw new DriverFailure('UNIMPLEMENTED', 'not yet')
         }),
     })
-    const text = `ListVolumes, of which the driver says that it has it: ${why}`
+    const text = 'ListVolumes, of which the driver says that it has it: Unimplemented "not yet"'
     expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', about: undefined, text, calls: [] }))
     expect(clusterFaults).toEqual([])
   })
