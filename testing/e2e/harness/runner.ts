@@ -67,8 +67,8 @@ export async function run(options: RunOptions): Promise<void> {
     const id = `s${numbered}`
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
-  const [alone, together] = parted(fitting)
-  const [checksAlone, checksTogether] = parted(checks)
+  const [alone, together] = aloneAndTogether(fitting)
+  const [checksAlone, checksTogether] = aloneAndTogether(checks)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   // Two checks run at a time, because most of them wait.
@@ -78,7 +78,9 @@ export async function run(options: RunOptions): Promise<void> {
 }
 
 /** Returns the items that run alone, and the others. */
-function parted<T extends { readonly alone?: boolean }>(items: readonly T[]): readonly [alone: T[], together: T[]] {
+function aloneAndTogether<T extends { readonly alone?: boolean }>(
+  items: readonly T[],
+): readonly [alone: T[], together: T[]] {
   const runsAlone = ({ alone }: T): boolean => alone === true
   return [items.filter(runsAlone), items.filter((item) => !runsAlone(item))]
 }

@@ -69,6 +69,12 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
   })
 }
 
+/** Waits until the process has ended and all its output is read. */
+export async function endOf(child: ChildProcess): Promise<Exit> {
+  const [exit] = await Promise.all([exitOf(child), once(child, 'close')])
+  return exit
+}
+
 /** Collects the output of these streams. The returned function returns all output so far. */
 export function textOf(...streams: readonly (Readable | null)[]): () => string {
   let text = ''
@@ -89,7 +95,7 @@ export async function runToEnd(
   const child = start(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)]
   const output = textOf(child.stdout, child.stderr)
-  const [exit] = await Promise.all([exitOf(child), once(child, 'close')])
+  const exit = await endOf(child)
   return { ...exit, stdout: stdout(), stderr: stderr(), output: output() }
 }
 

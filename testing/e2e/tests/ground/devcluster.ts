@@ -22,7 +22,16 @@ import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { installSnapshotCrds, kubectl } from '../../harness/api/kubectl.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
-import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder, textOf } from '../../harness/process/processes.ts'
+import {
+  type Exit,
+  endOf,
+  exitOf,
+  runToEnd,
+  start,
+  stop,
+  temporaryFolder,
+  textOf,
+} from '../../harness/process/processes.ts'
 import type { TestedApp } from '../../harness/subject.ts'
 import { type CheckContext, check } from '../../harness/test.ts'
 import { requireInRelease, TestObjects } from '../../harness/test-objects.ts'
@@ -60,7 +69,7 @@ export async function runProgram(
   const { child, text } = startWithOutput(folder, process.execPath, {
     args: ['--disable-warning=ExperimentalWarning', join(APPS_FOLDER, program, 'dist', 'main.mjs'), ...args],
   })
-  const [exit] = await Promise.all([exitOf(child), once(child, 'close')])
+  const exit = await endOf(child)
   return { ...exit, output: text() }
 }
 
