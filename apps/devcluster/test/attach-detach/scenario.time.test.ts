@@ -30,6 +30,11 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
+/** Waits until the controller has read all pods, which its first timer shows. */
+async function untilPodsRead(clock: FakeClock): Promise<void> {
+  while (clock.pending === 0) await clock.settle()
+}
+
 describe('time-outs', () => {
   it('the attach/detach controller detaches by force from an unhealthy node that has not unmounted the volume for six minutes', async () => {
     await using test = await startTestCluster({ controllers: [], substitutes: ['csi-attacher'] })
@@ -59,8 +64,7 @@ describe('time-outs', () => {
     addBoundVolume(test)
     await using controller = startOnFakeClock(test)
     const { clock } = controller
-    // The first timer shows that the controller has read all pods.
-    while (clock.pending === 0) await clock.settle()
+    await untilPodsRead(clock)
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(test.cluster.caches.attachments, ON_1.name, () => true)
     const reported = (): readonly string[] =>
@@ -84,8 +88,7 @@ describe('time-outs', () => {
     const deaf = { ...caches, pods }
     await using controller = startOnFakeClock(test, deaf)
     const { clock } = controller
-    // The first timer shows that the controller has read all pods.
-    while (clock.pending === 0) await clock.settle()
+    await untilPodsRead(clock)
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.untilCached(caches.pods, 'default/app', () => true)
     await clock.advance(59_999)
