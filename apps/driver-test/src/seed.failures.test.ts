@@ -16,10 +16,7 @@ function endingProgram(): string {
   return path
 }
 
-/**
- * The tests run concurrently, because a seed mostly waits. Each seed must start before another ends, because Jest then
- * refuses dynamic imports. So a file has at most five tests, which Jest starts at once.
- */
+/** The tests run concurrently, because a seed mostly waits. */
 describe('runSeed', () => {
   it.concurrent('the run of a seed finds a driver that refuses ListVolumes', async () => {
     const { findings, clusterFaults } = await seedResult({

@@ -5,10 +5,7 @@ import { seedResult } from './testing/seed-result.ts'
 
 jest.setTimeout(120_000)
 
-/**
- * The tests run concurrently, because a seed mostly waits. Each seed must start before another ends, because Jest then
- * refuses dynamic imports. So a file has at most five tests, which Jest starts at once.
- */
+/** The tests run concurrently, because a seed mostly waits. */
 describe('runSeed', () => {
   it.concurrent('the run of a seed finds nothing in a correct driver', async () => {
     const result = await seedResult({ strict: true })

@@ -31,7 +31,10 @@ interface SeedResultOptions {
   readonly attacher?: string
 }
 
-/** Returns the result of seed 1 for an emulated driver, with substitutes for the sidecars. */
+/**
+ * Returns the result of seed 1 for an emulated driver, with substitutes for the sidecars. A file may have at most five
+ * concurrent tests with seeds: Jest starts five tests at once, and refuses dynamic imports after the end of the first.
+ */
 export async function seedResult({
   nodes: count = 0,
   durationMs = 4_000,
