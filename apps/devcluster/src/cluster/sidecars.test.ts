@@ -64,6 +64,18 @@ describe('startSidecar', () => {
     await sidecar.stop()
   })
 
+  it('a killed sidecar does nothing more after the call of `kill`', async () => {
+    const sidecar = await start(STAYS)
+    const pid = String(sidecar.pid)
+    sidecar.kill('SIGKILL')
+    // The loop lets no other part of this process run, so that only `kill` itself can have sent the signal.
+    const until = systemClock.monotonic() + 5_000
+    while (isRunning(pid) && systemClock.monotonic() < until);
+    const stillRuns = isRunning(pid)
+    await sidecar.stop()
+    expect(stillRuns).toBe(false)
+  })
+
   it('a sidecar does not start again if it is stopped while it waits for its restart', async () => {
     const sidecar = await start('process.exit(3)')
     await new Promise<void>((resolve) => {

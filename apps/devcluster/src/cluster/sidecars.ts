@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import process from 'node:process'
 import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { guardGroup } from './guard.ts'
@@ -46,7 +47,6 @@ class RestartedSidecar implements SidecarProcess {
   #child: ChildProcess | undefined
   #stopping = false
   #cancelRestart = (): void => undefined
-  #killGroup = (): boolean => false
   #startedAt = 0
 
   constructor(options: SidecarProcessOptions) {
@@ -79,12 +79,11 @@ class RestartedSidecar implements SidecarProcess {
     })
     this.#child = child
     this.#startedAt = clock.monotonic()
-    const guard = guardGroup(child.pid, (error) =>
+    const endGuard = guardGroup(child.pid, (error) =>
       log.error(error, 'Nothing will end the sidecar if we are killed', { name }),
     )
-    this.#killGroup = () => guard.kill() || child.kill('SIGKILL')
     child.once('close', (code, signal) => {
-      guard.release()
+      endGuard()
       this.#ended(code === null ? `by ${signal}` : `with code ${code}`)
     })
     // `stop` may have been called while the process started.
@@ -94,7 +93,6 @@ class RestartedSidecar implements SidecarProcess {
   #ended(how: string): void {
     const { onExit, clock } = this.#options
     this.#child = undefined
-    this.#killGroup = () => false
     if (this.#stopping) return
     onExit(how)
     if (clock.monotonic() - this.#startedAt > STABLE_MS) this.#pauses.reset()
@@ -104,7 +102,7 @@ class RestartedSidecar implements SidecarProcess {
   }
 
   kill(signal: NodeJS.Signals): void {
-    if (signal === 'SIGKILL') this.#killGroup()
+    if (signal === 'SIGKILL' && this.pid !== undefined) process.kill(-this.pid, signal)
     else this.#child?.kill(signal)
   }
 
