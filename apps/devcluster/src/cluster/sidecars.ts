@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import process from 'node:process'
 import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { guardGroup } from './guard.ts'
+import { guardGroup, killGroup } from './process-group.ts'
 
 export interface SidecarProcessOptions {
   readonly name: string
@@ -102,8 +101,9 @@ class RestartedSidecar implements SidecarProcess {
   }
 
   kill(signal: NodeJS.Signals): void {
-    if (signal === 'SIGKILL' && this.pid !== undefined) process.kill(-this.pid, signal)
-    else this.#child?.kill(signal)
+    if (this.#child === undefined) return
+    if (signal === 'SIGKILL') killGroup(this.#child)
+    else this.#child.kill(signal)
   }
 
   async stop(): Promise<void> {

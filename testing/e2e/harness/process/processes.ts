@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { killGroup } from '../../../../apps/devcluster/src/cluster/process-group.ts'
 
 /**
  * At the end of a run, all its processes end and its folders are removed, also after a failed test or Ctrl-C. If the
@@ -113,15 +114,6 @@ export function temporaryFolder(prefix: string): string {
   folders.add(folder)
   reaper.stdin.write(`d ${folder}\n`)
   return folder
-}
-
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  try {
-    process.kill(-child.pid, 'SIGKILL')
-  } catch {
-    child.kill('SIGKILL') // the process group has already ended
-  }
 }
 
 function stopEverything(): void {

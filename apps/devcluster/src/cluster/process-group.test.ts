@@ -4,12 +4,12 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 
-const GUARD = fileURLToPath(new URL('./guard.ts', import.meta.url))
+const MODULE = fileURLToPath(new URL('./process-group.ts', import.meta.url))
 
 /** A script that starts a child process in a new process group, guards the group, and prints the ID of the child. */
 const OWNER = `
   const { spawn } = await import('node:child_process')
-  const { guardGroup } = await import(${JSON.stringify(GUARD)})
+  const { guardGroup } = await import(${JSON.stringify(MODULE)})
   const child = spawn('sleep', ['1000'], { detached: true, stdio: ['ignore', 'inherit', 'ignore'] })
   guardGroup(child.pid, (error) => { throw error })
   console.log(child.pid)
