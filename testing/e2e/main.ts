@@ -18,7 +18,7 @@ const { values } = readArguments(
       skip: { type: 'string', multiple: true, default: [] },
       target: { type: 'string', default: 'both' },
       binaries: { type: 'string', default: 'ours' },
-      concurrency: { type: 'string', default: '8' },
+      concurrency: { type: 'string', default: '16' },
       repeat: { type: 'string', default: '1' },
       differences: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },

@@ -19,14 +19,12 @@ let log: ReturnType<typeof recordingLogger>
 let requests: string[]
 let answer: (verb: 'create' | 'patch') => Promise<void>
 let recorder: Recorder
-let stop: AbortController
 
 beforeEach(() => {
   clock = new FakeClock()
   log = recordingLogger()
   requests = []
   answer = async () => {}
-  stop = new AbortController()
   const serve = async <T>(verb: 'create' | 'patch', object: Event): Promise<T> => {
     requests.push(`${verb} ${object.message}`)
     await answer(verb)
@@ -36,7 +34,7 @@ beforeEach(() => {
     create: <T>(_: unknown, object: T) => serve<T>('create', object as Event),
     patch: <T>(_: unknown, __: unknown, patch: { body: unknown }) => serve<T>('patch', patch.body as Event),
   } as unknown as KubeClient
-  recorder = createRecorder({ client, component: 'c', clock, log, signal: stop.signal })
+  recorder = createRecorder({ client, component: 'c', clock, log })
 })
 
 const record = (message: string, name = 'claim', text: Partial<EventText> = {}): void =>
@@ -129,16 +127,6 @@ describe('createRecorder', () => {
     await recorder.flush()
     expect(requests).toEqual(['create one', 'create two'])
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
-  })
-
-  it('the recorder stops waiting for the API server when its signal is aborted', async () => {
-    answer = () => Promise.reject(apiError(0, ''))
-    record('one')
-    await clock.settle()
-    stop.abort(new DOMException('stop', 'AbortError'))
-    await recorder.flush()
-    expect(clock.pending).toBe(0)
-    expect(log.lines).toEqual([])
   })
 
   it('the recorder drops events beyond its limit of unwritten events', async () => {

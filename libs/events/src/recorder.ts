@@ -1,4 +1,4 @@
-import { abortable, type Clock, isAbort } from '@csi-sidecars/base'
+import { abortable, type Clock } from '@csi-sidecars/base'
 import { isAlreadyExists, isNotFound, isUnreachable, type KubeClient } from '@csi-sidecars/kube-client'
 import { EVENTS, type Event } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -18,8 +18,6 @@ export interface RecorderOptions {
   readonly component: string
   readonly clock: Clock
   readonly log: Logger
-  /** The signal to stop. When it is aborted, the recorder drops all unwritten events. */
-  readonly signal?: AbortSignal | undefined
 }
 
 /** The largest number of unwritten events. Further events are dropped, because events must not block work. */
@@ -103,35 +101,35 @@ class QueueingRecorder implements Recorder {
   }
 
   async #write(correlated: Exclude<Correlated, { do: 'drop' }>): Promise<Event> {
-    const { client, signal } = this.#options
+    const { client } = this.#options
     if (correlated.do === 'repeat') {
       const { name = '', namespace } = correlated.event.metadata
       try {
-        return await client.patch(EVENTS, { name, namespace }, correlated.patch, { signal })
+        return await client.patch(EVENTS, { name, namespace }, correlated.patch)
       } catch (error) {
         if (!isNotFound(error)) throw error
       }
     }
-    return await client.create(EVENTS, correlated.event, { signal })
+    return await client.create(EVENTS, correlated.event)
   }
 
   /** Calls `write`, and calls it again while the API server is unreachable. A refusal is final. */
   async #persistently<T>(write: () => Promise<T>): Promise<T> {
-    const { clock, signal } = this.#options
+    const { clock } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
         // The pause for an unreachable server delays no other event, because it does not count as a running write.
         return await this.#turns.take(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
-        await clock.sleep(PAUSE_MS, signal)
+        await clock.sleep(PAUSE_MS)
       }
     }
   }
 
   #refused(error: unknown, { reason, message }: Occurrence): void {
     // If the error is AlreadyExists, an earlier try has stored the event, but its answer was lost.
-    if (isAbort(error) || isAlreadyExists(error)) return
+    if (isAlreadyExists(error)) return
     const { log } = this.#options
     const refusal = error instanceof Error ? error.message : String(error)
     const kind = `${reason}: ${refusal.replace(/"[^"]*"/g, '""')}`

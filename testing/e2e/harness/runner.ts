@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
 import type { Progress } from '@csi-sidecars/command'
@@ -8,6 +9,7 @@ import { temporaryFolder } from './process/processes.ts'
 import type { Binaries, Executables, Target, TestedApp } from './subject.ts'
 import { type Check, type CheckContext, type EndToEndTest, LONG } from './test.ts'
 import { NotInThisRelease } from './test-objects.ts'
+import { pause } from './waiting.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
@@ -71,11 +73,46 @@ export async function run(options: RunOptions): Promise<void> {
   const [checksAlone, checksTogether] = aloneAndTogether(checks)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
+  const admission = new Admission()
+  const runAdmitted = (test: EndToEndTest): Promise<void> => admission.run(() => runNext(test))
   // Two checks run at a time, because most of them wait.
-  await Promise.all([inParallel(options.concurrency, together, runNext), inParallel(2, checksTogether, runNextCheck)])
+  await Promise.all([
+    inParallel(options.concurrency, together, runAdmitted),
+    inParallel(2, checksTogether, runNextCheck),
+  ])
   for (const test of alone) await runNext(test)
   for (const check of checksAlone) await runNextCheck(check)
 }
+
+/** The number of tests that may always run at a time. */
+const ALWAYS = 4
+const LEAST_IDLE_SHARE = 0.1
+const SAMPLE_MS = 100
+
+/** Starts more than four tests at a time only while the processors have idle time. Tests on a busy machine are late. */
+class Admission {
+  #running = 0
+  #turn: Promise<void> = Promise.resolve()
+
+  async run(test: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      while (this.#running >= ALWAYS && (await idleShare()) < LEAST_IDLE_SHARE);
+      this.#running += 1
+    })
+    await this.#turn
+    await test().finally(() => {
+      this.#running -= 1
+    })
+  }
+}
+
+async function idleShare(): Promise<number> {
+  const [began, idle] = [performance.now(), idleMs()]
+  await pause(SAMPLE_MS)
+  return (idleMs() - idle) / (performance.now() - began) / cpus().length
+}
+
+const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 
 /** Returns the items that run alone, and the others. */
 function aloneAndTogether<T extends { readonly alone?: boolean }>(

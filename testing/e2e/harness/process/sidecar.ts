@@ -1,5 +1,6 @@
 import { AssertionError } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { eventually, type WaitOptions } from '../waiting.ts'
 import { type Exit, exitOf, start, textOf } from './processes.ts'
 
@@ -35,6 +36,8 @@ export class Sidecar {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd,
     })
+    // The fake drivers and the API server answer many sidecars, so they come first on a busy machine.
+    if (this.process.pid !== undefined) setPriority(this.process.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     this.#stdout = textOf(this.process.stdout)
     this.#stderr = textOf(this.process.stderr)
     this.exited = exitOf(this.process).then((exit) => {
@@ -55,8 +58,11 @@ export class Sidecar {
     return this.#stderr()
   }
 
+  /** The complete log lines. */
   get lines(): readonly string[] {
-    return this.stderr.split('\n').filter((line) => line !== '')
+    const { stderr } = this
+    const complete = this.exit === undefined ? stderr.slice(0, stderr.lastIndexOf('\n') + 1) : stderr
+    return complete.split('\n').filter((line) => line !== '')
   }
 
   linesWith(text: string): readonly string[] {

@@ -35,7 +35,7 @@ test('volumes are attached one after the other with --worker-threads=1', async (
 })
 
 test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
-  const args = ['--timeout=3s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
+  const args = ['--timeout=10s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
   const at = await scene(t, { args })
   const stuck = suffixes(60)
   await attachAll(t, at, stuck)
@@ -49,7 +49,7 @@ test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 
   const handles = new Set(fresh.map((suffix) => `${t.name(`pv${suffix}`)}-handle`))
   const starts = publishes(at).filter(({ request }) => handles.has(String(request['volume_id'])))
   const last = Math.max(...starts.map(({ start }) => start)) - began
-  ok(last < 2500, `the last attach reached the driver after ${last} ms`)
+  ok(last < 8000, `the last attach reached the driver after ${last} ms`)
   at.driver.on('ControllerUnpublishVolume', { reply: {} })
 })
 
@@ -73,7 +73,7 @@ test('a detach starts before a queued publish of the same volume on another node
   const began = Date.now()
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await attached(t, t.name('va-other'))
-  ok(Date.now() - began < 2000, `attached after ${Date.now() - began} ms`)
+  ok(Date.now() - began < 10_000, `attached after ${Date.now() - began} ms`)
 })
 
 test('publishes of two PVs with the same volume handle never overlap if one PV is single-node', {

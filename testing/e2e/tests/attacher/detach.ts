@@ -196,8 +196,8 @@ for (const [code, name] of [
     await t.api.untilGone(VOLUME_ATTACHMENTS, { name: at.va })
     const [first = 0, second = 0] = gapsOf(unpublishes(at))
     ok(first >= 480 && second >= 960, `retried after ${first} and ${second} ms`)
-    const line = await at.attacher.line('"Error processing"')
-    assertContains(line, `err="failed to detach: rpc error: code = ${name} desc = no"`)
+    const line = await at.attacher.line(`err="failed to detach: rpc error: code = ${name} desc = no"`)
+    assertContains(line, '"Error processing"')
   })
 }
 

@@ -95,15 +95,15 @@ test('metrics, events and /debug/stuck report a failing attach and its recovery'
     message: 'failed to attach: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
   })
   equal([state, waitsFor], ['waiting', [`a detach of volume ${at.pv}-handle`]])
-  ok(Math.abs(Date.parse(String(since)) - created) <= 1000, `since ${since}`)
-  ok(Math.abs(Date.parse(String(nextTry)) - Date.now()) < 3000, `next try ${nextTry}`)
+  ok(Math.abs(Date.parse(String(since)) - created) <= 3000, `since ${since}`)
+  ok(Math.abs(Date.parse(String(nextTry)) - Date.now()) < 10_000, `next try ${nextTry}`)
 
   const now = Date.now()
   const metrics = await at.attacher.metrics()
   const labels = { driver_name: t.driverName, operation: 'attach', reason: 'DeadlineExceeded' }
   equal(metrics.value('csi_sidecar_pending_work', labels), 1)
   const age = metrics.value('csi_sidecar_pending_work_oldest_seconds', labels) ?? -1
-  ok(Math.abs(age - (now - created) / 1000) <= 1.5, `the oldest is ${age} s old`)
+  ok(Math.abs(age - (now - created) / 1000) <= 5, `the oldest is ${age} s old`)
   equal(metrics.value('csi_sidecar_stuck_work', labels), 0)
   match(await at.attacher.line('"Work is waiting"'), /csi-attacher-va=1/)
 

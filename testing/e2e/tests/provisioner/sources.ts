@@ -239,11 +239,12 @@ test('a snapshot keeps the finalizer of the provisioner until the last restore e
 test('a periodic search removes the finalizer of the provisioner from snapshots that no pending claim needs', async (t) => {
   await installCrds(t)
   const finalizers = [HELD, SNAPSHOT_FINALIZER]
-  await createSnapshot(t, { what: 'forgotten', finalizers })
-  await createSnapshot(t, { what: 'needed', finalizers })
-  // The claim of another provisioner is restored from `needed`, so this snapshot must keep its finalizer.
+  // The claim of another provisioner is restored from `needed`, so this snapshot must keep its finalizer. The claim is
+  // created first, because a provisioner of another test may search at any time.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
+  await createSnapshot(t, { what: 'forgotten', finalizers })
+  await createSnapshot(t, { what: 'needed', finalizers })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
   await unprotected(t, 'forgotten')
   equal(await finalizersOf(t, 'forgotten'), [HELD])

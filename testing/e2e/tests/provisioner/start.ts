@@ -175,7 +175,7 @@ test('the provisioner makes its first driver calls in a fixed order, and repeats
   const methods = ['Probe', 'Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']
   const called = driver.calls.map(({ method }) => method)
   equal(called, methods)
-  for (const { timeoutMs } of driver.calls) ok(timeoutMs > 6_000 && timeoutMs < 7_500, `${timeoutMs}`)
+  for (const { timeoutMs } of driver.calls) ok(timeoutMs > 4_000 && timeoutMs < 7_500, `${timeoutMs}`)
   const texts = [
     'Version',
     'CSI driver is not ready',
@@ -279,11 +279,11 @@ test('after SIGTERM the provisioner finishes a running CreateVolume, and the nex
   await t.watching(standby, 'persistentvolumeclaims')
   const first = await createClaim(t)
   await calls(driver, 'CreateVolume')
-  const ended = sidecar.endBy('SIGTERM', 5_000)
+  const ended = sidecar.endBy('SIGTERM')
   const second = await createClaim(t, { suffix: '-next' })
   equal((await ended).code, 0)
   await provisioned(t, first, 100)
-  await provisioned(t, second, 2_500)
+  await provisioned(t, second, 10_000)
   equal(driver.callsOf('CreateVolume').length, 2)
   await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
 })

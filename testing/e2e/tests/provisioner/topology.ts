@@ -243,6 +243,6 @@ test('a claim is provisioned at once when the selected node registers the driver
   await claimEvent(t, 'no topology key found')
   const drivers = [{ name: t.driverName, nodeID: 'a', topologyKeys: ['zone'] }]
   await t.api.merge(CSI_NODES, { name: t.name('a') }, { spec: { drivers } })
-  await provisioned(t, uid, 3_000)
+  await provisioned(t, uid)
   equal(driver.callsOf('CreateVolume').length, 1)
 })

@@ -69,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(calls(t, first).length, 1)
     equal(calls(t, first)[0]?.code, 0)
     const gap = (calls(t, second)[0]?.start ?? Infinity) - (calls(t, first)[0]?.end ?? 0)
-    ok(gap < 2000, `the standby began ${gap} ms later`)
+    ok(gap < 5000, `the standby began ${gap} ms later`)
     noOverlap(calls(t, first), calls(t, second))
   })
 
@@ -100,7 +100,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     const killed = Date.now()
     await done(t, { suffix: '-a', within: 20_000 })
     const gap = Date.now() - killed
-    ok(gap < (t.ours ? 8500 : 11_000), `${gap} ms`)
+    ok(gap < 15_000, `${gap} ms`)
   })
 
   test('a leader that was frozen until its Lease expired makes no call and becomes a standby', async (t) => {
@@ -126,7 +126,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     // The old leader leads again after the new leader is killed.
     second.sidecar.signal('SIGKILL')
     const count = calls(t, first).length
-    await eventually('calls of the old leader', () => calls(t, first).length > count, { within: 15_000 })
+    await eventually('calls of the old leader', () => calls(t, first).length > count)
   })
 
   test('a standby is ready with filled caches, and makes no driver call', async (t) => {

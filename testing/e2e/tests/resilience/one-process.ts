@@ -40,7 +40,7 @@ test('a resizer without permission for claims does not delay attaches, and /read
     rules.filter(({ resources }) => !resources?.includes('persistentvolumeclaims')),
   )
   const at = await scene(t, { user, watches: ['volumeattachments', 'csinodes', 'persistentvolumes'] })
-  await attachAndWait(t, at, { within: 5000 })
+  await attachAndWait(t, at)
   const { code, text } = await at.sidecar.http('/readyz')
   equal(code, 503)
   match(text, /cache of PersistentVolumeClaims of csi-resizer is not filled yet/)
@@ -63,7 +63,7 @@ test('a lost Lease stops only the controller that held it', {
   await t.api.merge(LEASES, ref, { spec: { holderIdentity: 'another-holder', renewTime } })
   const lost = await at.sidecar.line('Stopped leading')
   match(lost, /sidecar="csi-resizer"/)
-  await attachAndWait(t, at, { suffix: '-meanwhile', within: 3000 })
+  await attachAndWait(t, at, { suffix: '-meanwhile' })
   const status = async (lease: string): Promise<number | undefined> =>
     (await at.sidecar.metrics()).value('leader_election_master_status', { name: lease })
   equal(await status(leasesOf(t).attacher), 1)

@@ -87,7 +87,7 @@ test('after SIGTERM, --drain-timeout limits the wait for an endless driver call'
   const asked = Date.now()
   await at.attacher.endBy('SIGTERM')
   const took = Date.now() - asked
-  ok(took > 1500 && took < 4500, `${took} ms`)
+  ok(took > 1500 && took < 10_000, `${took} ms`)
 })
 
 test('the attacher works with a closed standard error', { only: 'ours' }, async (t) => {

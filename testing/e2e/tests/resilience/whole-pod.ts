@@ -69,7 +69,7 @@ test('hanging calls of one controller do not occupy workers of another controlle
   }
   await calls(at.driver, 'CreateVolume', 100)
   await calls(at.driver, 'CreateSnapshot', 10)
-  await attachAndWait(t, at, { within: 3000 })
+  await attachAndWait(t, at, { within: 8000 })
   await grown(t, { suffix: '-grown' })
 })
 
@@ -84,7 +84,7 @@ for (const [app, call, begin] of [
     await inParallel(12, suffixes(200), (suffix) => begin(t, `-bad${suffix}`))
     await eventOf(t, t.name('pvc-bad-0'), 'never')
     const failing = at.driver.callsOf(call).length
-    for (const suffix of suffixes(10)) await attachAndWait(t, at, { suffix, within: 3000 })
+    for (const suffix of suffixes(10)) await attachAndWait(t, at, { suffix, within: 8000 })
     ok(at.driver.callsOf(call).length > failing, 'claims kept failing meanwhile')
   })
 }
