@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
 import { provideHelm } from '../../charts/tests/helm.ts'
-import { run, selectedFor, type Tally } from './harness/runner.ts'
+import { type RunOptions, run, selectedFor, type Tally } from './harness/runner.ts'
 import { type Binaries, SUBJECTS, type Target } from './harness/subject.ts'
 import { allChecks, allTests, LONG } from './harness/test.ts'
 import { build, controlPlaneBinaries, copied, executablesOf, hasGo, originals } from './tools/binaries.ts'
@@ -58,10 +58,18 @@ async function main(): Promise<number> {
   const reports = reportFolder()
   const executables = copied(root, binaries)
   const tally: Tally = { passed: 0, failed: [], absent: 0 }
+  const common = {
+    tests,
+    checks,
+    binaries,
+    differences: values.differences,
+    executables,
+    tally,
+    originals: originals(root),
+    concurrency: Number(values.concurrency),
+  }
   const rounds = Number(values.repeat)
-  const each = targets().map((target) =>
-    selectedFor({ tests, checks, target, binaries, differences: values.differences }),
-  )
+  const each = targets().map((target) => selectedFor({ ...common, target }))
   const pieces = each.reduce((sum, one) => sum + one.tests.length + one.checks.length, 0)
   const progress = new Progress(rounds * pieces, process.stdout, systemClock)
   // An error on a socket after the end of its test fails the run, but does not stop the other tests.
@@ -69,23 +77,20 @@ async function main(): Promise<number> {
     tally.failed.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
+  await using stack = new AsyncDisposableStack()
+  const lanes: RunOptions[] = []
   for (const target of targets()) {
     const logs = join(reports, target)
-    await using lane = await openCluster(root, target, logs)
-    for (let round = 0; round < rounds; round += 1) {
-      const common = {
-        target,
-        binaries,
-        differences: values.differences,
-        executables,
-        originals: originals(root),
-        cluster: lane.cluster,
-        concurrency: Number(values.concurrency),
-        progress,
-        tally,
-      } as const
-      await run({ ...common, tests, checks, reports: logs })
+    const { cluster } = stack.use(await openCluster(root, target, logs))
+    lanes.push({ ...common, target, cluster, reports: logs, progress })
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    for (const lane of lanes) {
+      const [other] = lanes.filter((each) => each !== lane)
+      await Promise.all([run('together', lane), other && run('cluster', other)])
+      if (other === undefined) await run('cluster', lane)
     }
+    for (const lane of lanes) await run('machine', lane)
   }
   progress.stop()
   const { passed, absent } = tally

@@ -53,7 +53,7 @@ async function main(seed: number): Promise<number> {
   const concurrency = Number(values.concurrency)
   const progress = new Progress(tests.length, process.stdout, systemClock)
   const tally: Tally = { passed: 0, failed: [], absent: 0 }
-  await run({ ...common, tests, cluster: lane.cluster, concurrency, reports, progress, tally })
+  await run('together', { ...common, tests, cluster: lane.cluster, concurrency, reports, progress, tally })
   progress.stop()
   const { passed } = tally
   const failed = tally.failed.length

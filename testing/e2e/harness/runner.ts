@@ -7,7 +7,7 @@ import type { Cluster } from './api/cluster.ts'
 import { errorText, TestContext } from './context.ts'
 import { temporaryFolder } from './process/processes.ts'
 import type { Binaries, Executables, Target, TestedApp } from './subject.ts'
-import { type Check, type CheckContext, type EndToEndTest, LONG } from './test.ts'
+import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
 import { NotInThisRelease } from './test-objects.ts'
 import { pause } from './waiting.ts'
 
@@ -47,10 +47,15 @@ const TEST_LIMIT_MS = 120_000
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
 
-/** Runs tests and checks in parallel. Afterwards, runs the tests and checks with `alone` one by one. */
-export async function run(options: RunOptions): Promise<void> {
+/** `together`: tests that run at the same time. Each other test runs alone, on its cluster or on the machine. */
+type Part = 'together' | NonNullable<TestOptions['alone']>
+
+/** Runs one part of the tests and checks. */
+export async function run(part: Part, options: RunOptions): Promise<void> {
   const folder = temporaryFolder('tests')
-  const { tests: fitting, checks } = selectedFor(options)
+  const selected = selectedFor(options)
+  const tests = selected.tests.filter(({ alone = 'together' }) => alone === part)
+  const checks = selected.checks.filter(({ alone = 'together' }) => alone === part)
   const { progress, tally } = options
   const count = async (title: string, result: Promise<Failure>): Promise<void> => {
     const began = performance.now()
@@ -69,19 +74,17 @@ export async function run(options: RunOptions): Promise<void> {
     const id = `s${numbered}`
     return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
   }
-  const [alone, together] = aloneAndTogether(fitting)
-  const [checksAlone, checksTogether] = aloneAndTogether(checks)
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
-  const admission = new Admission()
-  const runAdmitted = (test: EndToEndTest): Promise<void> => admission.run(() => runNext(test))
-  // Two checks run at a time, because most of them wait.
-  await Promise.all([
-    inParallel(options.concurrency, together, runAdmitted),
-    inParallel(2, checksTogether, runNextCheck),
-  ])
-  for (const test of alone) await runNext(test)
-  for (const check of checksAlone) await runNextCheck(check)
+  if (part === 'together') {
+    const admission = new Admission()
+    const runAdmitted = (test: EndToEndTest): Promise<void> => admission.run(() => runNext(test))
+    // Two checks run at a time, because most of them wait.
+    await Promise.all([inParallel(options.concurrency, tests, runAdmitted), inParallel(2, checks, runNextCheck)])
+  } else {
+    for (const test of tests) await runNext(test)
+    for (const check of checks) await runNextCheck(check)
+  }
 }
 
 /** The number of tests that may always run at a time. */
@@ -113,14 +116,6 @@ async function idleShare(): Promise<number> {
 }
 
 const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0)
-
-/** Returns the items that run alone, and the others. */
-function aloneAndTogether<T extends { readonly alone?: boolean }>(
-  items: readonly T[],
-): readonly [alone: T[], together: T[]] {
-  const runsAlone = ({ alone }: T): boolean => alone === true
-  return [items.filter(runsAlone), items.filter((item) => !runsAlone(item))]
-}
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
 

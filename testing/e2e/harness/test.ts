@@ -14,8 +14,8 @@ export interface TestOptions {
   /** True for a test about the executable of one sidecar, which does not run with the combined process. */
   readonly notOne?: boolean
   readonly target?: Target
-  /** True if no other test may run at the same time, because the test measures time or changes shared objects. */
-  readonly alone?: boolean
+  /** `cluster`: the test changes objects of other tests on its cluster. `machine`: it measures, or uses all processors. */
+  readonly alone?: 'cluster' | 'machine'
   readonly within?: number
   /** True for a long test. `real` or `emulator` makes the test long only with that API server. */
   readonly long?: boolean | Target
@@ -64,8 +64,7 @@ export interface Check {
   readonly title: string
   readonly target: Target
   readonly within?: number | undefined
-  /** True if the check uses the cluster of the tests, or needs the machine for itself. */
-  readonly alone?: boolean
+  readonly alone?: TestOptions['alone']
   readonly run: (ground: CheckContext) => Promise<void>
 }
 

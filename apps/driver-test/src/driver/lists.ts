@@ -28,6 +28,7 @@ export function listsNodes(driver: Driver): boolean {
 export type ListAnswer =
   | { readonly is: 'list'; readonly listed: readonly Listed[] }
   | { readonly is: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
+  | { readonly is: 'endless'; readonly why: string; readonly later: false }
 
 /** Reads all pages of the driver's list of volumes or of snapshots. */
 export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal): Promise<ListAnswer> {
@@ -50,7 +51,7 @@ export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal):
     if (!(error instanceof RpcError)) throw error
     return { is: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
   }
-  return { is: 'failure', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
+  return { is: 'endless', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
 }
 
 function listed(entry: ListVolumesResponse_Entry | ListSnapshotsResponse_Entry, withNodes: boolean): Listed {
@@ -100,6 +101,7 @@ export class WatchedList {
   /** The IDs in the first list. They belong to other users. */
   #foreign: ReadonlySet<string> = new Set()
   #refusals = 0
+  #isEndless = false
 
   constructor(driver: Driver, checker: Checker, tracker: Tracker) {
     this.#driver = driver
@@ -119,16 +121,17 @@ export class WatchedList {
     for (const broken of listed === undefined ? [] : this.#listing.look(listed, mark)) this.#checker.find(broken)
   }
 
-  /** Returns the list. Undefined if the call has failed, and for a driver without lists. */
+  /** Returns the list. Undefined if the call has failed, for a driver without lists, and after an endless list. */
   async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
-    if (!canList(this.#driver, this.#tracker.of)) return undefined
+    if (this.#isEndless || !canList(this.#driver, this.#tracker.of)) return undefined
     const answer = await listAll(this.#driver, this.#tracker.of, signal)
     if (answer.is === 'list') {
       this.#refusals = 0
       return answer.listed
     }
+    this.#isEndless = answer.is === 'endless'
     if (!answer.later) this.#refusals += 1
-    if (this.#refusals >= REFUSALS) this.#refuse(answer.why)
+    if (this.#isEndless || this.#refusals >= REFUSALS) this.#refuse(answer.why)
     return undefined
   }
 
@@ -144,7 +147,8 @@ export class WatchedList {
       this.#tracker.known
         .filter(({ exists }) => exists !== 'no')
         .map(({ id }) => textOf(id, 'was created and never deleted'))
-    const left = await leftAtLast(canList(this.#driver, of) ? listed : undeleted, clock, signal)
+    const lists = canList(this.#driver, of) && !this.#isEndless
+    const left = await leftAtLast(lists ? listed : undeleted, clock, signal)
     if (left !== undefined) return left
     if (!this.#checker.findings.some(({ check }) => check === 'listed'))
       this.#refuse('it was not answered when everything was deleted')

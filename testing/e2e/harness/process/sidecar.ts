@@ -1,6 +1,5 @@
 import { AssertionError } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
-import { constants, setPriority } from 'node:os'
 import { eventually, type WaitOptions } from '../waiting.ts'
 import { type Exit, exitOf, start, textOf } from './processes.ts'
 
@@ -36,8 +35,6 @@ export class Sidecar {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd,
     })
-    // The fake drivers and the API server answer many sidecars, so they come first on a busy machine.
-    if (this.process.pid !== undefined) setPriority(this.process.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     this.#stdout = textOf(this.process.stdout)
     this.#stderr = textOf(this.process.stderr)
     this.exited = exitOf(this.process).then((exit) => {

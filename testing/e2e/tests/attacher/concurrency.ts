@@ -125,7 +125,7 @@ test('a multi-node volume is attached to its nodes in parallel, even if one of t
   )
 })
 
-test('--kube-api-qps and --kube-api-burst limit the requests to the API server', { alone: true }, async (t) => {
+test('--kube-api-qps and --kube-api-burst limit the requests to the API server', { alone: 'machine' }, async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=5', '--kube-api-burst=10'] })
   await pause(3000)
   const began = Date.now()

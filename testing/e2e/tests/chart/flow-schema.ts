@@ -69,7 +69,7 @@ const long = LONG && helmPath() !== undefined ? check : () => undefined
 
 long(
   'on an overloaded API server, Leases are renewed in time only with the FlowSchema of the chart',
-  { target: 'real', within: WITHIN_MS, alone: true },
+  { target: 'real', within: WITHIN_MS, alone: 'cluster' },
   async ({ folder }) => {
     const assets = controlPlaneBinaries(resolve(import.meta.dirname, '../../../..'))
     if ('remedy' in assets) throw new Error(assets.remedy)

@@ -9,7 +9,7 @@ import { startControllerManager } from '../../harness/api/control-plane.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { runToEnd, stop } from '../../harness/process/processes.ts'
-import { type TestOptions, testsOf } from '../../harness/test.ts'
+import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { attachAndWait, detachAndWait } from '../attacher/scene.ts'
@@ -159,7 +159,7 @@ export const installationTests: typeof testsOf = (app, group) =>
   helmPath() === undefined ? () => undefined : testsOf(app, group)
 
 /** The options of the installation tests. They run one by one, because all use the namespace of the documents. */
-export const INSTALLATION: TestOptions = { only: 'ours', notOne: true, target: 'real', alone: true, within: 300_000 }
+export const INSTALLATION = { only: 'ours', notOne: true, target: 'real', alone: 'cluster', within: 300_000 } as const
 
 const CHART_LINE = `oci://${REGISTRY}/charts/csi-sidecars --version ${version} `
 

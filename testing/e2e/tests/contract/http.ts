@@ -106,7 +106,7 @@ const FLOODS = { '/metrics': 16, '/nothing': 64, [STUCK]: 16 }
 // The test runs with one sidecar only, because all sidecars have the same HTTP endpoint.
 testsOf('attacher', 'HTTP abuse', WITHOUT_API)(
   `16 to 64 clients that send ${PIPELINED} requests each without reading cost little memory`,
-  { alone: true },
+  { alone: 'machine' },
   async (t) => {
     const floods = Object.entries(FLOODS).filter(([path]) => t.ours || path !== STUCK)
     await Promise.all(floods.map(([path, clients]) => flood(t, path, clients)))
@@ -133,7 +133,7 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'HTTP abuse', WITHOUT_API)
 
-  test('the sidecar answers probes at once after 300 slow clients have disconnected', { alone: true }, async (t) => {
+  test('probes are answered at once after 300 slow clients have disconnected', { alone: 'machine' }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
     const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], { stdio: 'inherit' })
     await pause(3000).finally(() => stop(crowd))

@@ -78,7 +78,7 @@ test('kubectl csi explain answers `unknown` and exits with 2 if the user has no 
   match(all.stdout, /persistentvolumes: .*forbidden/)
 })
 
-test('kubectl csi stuck lists the stuck objects by reason', { alone: true }, async (t) => {
+test('kubectl csi stuck lists the stuck objects by reason', { alone: 'cluster' }, async (t) => {
   const at = await scene(t)
   await attach(t, { node: t.name('nowhere') })
   at.driver.on('ControllerPublishVolume', { code: 8, message: 'full' })
@@ -143,7 +143,7 @@ const WITHIN_MS = 2_000
 const TRIES = 3
 
 test('kubectl csi answers within two seconds about 10,000 stuck attachments', {
-  alone: true,
+  alone: 'machine',
   within: 300_000,
   long: true,
 }, async (t) => {

@@ -147,7 +147,7 @@ const BINARIES = [
   ['the Go originals', sweepingOriginals, playWithOriginals],
 ] as const
 
-const ON_REAL = { target: 'real', alone: true } as const
+const ON_REAL = { target: 'real', alone: 'cluster' } as const
 
 for (const [who, binaries, play] of BINARIES) {
   check(`embedded cluster: the demo succeeds with ${who} on the emulated API server`, 'emulator', async (ground) => {

@@ -23,7 +23,7 @@ const long = LONG ? check : () => undefined
 
 const OPTIONS = { target: 'emulator', within: WITHIN_MS } as const
 /** A long check searches for bugs with the default settings, so it needs the machine for itself. */
-const ALONE = { ...OPTIONS, alone: true } as const
+const ALONE = { ...OPTIONS, alone: 'machine' } as const
 
 /** The number of nodes whose sockets the driver test receives. */
 const NODES = 3

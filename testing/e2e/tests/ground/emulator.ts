@@ -45,7 +45,7 @@ const ofItsVersion = isDefaultKubernetes() ? check : () => undefined
 
 ofItsVersion(
   'emulator, conformance: the emulator answers like a real API server',
-  { target: 'real', alone: true },
+  { target: 'real', alone: 'cluster' },
   async ({ cluster, folder }) => {
     const kubeconfig = join(folder, 'admin.json')
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(cluster.url, cluster.ca, { token: cluster.adminToken })))
@@ -348,6 +348,6 @@ for (const [server, target] of [
   ['a real', 'real'],
   ['the emulated', 'emulator'],
 ] as const) {
-  const how = { target, alone: true }
+  const how = { target, alone: 'cluster' } as const
   check(`protobuf: ${server} API server returns the same objects as protobuf and as JSON`, how, sameObjects)
 }

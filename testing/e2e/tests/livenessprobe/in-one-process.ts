@@ -65,7 +65,7 @@ test('the livenessprobe listens even if the API server has never answered', EMUL
 
 test('the livenessprobe answers 500 while the driver process is stopped, and 200 after it continues', {
   ...EMULATED,
-  alone: true,
+  alone: 'machine',
 }, async (t) => {
   const socket = join(t.folder, 'stopped.sock')
   await using driver = await driverProcess(socket, t.driverName)
@@ -99,7 +99,7 @@ test('the livenessprobe answers 500 while the driver process is stopped, and 200
 
 test('10,000 requests to the livenessprobe leak no memory and no open files', {
   ...EMULATED,
-  alone: true,
+  alone: 'machine',
   within: 240_000,
   long: true,
 }, async (t) => {

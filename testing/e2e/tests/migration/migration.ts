@@ -232,7 +232,7 @@ for (const [name, volumes] of DRIVERS) {
 }
 
 // The test runs alone, because other tests use the same driver name.
-attacher('an in-tree ID with 80,000 slashes fails quickly and blocks no other volume', { alone: true }, async (t) => {
+attacher('an ID with 80,000 slashes fails quickly and blocks no other volume', { alone: 'cluster' }, async (t) => {
   const at = await besideDriver(t, EBS)
   const { attacher: sidecar } = at
   for (const [suffix, volumeID] of [
@@ -267,7 +267,7 @@ attacher('attachError reports an in-tree volume that cannot be translated', asyn
   equal((await getVolume(t)).metadata?.finalizers, [at.finalizer])
 })
 
-attacher('the attacher removes its finalizer from a PV that is no longer migrated', { alone: true }, async (t) => {
+attacher('the attacher removes its finalizer from a PV that is no longer migrated', { alone: 'cluster' }, async (t) => {
   const name = 'csi.vsphere.vmware.com'
   const { attacher: sidecar, finalizer } = await besideDriver(t, name)
   const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }

@@ -215,7 +215,7 @@ const SETTLED_MS = 15_000
 
 memory(
   '10,000 volumes of another node increase the memory of the resizer on a node by less than 10 %',
-  { long: true, alone: true, within: 300_000 },
+  { long: true, alone: 'machine', within: 300_000 },
   async (t) => {
     const node = await createSite(t)
     const other = t.name('b')

@@ -189,7 +189,7 @@ for (const plugin of PLUGINS) {
 
 const [, gce] = PLUGINS
 
-test('an in-tree class with both zone parameters and allowedTopologies causes an event', { alone: true }, async (t) => {
+test('an in-tree class with zone parameters and allowedTopologies causes an event', { alone: 'cluster' }, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, gce, { ...gce.class, parameters: { zones: 'a,b' } })
   await createClaim(t, { annotations: annotations(gce) })
@@ -199,7 +199,10 @@ test('an in-tree class with both zone parameters and allowedTopologies causes an
   equal(driver.callsOf('CreateVolume').length, 0)
 })
 
-test('a new volume that cannot be translated to in-tree form is deleted', { alone: true, only: 'ours' }, async (t) => {
+test('a new volume that cannot be translated to in-tree form is deleted', {
+  alone: 'cluster',
+  only: 'ours',
+}, async (t) => {
   if (gce === undefined) return
   const driver = await ready(t, { ...gce, volume: { ...gce.volume, volumeId: 'strange' } })
   await createClaim(t, { annotations: annotations(gce) })

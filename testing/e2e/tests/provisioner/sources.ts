@@ -189,7 +189,7 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
 })
 
 // Alone, because the search of another test would remove the finalizer before the claim exists.
-test('a deleted VolumeSnapshot is restored only with the finalizer of the provisioner', { alone: true }, async (t) => {
+test('a deleted VolumeSnapshot is restored only with our finalizer', { alone: 'cluster' }, async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
   for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
     const name = await createSnapshot(t, { what, finalizers })

@@ -74,7 +74,7 @@ resizer('an expansion completes if the driver answers during an API server outag
   equal(at.resizer.exit, undefined)
 })
 
-test('the attacher continues after a restart of the API server', { target: 'real', alone: true }, async (t) => {
+test('the attacher continues after a restart of the API server', { target: 'real', alone: 'cluster' }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await attachAndWait(t, at, { suffix: '-a' })
   await t.cluster.restart(async () => undefined)
@@ -85,7 +85,7 @@ test('the attacher continues after a restart of the API server', { target: 'real
 
 test('the attacher misses no event if etcd is compacted between watches', {
   target: 'real',
-  alone: true,
+  alone: 'cluster',
 }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await attachAndWait(t, at, { suffix: '-a' })
@@ -101,7 +101,7 @@ test('the attacher misses no event if etcd is compacted between watches', {
 
 test('the attacher misses no event if etcd compacts the resourceVersion of its watch', {
   target: 'emulator',
-  alone: true,
+  alone: 'cluster',
 }, async (t) => {
   const at = await scene(t, { args: QUICK })
   await at.attacher.gate.close()
@@ -236,7 +236,7 @@ limits(
   {
     target: 'real',
     within: 120_000,
-    alone: true,
+    alone: 'cluster',
   },
   async (t) => {
     const at = await scene(t, { args: ['--leader-election'] })

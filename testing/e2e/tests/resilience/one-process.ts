@@ -173,7 +173,7 @@ rollouts(
   'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
   {
     only: 'ours',
-    alone: true,
+    alone: 'cluster',
     within: 400_000,
   },
   async (t) => {

@@ -31,7 +31,7 @@ async function attachMany(t: TestContext, at: AttacherScene, all: readonly strin
 
 attacher(
   `each of ${COUNT} attaches and detaches takes one driver call and no unnecessary write`,
-  { only: 'ours', within: 240_000, alone: true },
+  { only: 'ours', within: 240_000, alone: 'machine' },
   async (t) => {
     const at = await scene(t, { args: ['-v=2'] })
     await attachMany(t, at, SUFFIXES)
@@ -55,7 +55,7 @@ attacher(
 
 resizer(
   `each of ${COUNT} expansions takes one driver call and at most three writes`,
-  { only: 'ours', within: 240_000, alone: true },
+  { only: 'ours', within: 240_000, alone: 'machine' },
   async (t) => {
     const at = await resizerScene(t, { args: ['-v=2'] })
     await inParallel(AT_ONCE, SUFFIXES, (suffix) => bound(t, { suffix }))
@@ -77,7 +77,7 @@ const ANONYMOUS_MIB = 50
 
 attacher(
   `1,000 attaches need at most ${LIMIT_MIB} MiB of memory`,
-  { only: 'ours', notOne: true, within: 300_000, alone: true, long: true },
+  { only: 'ours', notOne: true, within: 300_000, alone: 'machine', long: true },
   async (t) => {
     const limit = memoryLimit(LIMIT_MIB, { name: t.id, program: t.executable(), folder: t.folder })
     const args = ['-v=2', '--leader-election', '--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']

@@ -78,7 +78,7 @@ for (const [app, call, begin] of [
   ['resizer', 'ControllerExpandVolume', (t, suffix) => raised(t, { suffix })],
 ] satisfies readonly [string, string, (t: TestContext, suffix: string) => Promise<unknown>][]) {
   const title = `200 claims for which ${call} fails repeatedly do not delay attaches`
-  test(title, { alone: true, within: 240_000 }, async (t) => {
+  test(title, { alone: 'machine', within: 240_000 }, async (t) => {
     const at = await pod(t, { args: [`--${app}-retry-interval-start=50ms`, `--${app}-retry-interval-max=1s`, '-v=2'] })
     at.driver.on(call, { code: 3, message: 'never' })
     await inParallel(12, suffixes(200), (suffix) => begin(t, `-bad${suffix}`))

@@ -166,7 +166,7 @@ test('a successful retry keeps ControllerResizeError if the kubelet must finish 
 })
 
 test('pre-resize-capacity is removed from a volume of any driver once claim and volume have the same size', {
-  alone: true,
+  alone: 'cluster',
 }, async (t) => {
   const first = await startedOver(t)
   const metadata = { annotations: { [PRE_RESIZE]: '1Gi', other: 'kept' } }
@@ -181,7 +181,7 @@ test('pre-resize-capacity is removed from a volume of any driver once claim and 
   await never('a second write', () => resizer.gate.writes().length > 1, 700)
 })
 
-test('the annotation pre-resize-capacity stays on a volume with AnnotateFsResize=false', { alone: true }, async (t) => {
+test('pre-resize-capacity stays on a volume with AnnotateFsResize=false', { alone: 'cluster' }, async (t) => {
   const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
   await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
   await never('a write', () => at.resizer.gate.writes().length > 0, 1000)

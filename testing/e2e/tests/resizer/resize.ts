@@ -128,7 +128,7 @@ test('an expansion that the kubelet must finish leaves the status NodeResizePend
   await never('another call', () => expands(at).length > 1, 700)
 })
 
-test('the PV loses pre-resize-capacity after the kubelet has resized the volume', { alone: true }, async (t) => {
+test('the PV loses pre-resize-capacity after the kubelet has resized the volume', { alone: 'cluster' }, async (t) => {
   const at = await waitingForKubelet(t)
   await kubeletFinishes(t, '2Gi')
   await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)

@@ -43,7 +43,7 @@ const CONTROLLERS = [
   'persistentvolume-protection-controller',
   'persistentvolumeclaim-protection-controller',
 ]
-const OPTIONS = { alone: true, only: 'ours', target: 'real', within: 240_000 } as const
+const OPTIONS = { alone: 'cluster', only: 'ours', target: 'real', within: 240_000 } as const
 const test = testsOf('snapshotter', 'whole life', OPTIONS)
 
 /** The volumes and snapshots that a driver has. */
