@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
 import { provideHelm } from '../../charts/tests/helm.ts'
+import { runBeforeChildren } from './harness/process/processes.ts'
 import { type RunOptions, run, selectedFor, type Tally } from './harness/runner.ts'
 import { type Binaries, SUBJECTS, type Target } from './harness/subject.ts'
 import { allChecks, allTests, LONG } from './harness/test.ts'
@@ -77,6 +78,7 @@ async function main(): Promise<number> {
     tally.failed.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
+  runBeforeChildren()
   await using stack = new AsyncDisposableStack()
   const lanes: RunOptions[] = []
   for (const target of targets()) {

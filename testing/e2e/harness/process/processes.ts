@@ -41,6 +41,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
+let priority: number = constants.priority.PRIORITY_NORMAL
+
+/** Lets this process run before its children on a busy machine, because it answers for the drivers of all tests. */
+export function runBeforeChildren(): void {
+  priority = constants.priority.PRIORITY_BELOW_NORMAL
+}
+
 /** Starts a process in a new process group, so that `stop` also ends its child processes. */
 export function start(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true })
@@ -48,8 +55,7 @@ export function start(command: string, args: readonly string[], options: SpawnOp
   running.add(child)
   if (pid !== undefined) {
     reaper.stdin.write(`+ ${pid}\n`)
-    // This process answers for the drivers of all tests, so it comes first on a busy machine.
-    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+    setPriority(pid, priority)
   }
   child.once('exit', () => {
     running.delete(child)

@@ -233,11 +233,7 @@ limits(
 
 limits(
   'an API server with a request limit refuses fewer requests of the attacher than it answers',
-  {
-    target: 'real',
-    within: 120_000,
-    alone: 'cluster',
-  },
+  { target: 'real', within: 120_000, alone: 'cluster' },
   async (t) => {
     const at = await scene(t, { args: ['--leader-election'] })
     await at.attacher.line('became leader, starting')

@@ -171,11 +171,7 @@ function works(pods: readonly Pod[]): boolean {
 
 rollouts(
   'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
-  {
-    only: 'ours',
-    alone: 'cluster',
-    within: 400_000,
-  },
+  { only: 'ours', alone: 'cluster', within: 400_000 },
   async (t) => {
     const node = await surroundings(t)
     let pods: readonly Pod[] = [await pod(t, 'original', 'original-0-0'), await pod(t, 'original', 'original-0-1')]
