@@ -43,6 +43,8 @@ type Failure = string | NotInThisRelease | undefined
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
+/** The end of the ID of a test that runs a second time. */
+const AGAIN = '-again'
 
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
@@ -71,8 +73,7 @@ export async function run(part: Part, options: RunOptions): Promise<void> {
   }
   const runNext = (test: EndToEndTest): Promise<void> => {
     numbered += 1
-    const id = `s${numbered}`
-    return count(test.title, runTest(test, { ...options, id, folder: join(folder, id) }))
+    return count(test.title, runTest(test, { ...options, id: `s${numbered}`, parent: folder }))
   }
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
@@ -133,9 +134,10 @@ function fits(test: EndToEndTest, { target, binaries, differences = false }: Cho
   return selected && !(binaries === 'one' && test.notOne === true)
 }
 
-async function runTest(test: EndToEndTest, options: RunOptions & { id: string; folder: string }): Promise<Failure> {
-  mkdirSync(options.folder, { recursive: true })
-  const context = new TestContext({ ...options, app: test.app })
+async function runTest(test: EndToEndTest, options: RunOptions & { id: string; parent: string }): Promise<Failure> {
+  const folder = join(options.parent, options.id)
+  mkdirSync(folder, { recursive: true })
+  const context = new TestContext({ ...options, folder, app: test.app })
   let failure: Failure
   try {
     await withTimeLimit(test.within ?? TEST_LIMIT_MS, test.run(context))
@@ -152,7 +154,9 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; f
   } catch (error) {
     failure ??= indent(`cleanup failed: ${errorText(error)}`)
   }
-  return failure
+  if (typeof failure !== 'string' || !context.startedLate || options.id.endsWith(AGAIN)) return failure
+  options.progress.printLine(`${failure}\n     the machine was too slow for a start, so the test runs again`)
+  return await runTest(test, { ...options, id: `${options.id}${AGAIN}` })
 }
 
 async function runCheck({ run: execute, within: limit }: Check, ground: CheckContext): Promise<Failure> {

@@ -260,9 +260,7 @@ states('a failed write of the PersistentVolume is repeated without another Creat
 
 states('a claim loses its selected node if the CSINode of the node is missing', async (t) => {
   const { driver, sidecar } = await scene(t, { topology: true, class: LATE })
-  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), {
-    times: 2,
-  })
+  const conflict = sidecar.gate.inject('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 })
   const node = t.name('none')
   await createClaim(t, { annotations: { [SELECTED_NODE]: node } })
   const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
