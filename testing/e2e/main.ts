@@ -88,6 +88,7 @@ async function main(): Promise<number> {
   }
   for (let round = 0; round < rounds; round += 1) {
     for (const lane of lanes) {
+      // Most tests that are alone on their cluster wait, so they run while the other cluster is busy.
       const [other] = lanes.filter((each) => each !== lane)
       await Promise.all([run('together', lane), other && run('cluster', other)])
       if (other === undefined) await run('cluster', lane)

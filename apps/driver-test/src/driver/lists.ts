@@ -110,6 +110,10 @@ export class WatchedList {
     this.#listing = new Listing(tracker)
   }
 
+  get #hasList(): boolean {
+    return canList(this.#driver, this.#tracker.of) && !this.#isEndless
+  }
+
   /** Records the volumes or snapshots of other users. It must run before the test creates some. */
   async begin(signal: AbortSignal): Promise<void> {
     this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
@@ -123,7 +127,7 @@ export class WatchedList {
 
   /** Returns the list. Undefined if the call has failed, for a driver without lists, and after an endless list. */
   async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
-    if (this.#isEndless || !canList(this.#driver, this.#tracker.of)) return undefined
+    if (!this.#hasList) return undefined
     const answer = await listAll(this.#driver, this.#tracker.of, signal)
     if (answer.is === 'list') {
       this.#refusals = 0
@@ -147,8 +151,7 @@ export class WatchedList {
       this.#tracker.known
         .filter(({ exists }) => exists !== 'no')
         .map(({ id }) => textOf(id, 'was created and never deleted'))
-    const lists = canList(this.#driver, of) && !this.#isEndless
-    const left = await leftAtLast(lists ? listed : undeleted, clock, signal)
+    const left = await leftAtLast(this.#hasList ? listed : undeleted, clock, signal)
     if (left !== undefined) return left
     if (!this.#checker.findings.some(({ check }) => check === 'listed'))
       this.#refuse('it was not answered when everything was deleted')

@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { constants, setPriority, tmpdir } from 'node:os'
+import { constants, getPriority, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { killGroup } from '../../../../apps/devcluster/src/cluster/process-group.ts'
@@ -41,11 +41,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-let priority: number = constants.priority.PRIORITY_NORMAL
+let priority: number | undefined
 
 /** Lets this process run before its children on a busy machine, because it answers for the drivers of all tests. */
 export function runBeforeChildren(): void {
-  priority = constants.priority.PRIORITY_BELOW_NORMAL
+  priority = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)
 }
 
 /** Starts a process in a new process group, so that `stop` also ends its child processes. */
@@ -55,7 +55,7 @@ export function start(command: string, args: readonly string[], options: SpawnOp
   running.add(child)
   if (pid !== undefined) {
     reaper.stdin.write(`+ ${pid}\n`)
-    setPriority(pid, priority)
+    if (priority !== undefined) setPriority(pid, priority)
   }
   child.once('exit', () => {
     running.delete(child)

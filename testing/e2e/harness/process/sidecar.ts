@@ -57,8 +57,7 @@ export class Sidecar {
 
   /** The complete log lines. */
   get lines(): readonly string[] {
-    const { stderr } = this
-    const complete = this.exit === undefined ? stderr.slice(0, stderr.lastIndexOf('\n') + 1) : stderr
+    const complete = this.stderr.slice(0, this.exit === undefined ? this.stderr.lastIndexOf('\n') + 1 : undefined)
     return complete.split('\n').filter((line) => line !== '')
   }
 

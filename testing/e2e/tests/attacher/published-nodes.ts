@@ -74,6 +74,7 @@ test('the attacher calls ListVolumes at its start, and then one period after the
   )
   await eventually('five listings', () => driver.callsOf('ListVolumes').length >= 5)
   const lists = driver.callsOf('ListVolumes')
+  ok((lists[0]?.start ?? Infinity) - attacher.started < 10_000)
   for (const [index, { start }] of lists.slice(2).entries()) {
     const gap = start - (lists[index + 1]?.end ?? 0)
     ok(gap > PERIOD_MS * 0.9 && gap < PERIOD_MS + 5000, `gap of ${gap} ms`)
