@@ -129,6 +129,22 @@ describe('createRecorder', () => {
     expect(log.lines).toMatchObject([{ level: 'error', message: 'Server rejected event (will not retry!)' }])
   })
 
+  it('the recorder remembers a hundred kinds of refusals, and logs an older kind again', async () => {
+    let objects = 0
+    const refuse = async (kind: number): Promise<void> => {
+      answer = () => Promise.reject(apiError(403, `Forbidden at ${kind}`))
+      // Each object has a limit of events.
+      objects += 1
+      record('one', `claim-${objects}`)
+      await recorder.flush()
+    }
+    for (let kind = 0; kind <= 100; kind += 1) await refuse(kind)
+    await refuse(100)
+    expect(log.lines).toHaveLength(101)
+    await refuse(0)
+    expect(log.lines).toHaveLength(102)
+  })
+
   it('the recorder drops events beyond its limit of unwritten events', async () => {
     answer = () => new Promise(() => {})
     for (let i = 0; i < 10_001; i += 1) record('one', `claim-${i}`)

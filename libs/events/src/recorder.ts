@@ -24,6 +24,8 @@ export interface RecorderOptions {
 const QUEUED_AT_MOST = 10_000
 /** The number of simultaneous event writes. More writes delay the requests that the events are about. */
 const WRITES_AT_ONCE = 2
+/** The number of remembered kinds of refusals. Messages of webhooks may contain times and IDs, and so have no limit. */
+const MAX_REFUSALS = 100
 const TRIES = 12
 const PAUSE_MS = 10_000
 
@@ -60,6 +62,7 @@ class QueueingRecorder implements Recorder {
   readonly #correlator: Correlator
   /** The last pending write for each object with unwritten events. */
   readonly #last = new Map<string, Promise<void>>()
+  /** The refusals that were logged, the oldest first. */
   readonly #refusals = new Set<string>()
   readonly #turns = new Turns(WRITES_AT_ONCE)
   #queued = 0
@@ -135,6 +138,8 @@ class QueueingRecorder implements Recorder {
     const kind = `${reason}: ${refusal.replace(/"[^"]*"/g, '""')}`
     if (this.#refusals.has(kind)) return
     this.#refusals.add(kind)
+    const [oldest] = this.#refusals
+    if (this.#refusals.size > MAX_REFUSALS && oldest !== undefined) this.#refusals.delete(oldest)
     log.error(error, 'Server rejected event (will not retry!)', { reason, message })
   }
 }
