@@ -86,6 +86,16 @@ describe('unanswered writes', () => {
     expect(verbs()).toEqual(['PATCH', 'GET', 'GET', 'GET', 'PATCH'])
   })
 
+  test('a process without the permission to read the object sends the next write, whose guards still hold', async () => {
+    listen()
+    await writeLost(refuse(403))
+    await server.until(() => server.seen.length === 2)
+    await server.quiet()
+    server.answer = ok
+    await patch(client)
+    expect(verbs()).toEqual(['PATCH', 'GET', 'PATCH'])
+  })
+
   test('the read after an unanswered write ends after ten seconds if it hangs', async () => {
     listen()
     await writeLost(() => undefined)

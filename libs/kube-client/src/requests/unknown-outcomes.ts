@@ -1,6 +1,6 @@
 import { abortable } from '@csi-sidecars/base'
 import type { ObjectRef, Resource } from '@csi-sidecars/kube-types'
-import { ApiError, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
+import { ApiError, isForbidden, isNotFound, isOutcomeUnknown } from '../api/api-error.ts'
 import type { RereadListener } from '../api/client.ts'
 
 /** An object that an unanswered write may have changed. `reading` resolves with true if it has changed. */
@@ -75,10 +75,14 @@ export class UnknownOutcomes {
   }
 
   async #readAgain({ resource, ref }: Doubt): Promise<boolean> {
-    const object = await this.#read(resource, ref).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined
-      throw error
-    })
+    let object: unknown
+    try {
+      object = await this.#read(resource, ref)
+    } catch (error) {
+      // Without the permission to read, the outcome stays unknown. The version or the tests in the next write protect it.
+      if (isForbidden(error)) return false
+      if (!isNotFound(error)) throw error
+    }
     let news = false
     for (const listener of this.#listeners.get(nameOf(resource)) ?? []) news = listener(ref, object) || news
     return news
