@@ -73,7 +73,7 @@ function capabilityOf(name: string, spec: PersistentVolumeSpec, singleNodeMultiW
 
 /** The driver reports success with a too small size. This failure is final: the driver does not continue to work. */
 export class ExpandAnswerError extends Error {
-  override readonly name = 'AnswerError'
+  override readonly name = 'ExpandAnswerError'
 
   constructor(answered: Quantity, required: Quantity) {
     super(`the driver answered a size of ${answered} where at least ${required} was asked for`)
