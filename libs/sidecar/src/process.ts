@@ -27,6 +27,8 @@ export interface Host {
   readonly stderr: LogStream
   /** Calls back for each SIGTERM and SIGINT until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void
+  /** Calls back for each error that no code catches, such as an unhandled rejection, until the function is called. */
+  onUncaughtError(listener: (error: unknown) => void): () => void
   /** Writes the termination message for the kubelet. Rejects if the file cannot be written. */
   writeTerminationMessage(message: string): Promise<void>
 }
@@ -72,6 +74,10 @@ export function processHost(process: typeof nodeProcess): Host {
       return () => {
         for (const signal of SIGNALS) process.off(signal, listener)
       }
+    },
+    onUncaughtError(listener) {
+      process.on('uncaughtException', listener)
+      return () => process.off('uncaughtException', listener)
     },
     writeTerminationMessage: (message) => writeFile(TERMINATION_LOG, message, { mode: 0o644 }),
   }

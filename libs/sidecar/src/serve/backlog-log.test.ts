@@ -89,6 +89,18 @@ test('the log omits the queues if their interval is 0, but still shows stuck obj
   ])
 })
 
+test('an error in a report of pending work is logged, and the next report follows', async () => {
+  begin()
+  const depths = backlog.depths
+  backlog.depths = () => Promise.reject(new Error('no depths'))
+  await clock.advance(30_000)
+  expect(log.lines.splice(0)).toMatchObject([{ level: 'error', message: 'The pending work could not be logged' }])
+  backlog.depths = depths
+  pending = [work('a')]
+  await clock.advance(30_000)
+  expect(said()).toEqual([['Work is waiting', { 'csi-attacher-va': 1 }]])
+})
+
 test('the log has a line for each of a hundred stuck objects, and one line with the number of other objects', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))

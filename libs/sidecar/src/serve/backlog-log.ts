@@ -6,7 +6,7 @@ import type { StartContext } from '../process.ts'
 /** The pause between two searches for stuck objects. */
 const STUCK_INTERVAL_MS = 60_000
 /** The maximum number of objects with a separate log line. The other objects are counted in one line. */
-const MOST_STUCK_LINES = 100
+const MAX_STUCK_LINES = 100
 
 /**
  * Logs the depth of each queue while work waits, and at -v=2 the stuck objects, until the returned function is called.
@@ -19,17 +19,19 @@ export function logBacklog(
 ): () => void {
   const stop = scope()
   const { signal } = stop
-  const repeat = async (ms: number, act: () => Promise<void>): Promise<void> => {
-    for (;;) {
-      await clock.sleep(ms, signal)
-      await act()
+  /** Reports again after each pause. A failed report is logged: it must not end the sidecars of the process. */
+  const repeat = async (ms: number, report: () => Promise<void>): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(ms, signal)
+        await report()
+      } catch (error) {
+        if (!signal.aborted) log.error(error, 'The pending work could not be logged')
+      }
     }
   }
-  const unlessStopped = (error: unknown): void => {
-    if (!signal.aborted) throw error
-  }
-  if (intervalMs > 0) repeat(intervalMs, () => logDepths(backlog, log, signal)).catch(unlessStopped)
-  repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal)).catch(unlessStopped)
+  if (intervalMs > 0) void repeat(intervalMs, () => logDepths(backlog, log, signal))
+  void repeat(STUCK_INTERVAL_MS, () => logStuck(backlog, { clock, log }, signal))
   return () => stop.abort(new CancelledError('the log of pending work has stopped'))
 }
 
@@ -50,10 +52,10 @@ async function logStuck(
   const logWork = (work: PendingWork): void => {
     if (!work.stuck) return
     count += 1
-    if (count <= MOST_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
+    if (count <= MAX_STUCK_LINES) log.v(2)?.info('Work is stuck', pairsOf(work, clock.now()))
   }
   await inBatches(backlog.pending(), logWork, { clock, signal })
-  if (count > MOST_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MOST_STUCK_LINES })
+  if (count > MAX_STUCK_LINES) log.v(2)?.info('More work is stuck', { objects: count - MAX_STUCK_LINES })
 }
 
 function pairsOf(work: PendingWork, now: number): Pairs {

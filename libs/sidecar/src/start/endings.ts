@@ -1,11 +1,9 @@
-import { CancelledError, scope } from '@csi-sidecars/base'
+import { CancelledError, messageOf, scope } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Host, ProcessEnding, StartContext, StopSignal } from '../process.ts'
 import type { ServeOptions } from '../serve/serve.ts'
 import { FATAL, PrintAndExit, StartError } from '../start-error.ts'
 import type { Command, StartPlan } from './program.ts'
-
-/** The exit code that goes with a fatal log line. */
 
 /** Prints the help, or the reason why the command line is refused. */
 export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): ProcessEnding {
@@ -69,6 +67,22 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
     host
       .writeTerminationMessage(message)
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
+}
+
+/** Ends the process after an error that no code catches, because its state is unknown then. */
+export interface UncaughtErrors extends Disposable {
+  /** Resolves once an error was logged and is the termination message. */
+  readonly ending: Promise<ProcessEnding>
+}
+
+export function uncaughtErrors(host: Host, log: Logger): UncaughtErrors {
+  const { promise, resolve } = Promise.withResolvers<ProcessEnding>()
+  const forget = host.onUncaughtError((error) => {
+    log.error(error, 'Unexpected failure')
+    const written = terminationMessage(host, log)(`Unexpected failure: ${messageOf(error)}`)
+    void written.finally(() => resolve({ code: 1 }))
+  })
+  return { ending: promise, [Symbol.dispose]: forget }
 }
 
 /**

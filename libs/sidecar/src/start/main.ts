@@ -14,7 +14,7 @@ import { identified } from '../serve/runs.ts'
 import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
 import { askServer, checkCommandLine, checkLogging, type GatedApp, openAppLog, selectControllers } from './checks.ts'
-import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage } from './endings.ts'
+import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage, uncaughtErrors } from './endings.ts'
 import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
 import { type LeadingApp, rolesOf } from './roles.ts'
 import {
@@ -55,7 +55,11 @@ export async function runProgram(program: Program, host: Host, options: RunOptio
   for (const { message, pairs } of notices) log.warn(message, pairs)
   const { clock } = host
   const metrics = new Metrics()
-  const ending = await runPlan(command, { ...options, name: program.name, host, clock, log, metrics, runs })
+  using uncaught = uncaughtErrors(host, log)
+  const ending = await Promise.race([
+    runPlan(command, { ...options, name: program.name, host, clock, log, metrics, runs }),
+    uncaught.ending,
+  ])
   if ('code' in ending && ending.code !== 0) logLastLines(command, log)
   await flush()
   return ending

@@ -15,10 +15,13 @@ import { electorOf, kubeClient } from './steps.ts'
 let stdout: string
 let stderr: string
 let signalled: ((signal: StopSignal) => void) | undefined
+let fail: ((error: unknown) => void) | undefined
+let terminationMessages: string[]
 beforeEach(() => {
   stdout = ''
   stderr = ''
   signalled = undefined
+  terminationMessages = []
 })
 
 function host(args: readonly string[]): Host {
@@ -47,7 +50,15 @@ function host(args: readonly string[]): Host {
         signalled = undefined
       }
     },
-    writeTerminationMessage: async () => {},
+    onUncaughtError: (listener) => {
+      fail = listener
+      return () => {
+        fail = undefined
+      }
+    },
+    writeTerminationMessage: async (message) => {
+      terminationMessages.push(message)
+    },
   }
 }
 
@@ -162,6 +173,19 @@ describe('failed starts', () => {
       return { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }
     }
     expect(await run(['--feature-gates=ReleaseLeaderElectionOnExit=false'], start)).toEqual({ bySignal: 'SIGTERM' })
+  })
+})
+
+describe('errors that no code catches', () => {
+  it('an uncaught error is logged, becomes the termination message, and ends the process with code 1', async () => {
+    const ending = run([], () => {
+      fail?.(new Error('a promise without an owner'))
+      return new Promise(() => {})
+    })
+    expect(await ending).toEqual({ code: 1 })
+    expect(terminationMessages).toEqual(['Unexpected failure: a promise without an owner'])
+    expect(lines().at(-1)).toMatch(/^E "Unexpected failure" err="a promise without an owner"/)
+    expect(fail).toBeUndefined()
   })
 })
 

@@ -52,6 +52,7 @@ export async function runInProcess(
       signal?.addEventListener('abort', onAbort, { once: true })
       return () => signal?.removeEventListener('abort', onAbort)
     },
+    onUncaughtError: () => () => undefined,
     writeTerminationMessage: async () => {},
   }
   const ending = await runProgram(program, host, { version: 'v0.0.0' })
