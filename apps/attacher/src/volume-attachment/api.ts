@@ -1,7 +1,6 @@
+import { mayBeTooLate, updateLatest } from '@csi-sidecars/controller'
 import {
   type RequestOptions as ApiOptions,
-  isConflict,
-  isInvalid,
   isMissing,
   isNotFound,
   type SubresourceOption,
@@ -45,22 +44,18 @@ export async function patchStatus(
 const TRIES = 3
 
 /**
- * Sends a JSON patch with `test` operations. If a test fails, it reads the object, builds the patch again and sends it.
- * Undefined if there is nothing to write.
+ * Sends a JSON patch with `test` operations, built from the newest attachment. Undefined if there is nothing to write.
  */
 export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
-  for (let left = TRIES; ; left -= 1) {
-    const next = change(newest(run))
-    if (next === undefined) return undefined
-    try {
-      return await patch(run, next)
-    } catch (error) {
-      if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
-      await readAgain(run)
-      // The current object leads to the same patch. So no `test` has failed, and another try would fail too.
-      if (isInvalid(error) && JSON.stringify(change(newest(run))) === JSON.stringify(next)) throw error
-    }
-  }
+  const result = await updateLatest({
+    tries: TRIES,
+    latest: () => newest(run),
+    build: change,
+    send: (next) => patch(run, next),
+    refresh: () => readAgain(run),
+    mayBeOutdated: mayBeTooLate,
+  })
+  return result.kind === 'written' ? result.saved : undefined
 }
 
 async function readAgain(run: AttachmentRun): Promise<void> {

@@ -1,5 +1,6 @@
+import { mayBeTooLate, updateLatest } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
-import { isConflict, isInvalid, type KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { CachedVolume } from '../caches/volume.ts'
 
@@ -47,18 +48,20 @@ export class VolumeFinalizers {
     const cached = volumes.store.get(name)
     if (cached?.finalizers?.includes(finalizer)) return cached
     let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
-    for (let left = TRIES; ; left -= 1) {
-      try {
-        const patch = addFinalizerPatch(base.finalizers, finalizer, base.uid)
-        return volumes.learn(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
-      } catch (error) {
-        // The finalizers have changed since the patch was built, or the volume was recreated.
-        if (left <= 1 || !(isInvalid(error) || isConflict(error))) throw error
-      }
-      const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
-      base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
-      const learned = volumes.learn(pv)
-      if (base.finalizers?.includes(finalizer)) return learned
-    }
+    let known: CachedVolume | undefined
+    const result = await updateLatest({
+      tries: TRIES,
+      latest: () => base,
+      build: ({ finalizers, uid }) =>
+        finalizers?.includes(finalizer) ? undefined : addFinalizerPatch(finalizers, finalizer, uid),
+      send: async (patch) => volumes.learn(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
+      refresh: async () => {
+        const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
+        base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
+        known = volumes.learn(pv)
+      },
+      mayBeOutdated: mayBeTooLate,
+    })
+    return result.kind === 'written' ? result.saved : known
   }
 }

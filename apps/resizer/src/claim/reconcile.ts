@@ -1,7 +1,14 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Outcome, objectOf, type QueueTrigger, SETTLED, type Trigger } from '@csi-sidecars/controller'
+import {
+  type Outcome,
+  objectOf,
+  type QueueTrigger,
+  SETTLED,
+  type Trigger,
+  updateLatest,
+} from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { isConflict, isMissing } from '@csi-sidecars/kube-client'
+import { isMissing } from '@csi-sidecars/kube-client'
 import type { ResizerClaim } from '../caches/claim.ts'
 import {
   CONFLICT_TRIES,
@@ -57,20 +64,25 @@ async function begin<V extends OfClaim, W extends OfClaim>(
 ): Promise<ClaimBeginning<W>> {
   const unread = await confirmLastWrite(run)
   if (unread !== undefined) return { end: { kind: 'retry', cause: unread } }
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const view = await run.observe(() => steps.observe())
-    if (view === undefined) {
-      run.log.v(3)?.info('PVC is deleted or does not exist')
-      return { end: SETTLED }
-    }
-    try {
-      return await steps.begin(view)
-    } catch (error) {
-      run.signal.throwIfAborted()
-      if (isMissing(error) && !isKnown(run, view.claim)) return { end: SETTLED }
-      if (!isConflict(error) || left <= 1) return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
-      await readClaim(run)
-    }
+  let claim: ResizerClaim | undefined
+  try {
+    const begun = await updateLatest({
+      tries: CONFLICT_TRIES,
+      latest: () => run.observe(() => steps.observe()),
+      build: (view) => view,
+      send: (view) => {
+        claim = view.claim
+        return steps.begin(view)
+      },
+      refresh: () => readClaim(run),
+    })
+    if (begun.kind === 'written') return begun.saved
+    run.log.v(3)?.info('PVC is deleted or does not exist')
+    return { end: SETTLED }
+  } catch (error) {
+    run.signal.throwIfAborted()
+    if (claim !== undefined && isMissing(error) && !isKnown(run, claim)) return { end: SETTLED }
+    return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
   }
 }
 

@@ -97,9 +97,18 @@ export function priorityOf({ retrying }: Pick<Run, 'retrying'>): RequestPriority
   return retrying ? 'low' : undefined
 }
 
+/** Returns the newest known state of the claim. Undefined if the claim is gone or was recreated. */
+export function knownClaim(
+  { key, deps }: ResizerClaimRun<ResizerClaimDeps>,
+  { uid }: Pick<ResizerClaim, 'uid'>,
+): ResizerClaim | undefined {
+  const cached = deps.claims.store.get(key)
+  return cached?.uid === uid ? cached : undefined
+}
+
 /** Reports whether the cache still has the claim with this UID. */
-export function isKnown({ key, deps }: ResizerClaimRun<ResizerClaimDeps>, { uid }: Pick<ResizerClaim, 'uid'>): boolean {
-  return deps.claims.store.get(key)?.uid === uid
+export function isKnown(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pick<ResizerClaim, 'uid'>): boolean {
+  return knownClaim(run, claim) !== undefined
 }
 
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */

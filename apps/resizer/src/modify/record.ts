@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { DONE, type Outcome, SETTLED, updateLatest } from '@csi-sidecars/controller'
 import { classify, RpcError } from '@csi-sidecars/csi'
-import { isConflict, isMissing } from '@csi-sidecars/kube-client'
+import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
@@ -9,6 +9,7 @@ import {
   CONFLICT_TRIES,
   cannotPatch,
   isKnown,
+  knownClaim,
   patchClaim,
   priorityOf,
   readClaim,
@@ -124,23 +125,21 @@ async function saveFailure(
   error: ModifyError,
 ): Promise<Error | undefined> {
   const { deps, key, signal } = run
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    try {
-      await deps.mutex.run(key, signal, async () => {
-        const newest = deps.claims.store.get(key)
-        if (newest === undefined || newest.uid !== claim.uid || !isStill(newest, target.key)) return
-        const patch = failedPatch(newest, { target: target.key, error }, deps.clock.now())
-        await patchClaim(run, patch, priorityOf(run)).catch(async (cause: unknown) => {
-          if (isConflict(cause)) await readClaim(run)
-          throw cause
-        })
-      })
-      return undefined
-    } catch (cause) {
-      signal.throwIfAborted()
-      if (isMissing(cause)) return undefined
-      if (!isConflict(cause) || left <= 1) return cannotMark(key, cause)
-    }
+  const save = (): Promise<unknown> =>
+    updateLatest({
+      tries: CONFLICT_TRIES,
+      latest: () => knownClaim(run, claim),
+      build: (latest) =>
+        isStill(latest, target.key) ? failedPatch(latest, { target: target.key, error }, deps.clock.now()) : undefined,
+      send: (patch) => patchClaim(run, patch, priorityOf(run)),
+      refresh: () => readClaim(run),
+    })
+  try {
+    await deps.mutex.run(key, signal, save)
+    return undefined
+  } catch (cause) {
+    signal.throwIfAborted()
+    return isMissing(cause) ? undefined : cannotMark(key, cause)
   }
 }
 

@@ -1,11 +1,20 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED, type UpdateResult, updateLatest } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { CONFLICT_TRIES, cannotPatch, isKnown, patchClaim, priorityOf, readClaim, recordEvent } from '../claim/run.ts'
+import {
+  CONFLICT_TRIES,
+  cannotPatch,
+  isKnown,
+  knownClaim,
+  patchClaim,
+  priorityOf,
+  readClaim,
+  recordEvent,
+} from '../claim/run.ts'
 import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
 import { dueSize } from './decide.ts'
 import { type Expanded, type ExpandFailure, failureOf } from './expand.ts'
@@ -39,17 +48,14 @@ export async function recordSuccess(
     return replacedOutcome(run, expansion.volume, error) ?? notSaved(run, expansion, error)
   }
   const { claim } = expansion
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    try {
-      const saved = await deps.mutex.run(key, signal, () => saveClaim(run, expansion, expanded))
-      if (saved !== 'saved') return saved
-      break
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isMissing(error))
-        return isKnown(run, claim) ? { kind: 'retry', cause: afterCall(claim, expanded, error) } : SETTLED
-      if (!isConflict(error) || left <= 1) return notSaved(run, expansion, afterCall(claim, expanded, error))
-    }
+  try {
+    const { kind } = await deps.mutex.run(key, signal, () => saveClaim(run, expansion, expanded))
+    if (kind !== 'written') return kind === 'gone' ? SETTLED : AGAIN
+  } catch (error) {
+    signal.throwIfAborted()
+    const cause = afterCall(claim, expanded, error)
+    if (isMissing(error)) return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
+    return notSaved(run, expansion, cause)
   }
   if (expanded.nodeStep) {
     run.log.v(4)?.info('Mark PVC as file system resize required')
@@ -123,20 +129,20 @@ async function saveClaim(
   run: ResizeRun,
   expansion: ControllerExpansion,
   { size, nodeStep }: Expanded,
-): Promise<'saved' | Outcome> {
-  const { deps, key } = run
-  const claim = deps.claims.store.get(key)
-  if (claim === undefined || claim.uid !== expansion.claim.uid) return SETTLED
-  if (isVolumeReplaced(run, expansion.volume)) return AGAIN
+): Promise<UpdateResult<ResizerClaim, ResizerClaim>> {
+  const { deps } = run
   const { allocated, sizeStatus } = expansion.claim
-  if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return AGAIN
-  try {
-    await patchClaim(run, nodeStep ? nodeStepPatch(claim, deps.clock.now()) : finishedPatch(claim, size))
-  } catch (error) {
-    if (isConflict(error)) await readClaim(run)
-    throw error
-  }
-  return 'saved'
+  return await updateLatest({
+    tries: CONFLICT_TRIES,
+    latest: () => knownClaim(run, expansion.claim),
+    build: (claim) => {
+      if (isVolumeReplaced(run, expansion.volume)) return undefined
+      if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return undefined
+      return nodeStep ? nodeStepPatch(claim, deps.clock.now()) : finishedPatch(claim, size)
+    },
+    send: (patch) => patchClaim(run, patch),
+    refresh: () => readClaim(run),
+  })
 }
 
 function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
