@@ -3,7 +3,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import { type Cache, type CacheRegistry, cacheOf, ServedKinds } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type Content, projectClass, type SnapshotClass } from './caches/content.ts'
+import { CONTENT_INDEXES, type Content, projectClass, type SnapshotClass } from './caches/content.ts'
 import { NODE_LABEL } from './caches/names.ts'
 import type { Kind } from './content/kinds.ts'
 import type { KindCaches } from './parts.ts'
@@ -30,6 +30,7 @@ export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
   const contents = caches.create<KubeObject, Content>({
     resource: kind.resource,
     project: (object, intern) => (isHere(object) ? project(object, intern) : undefined),
+    indexes: CONTENT_INDEXES,
     labelSelector: nodeName === undefined ? undefined : `${NODE_LABEL}=${nodeName}`,
     resyncMs,
   })
