@@ -53,9 +53,12 @@ export async function readContent(run: ContentRun, content: Content): Promise<Co
   const { api, kind, contents, project } = run.deps
   try {
     const object = await api.get<KubeObject>(kind.resource, { name: run.key }, { signal: run.signal })
-    contents.learn(object)
     const found = project(object)
-    if (found?.uid === content.uid) return found
+    if (found?.uid === content.uid) {
+      contents.learn(object)
+      return found
+    }
+    // The watch reports the last state of the deleted content. The cache would forget it for a recreated content.
   } catch (error) {
     run.signal.throwIfAborted()
     if (!isMissing(error)) throw error
