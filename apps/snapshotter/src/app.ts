@@ -1,20 +1,14 @@
-import { deadline, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import { getGroupControllerCapabilities } from '@csi-sidecars/csi'
 import { GroupControllerServiceCapability_RPC_Type as GroupRpc } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
-import type { KubeClient } from '@csi-sidecars/kube-client'
-import {
-  type KubeObject,
-  type Resource,
-  VOLUME_GROUP_SNAPSHOT_CLASSES,
-  VOLUME_GROUP_SNAPSHOT_CONTENTS,
-} from '@csi-sidecars/kube-types'
 import {
   type App,
   type AppControllers,
   type AppParts,
   bothAddresses,
+  type Cache,
   ENDPOINT_FAILED,
   FATAL,
   type GateTable,
@@ -26,6 +20,7 @@ import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
 import { SNAPSHOTTER_FLAGS } from './flags.ts'
+import { GroupKinds } from './group-kinds.ts'
 import { handshakeOf, refusal } from './handshake.ts'
 import { openCaches } from './informers.ts'
 import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
@@ -88,15 +83,19 @@ async function chooseControllers(parts: Parts): Promise<AppControllers> {
   const { values } = flags
   const settings = settingsOf(values, driver.name)
   checkNaming(settings.snapshotNaming, 'Snapshot')
-  const hasGroups = await supportsGroups(parts)
-  if (hasGroups) checkNaming(settings.groupNaming, 'group snapshot')
+  const groupKinds = await groupKindsOf(parts)
+  if (groupKinds !== undefined) {
+    await checkGroupCapabilities(parts)
+    checkNaming(settings.groupNaming, 'group snapshot')
+  }
   const nodeName = values['node-deployment'] ? env['NODE_NAME'] : undefined
   const options = { ...parts, driverName: driver.name, nodeName, resyncMs: values['resync-period'] }
   const recorder = createRecorder({ client, component: `csi-snapshotter ${driver.name}`, clock, log })
   const snapshots = openCaches(SNAPSHOT, options)
-  const groups = hasGroups ? openCaches(GROUP, options) : undefined
+  const delay = (cache: Cache): Cache => groupKinds?.delayed(cache) ?? cache
+  const groups = groupKinds && openCaches(GROUP, { ...options, delay })
   return {
-    queues: hasGroups ? [SNAPSHOT.queue, GROUP.queue] : [SNAPSHOT.queue],
+    queues: groups === undefined ? [SNAPSHOT.queue] : [SNAPSHOT.queue, GROUP.queue],
     controllers: (lead) =>
       snapshotterControllers({ client, driver, clock, log, settings, snapshots, groups, recorder }, lead),
     close: (signal) => recorder.flush(signal),
@@ -140,24 +139,18 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
   }
 }
 
-/** Reports whether this process handles group snapshots: gate on, CRDs installed, and supported by the driver. */
-async function supportsGroups({ gates, client, driver, flags, clock, log, signal }: Parts): Promise<boolean> {
-  if (!gates.enabled(GROUPS)) return false
-  const timeoutMs = flags.values.timeout
+/** Returns the question for group snapshots. Undefined if the gate is off or the API server does not serve them. */
+async function groupKindsOf({ gates, flags, signal, ...parts }: Parts): Promise<GroupKinds | undefined> {
+  if (!gates.enabled(GROUPS)) return undefined
+  const groupKinds = new GroupKinds({ ...parts, timeoutMs: flags.values.timeout })
+  return (await groupKinds.ask(signal)) === 'absent' ? undefined : groupKinds
+}
+
+/** Logs if the driver does not support group snapshots. The controller of group contents runs all the same. */
+async function checkGroupCapabilities({ driver, flags, log, signal }: Parts): Promise<void> {
   try {
-    using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal })
-    await readOne(client, VOLUME_GROUP_SNAPSHOT_CONTENTS, limit.signal)
-    await readOne(client, VOLUME_GROUP_SNAPSHOT_CLASSES, limit.signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
-    const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
-    log.warn(`${what}. ${advice}: ${messageOf(error)}`, UNQUOTED)
-    return false
-  }
-  try {
-    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs, signal })
-    if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return true
+    const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs: flags.values.timeout, signal })
+    if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return
     const when = 'when the --feature-gates=CSIVolumeGroupSnapshot=true flag is set'
     log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`, UNQUOTED)
   } catch (error) {
@@ -165,9 +158,4 @@ async function supportsGroups({ gates, client, driver, flags, clock, log, signal
     const what = 'error determining if driver supports create/delete group snapshot operations'
     log.error(undefined, `${what}: ${messageOf(error)}`, UNQUOTED)
   }
-  return true
-}
-
-async function readOne(client: KubeClient, resource: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
-  for await (const _ of client.list(resource, { pageSize: 1, signal, project: () => undefined })) return
 }

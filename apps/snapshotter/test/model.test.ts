@@ -1,20 +1,24 @@
 import { unreachable } from '@csi-sidecars/base'
-import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { describe, it } from '@jest/globals'
 import fc from 'fast-check'
-import { CONTENTS, Model } from '../src/testing/model.ts'
-import { snapshotClass } from '../src/testing/objects.ts'
+import { CONTENTS, COPY, Model, type Strip } from '../src/testing/model.ts'
 
 type Step =
   | { do: 'create'; name: string; policy: string; again: boolean }
-  | { do: 'remove' | 'delete' | 'strip' | 'label'; name: string }
+  | { do: 'remove' | 'delete' | 'label' | 'flip'; name: string }
+  | { do: 'strip'; name: string; retain: Strip['retain'] }
+  | { do: 'copy'; name: string; policy: string }
   | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
   | { do: 'deliver'; count: number }
   | { do: 'flow'; rounds: number }
   | { do: 'pass'; ms: number }
   | { do: 'kill' | 'depose' | 'start' | 'lose' | 'comeBack' | 'resync' | 'ready' | 'unready' | 'endWatch' }
+  | { do: 'loseChanges' | 'changeClass' | 'removeClass' }
 
 const name = fc.constantFrom(...CONTENTS)
+const anyName = fc.constantFrom(...CONTENTS, COPY)
+const policy = fc.constantFrom('Delete', 'Delete', 'Retain')
 const flight = { pick: fc.nat(7), fault: fc.nat(99) }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -23,11 +27,27 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('create' as const),
       name,
-      policy: fc.constantFrom('Delete', 'Delete', 'Retain'),
+      policy,
       again: fc.boolean(),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constantFrom('remove' as const, 'strip' as const), name }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), name: anyName }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('strip' as const),
+      name: anyName,
+      retain: fc.constantFrom<Strip['retain']>('no', 'no', 'once', 'twice'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('flip' as const), name: anyName }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('copy' as const), name, policy }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom('loseChanges' as const, 'changeClass' as const, 'removeClass' as const),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'label' as const), name }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('answer' as const), ...flight }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('apply' as const, 'fail' as const), ...flight }) },
@@ -52,7 +72,17 @@ async function perform(model: Model, each: Step): Promise<void> {
     case 'delete':
       return model.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: each.name })
     case 'strip':
-      return model.stripContent(each.name)
+      return model.stripContent(each.name, each)
+    case 'flip':
+      return model.contentOf(each.name) && model.flipPolicy(each.name)
+    case 'copy':
+      return model.copyContent(each.name, each.policy)
+    case 'loseChanges':
+      return model.loseChanges()
+    case 'changeClass':
+      return model.changeClass()
+    case 'removeClass':
+      return model.removeClass()
     case 'label':
       return model.api.edit(
         VOLUME_SNAPSHOT_CONTENTS,
@@ -61,8 +91,11 @@ async function perform(model: Model, each: Step): Promise<void> {
       )
     case 'answer':
       return model.flightAt(each.pick)?.answer()
-    case 'apply':
-      return model.flightAt(each.pick)?.apply()
+    case 'apply': {
+      // A read that is answered late could show an old state, so reads take effect when they are answered.
+      const flight = model.flightAt(each.pick)
+      return flight?.write ? flight.apply() : undefined
+    }
     case 'fail': {
       const flight = model.flightAt(each.pick)
       return flight && model.failFlight(flight, each.fault)
@@ -105,7 +138,6 @@ async function perform(model: Model, each: Step): Promise<void> {
 
 async function check(steps: readonly Step[]): Promise<void> {
   const model = await Model.begin()
-  model.api.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass())
   for (const each of steps) {
     await perform(model, each)
     await model.clock.settle()

@@ -16,7 +16,8 @@ export type Outcome =
   | { readonly kind: 'settled'; readonly done?: true }
   /**
    * The run has failed, and the key runs again after its back-off. If the API server or the driver asks for a wait,
-   * `afterMs` replaces the back-off of this failure, within the limits of the back-off.
+   * `afterMs` replaces the back-off of this failure, within the limits of the back-off. 0 asks for no wait: the back-off
+   * grows, because a constant pause would repeat a lasting failure too often.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
   /** The run has failed, and no retry helps. The key waits for one of the causes that the run has set. */

@@ -172,7 +172,7 @@ export class Schedule {
       // The run failed because of the lost driver. The driver is back, so the key runs again at once.
       this.#queue.forget(key)
       this.#queue.addAfter(key, 0)
-    } else if (afterMs === undefined) this.#queue.addRateLimited(key)
+    } else if (afterMs === undefined || afterMs <= 0) this.#queue.addRateLimited(key)
     else this.#queue.addAfter(key, Math.min(Math.max(afterMs, baseMs), maxMs))
   }
 }

@@ -52,6 +52,24 @@ describe('an outcome', () => {
     expect(runs).toEqual(['a@0', at, `a@${retriedAt + 1000}`])
   })
 
+  test.each([0, -1])(
+    '`retry` with a wait of %d ms has the growing pauses of a failure without a wait',
+    async (afterMs) => {
+      const { clock, runs, queue } = await Term.begin([{ ...RETRY, afterMs }])
+      queue.add('a')
+      await clock.advance(8_000)
+      expect(runs).toEqual(['a@0', 'a@1000', 'a@3000', 'a@7000'])
+    },
+  )
+
+  test('a Retry-After of 0 seconds from the API server does not stop the pauses from growing', async () => {
+    const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs: 0 })
+    const { clock, runs, queue } = await Term.begin([{ kind: 'retry', cause: refused }])
+    queue.add('a')
+    await clock.advance(8_000)
+    expect(runs).toEqual(['a@0', 'a@1000', 'a@3000', 'a@7000'])
+  })
+
   test('runs after the outcome `retry` count as retries until a run succeeds or the object is replaced', async () => {
     const outcomes: Outcome[] = [RETRY, RETRY, { kind: 'superseded', cause: new Error('failed') }, RETRY, SETTLED]
     const retrying: boolean[] = []

@@ -1,6 +1,7 @@
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Interner } from './projector.ts'
+import type { Cached, InformerEvent } from './snapshot.ts'
 import type { Thing } from './testing/faulty-server.ts'
 import { project, ThingCache } from './testing/thing-cache.ts'
 
@@ -86,6 +87,37 @@ test('after two minutes without a failure, the informer starts with the shortest
   await cache.clock.advance(1300)
   expect(first).toBeGreaterThan(3)
   expect(asked.slice(first)).toEqual([180_000, 181_200])
+})
+
+describe('the last state of a deleted object', () => {
+  let deleted: InformerEvent<Cached>[]
+
+  beforeEach(async () => {
+    deleted = []
+    cache.informer.subscribe((event) => {
+      if (event.type === 'deleted') deleted.push(event)
+    })
+    cache.server.put('a')
+    await cache.start()
+  })
+
+  const versionIn = (): string => cache.informer.store.get('a')?.resourceVersion ?? ''
+
+  test('the event of a deletion contains the last state if the watch has reported it', async () => {
+    const version = versionIn()
+    cache.server.delete('a')
+    await cache.clock.advance(0)
+    expect(deleted).toMatchObject([{ object: { resourceVersion: version }, last: { key: 'a' } }])
+  })
+
+  test('the event of a deletion has no last state if a list has not contained the object', async () => {
+    cache.server.restart(0)
+    cache.server.delete('a')
+    cache.server.compact()
+    await cache.clock.advance(60_000)
+    expect(deleted).toHaveLength(1)
+    expect(deleted[0]).not.toHaveProperty('last')
+  })
 })
 
 describe('invalid objects', () => {

@@ -185,10 +185,10 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   apply({ type, object }: ChangeFrame<W>): string | undefined {
     const identity = this.#projector.identify(object)
     if (identity === undefined) return undefined
+    const projected = this.#projector.project(object)
     if (type === 'DELETED') {
-      this.#dispatcher.emit(this.#writer.remove(identity))
+      this.#dispatcher.emit(this.#writer.remove(identity, projected))
     } else {
-      const projected = this.#projector.project(object)
       this.#dispatcher.emit(
         projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'),
       )

@@ -100,8 +100,14 @@ export type InformerEvent<T> =
        */
       readonly cause: 'change' | 'resync'
     }
-  /** `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. */
-  | { readonly type: 'deleted'; readonly object: T; readonly version?: string }
+  /**
+   * `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. `last`,
+   * if known, is the last stored state, which a watch event has reported. Without `last`, the object was missing in a
+   * list or a read, or the projection rejects it: later states than `object` may have existed. A write that removes
+   * the last finalizer of an object in deletion is never stored, so `last` does not contain it. A watch with a selector
+   * also reports objects that no longer match.
+   */
+  | { readonly type: 'deleted'; readonly object: T; readonly version?: string; readonly last?: T }
 
 /**
  * A read-only view of a cache.

@@ -73,6 +73,14 @@ describe('a deletion', () => {
     expect(versions()).toEqual({})
   })
 
+  test('the last state of a deletion is in its event only if it belongs to the removed object', () => {
+    writer.put(thing('a', 5, { uid: 'first' }), 'watch')
+    const second = thing('a', 9, { uid: 'second' })
+    expect(writer.remove(second, second)).toEqual([expect.not.objectContaining({ last: expect.anything() })])
+    writer.put(thing('b', 5), 'watch')
+    expect(writer.remove(thing('b', 6), thing('b', 6))).toMatchObject([{ last: { resourceVersion: '6' } }])
+  })
+
   test('the deletion of an object that the store does not have causes no event', () => {
     expect(inWords(writer.remove(thing('a', 6)))).toEqual([])
   })

@@ -56,8 +56,11 @@ export class StoreWriter<T extends Cached> {
     ]
   }
 
-  /** Removes an object that was deleted or that the projection now rejects. A newer object of the same name stays. */
-  remove(gone: ObjectIdentity): readonly InformerEvent<T>[] {
+  /**
+   * Removes an object that was deleted or that the projection now rejects. A newer object of the same name stays.
+   * `last` is the last state of the object, if a watch event contains it.
+   */
+  remove(gone: ObjectIdentity, last?: T): readonly InformerEvent<T>[] {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
     this.#tombstones.add(gone)
@@ -65,7 +68,7 @@ export class StoreWriter<T extends Cached> {
     if (before === undefined) return []
     this.#current.delete(gone.key)
     const version = isNewer(gone, before) ? { version: gone.resourceVersion } : {}
-    return [{ type: 'deleted', object: before, ...version }]
+    return [{ type: 'deleted', object: before, ...version, ...(last?.uid === before.uid && { last }) }]
   }
 
   /** Records that the store contains every change up to this version. */

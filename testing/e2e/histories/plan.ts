@@ -17,7 +17,7 @@ import {
 export type FaultStep = { readonly of: 'fault' } & (
   | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: CallOutcome }
   | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
-  | { readonly do: 'stale'; readonly resource: string; readonly forMs: number }
+  | { readonly do: 'stale' | 'gap'; readonly resource: string; readonly forMs: number }
   | { readonly do: 'cutWatches' }
   | { readonly do: 'driverDown' | 'otherDriver'; readonly forMs: number }
   | { readonly do: 'kill' | 'freeze'; readonly replica: number; readonly forMs: number }
@@ -95,8 +95,8 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
   },
   snapshotter: {
     moves: {
-      ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8 },
-      ...{ loseInputs: 4, inputs: 8, ready: 6, foreign: 6, note: 5 },
+      ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8, keep: 6, keepInTwo: 6, retain: 8 },
+      ...{ loseInputs: 4, inputs: 8, inputsAgain: 6, ready: 6, foreign: 6, note: 5 },
     } satisfies Record<SnapshotMove['do'], number>,
     methods: ['CreateSnapshot', 'CreateSnapshot', 'DeleteSnapshot', 'ListSnapshots', 'CreateVolumeGroupSnapshot'],
     watched: ['volumesnapshotcontents', 'volumesnapshotcontents', 'volumegroupsnapshotcontents'],
@@ -145,6 +145,7 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): HistoryStep {
     { weight: 40, make: () => callsOf(random, subject) },
     { weight: 25, make: () => requestsOf(random, subject) },
     fault({ do: 'stale', resource, forMs } as FaultStep, 14),
+    fault({ do: 'gap', resource, forMs } as FaultStep, app === 'snapshotter' ? 8 : 0),
     fault({ do: 'cutWatches' }, 4),
     fault({ do: 'driverDown', forMs } as FaultStep, 4),
     fault({ do: 'otherDriver', forMs } as FaultStep, 2),

@@ -1,6 +1,7 @@
 import { systemClock as clock, messageOf } from '@csi-sidecars/base'
 import { converge, type Finding, play } from '@csi-sidecars/disturb'
 import { soundLines } from '../faults/case.ts'
+import { refusal } from '../harness/api/gate.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { TestContext } from '../harness/context.ts'
@@ -9,6 +10,7 @@ import type { TestedApp } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { Attachments } from '../model/attachments.ts'
 import { BackEnd, type CallOutcome } from '../model/back-end.ts'
+import { bursts } from '../model/bursts.ts'
 import { Claims } from '../model/claims.ts'
 import { isVolumeCall, overlaps } from '../model/overlaps.ts'
 import { Provisions } from '../model/provisions.ts'
@@ -154,6 +156,8 @@ export class HistorySide {
         return
       case 'stale':
         return this.#later(this.#stale(step.resource, step.forMs))
+      case 'gap':
+        return this.#later(this.#gap(step.resource, step.forMs))
       case 'cutWatches':
         for (const gate of this.#sidecars.gates) gate.dropWatches()
         return
@@ -186,6 +190,17 @@ export class HistorySide {
     for (const each of release) each()
   }
 
+  /** Loses the events of a resource for this time. The sidecars then must list again. */
+  async #gap(resource: string, forMs: number): Promise<void> {
+    for (const gate of this.#sidecars.gates) gate.muteWatches(resource)
+    await pause(forMs)
+    this.#snapshots.forgotten()
+    for (const gate of this.#sidecars.gates) {
+      gate.inject(`WATCH ${resource}`, refusal(410, 'Expired', 'too old resource version'), { times: 1 })
+      gate.dropWatches(resource)
+    }
+  }
+
   async #restartDriver(forMs: number): Promise<void> {
     if (this.#driverIsDown) return
     this.#driverIsDown = true
@@ -212,6 +227,7 @@ export class HistorySide {
     const failing = this.#failing.find((each) => each.resource === resource && each.left > 0)
     if (failing === undefined) return undefined
     failing.left -= 1
+    if (resource.includes('snapshotcontents')) this.#snapshots.forgotten()
     return WRITE_FAULTS[failing.way]
   }
 
@@ -279,7 +295,7 @@ export class HistorySide {
     const findings = this.#history.replicas > 1 ? [] : overlaps(this.#driver.calls)
     try {
       for (const sidecar of this.#t.sidecars) soundLines(sidecar)
-      return findings
+      return [...findings, ...this.#snapshots.forbiddenDeletions(), ...bursts(this.#driver.calls)]
     } catch (error) {
       return [...findings, { rule: 'log lines are whole', text: messageOf(error) }]
     }

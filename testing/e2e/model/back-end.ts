@@ -20,6 +20,7 @@ export const METHODS = [
 ] as const
 
 const NOT_FOUND = 5
+const ALREADY_EXISTS = 6
 const ABORTED = 10
 const FAILED_PRECONDITION = 9
 const UNAVAILABLE = 14
@@ -73,6 +74,9 @@ export class BackEnd {
   readonly #tiers = new Map<string, string>()
   /** The names of snapshots whose handle a caller has received. */
   readonly #reported = new Set<string>()
+  /** The parameters of the first creation of each snapshot, as JSON, by name. */
+  readonly #parameters = new Map<string, string>()
+  readonly #acceptsAnyParameters = new Set<string>()
   #publications = 0
   #creations = 0
   #running = new Set<string>()
@@ -171,8 +175,18 @@ export class BackEnd {
     return this.#answer(call, this.#creation(call, this.created, reply))
   }
 
+  /** Called when no sidecar knows the first request for a snapshot. Without a name, this applies to all snapshots. */
+  acceptAnyParameters(name?: string): void {
+    for (const each of name === undefined ? this.#parameters.keys() : [name]) this.#acceptsAnyParameters.add(each)
+  }
+
   #createSnapshot(call: Call, replyOf: (id: string) => object): DriverReply {
     const name = String(call.request['name'])
+    const parameters = JSON.stringify(call.request['parameters'] ?? {})
+    const isKnown = this.snapshots.has(name) && !this.#acceptsAnyParameters.has(name)
+    if (isKnown && this.#parameters.get(name) !== parameters)
+      return { code: ALREADY_EXISTS, message: `${name} has other parameters` }
+    if (!this.snapshots.has(name)) this.#parameters.set(name, parameters)
     const work = this.#creation(call, this.snapshots, (id) => {
       if (!call.cancelled) this.#reported.add(name)
       return replyOf(id)

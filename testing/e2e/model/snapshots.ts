@@ -22,7 +22,7 @@ import {
   isMarked,
   remove,
 } from '../tests/snapshotter/scene.ts'
-import type { BackEnd } from './back-end.ts'
+import { type BackEnd, handleOf as handleOfCall } from './back-end.ts'
 import { editFinalizers, Foreign } from './foreign.ts'
 import type { SnapshotMove } from './moves.ts'
 import { Rounds } from './rounds.ts'
@@ -33,6 +33,19 @@ const SECRET_ANNOTATION = 'snapshot.storage.kubernetes.io/deletion-secret'
 const FINALIZERS: readonly string[] = [FINALIZER, GROUP_FINALIZER]
 /** Two of every four snapshot contents come from a volume, one is pre-provisioned, and one is a group. */
 const CREATE = [createContent, createContent, createGiven, createGroup] as const
+
+/** The time in which a call may follow the read of a content, so that it does not see a change after the read. */
+const READ_TO_CALL_MS = 500
+/** The time in which a sidecar reads an object again after a write without an answer. */
+const REREAD_MS = 5_000
+/** The longest freeze of a sidecar, and a margin. A call that was permitted before a freeze may follow after it. */
+const FREEZE_MS = 4_000
+
+/** The request of a user to keep a snapshot, from a moment on. */
+interface KeepRequest {
+  readonly snapshot: string
+  readonly since: number
+}
 
 interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
   readonly spec: Pick<VolumeSnapshotContent['spec'], 'deletionPolicy'>
@@ -61,6 +74,10 @@ export class SnapshotModel {
   /** The names of snapshots that only a running process knows, because a person removed the content by hand. */
   readonly #fragile = new Set<string>()
   readonly #forgets: boolean
+  readonly #keepRequests: KeepRequest[] = []
+  #interruptedAt = Number.NEGATIVE_INFINITY
+  #forgottenAt = Number.NEGATIVE_INFINITY
+  #inputs = 0
   #calm = false
 
   /** `forgets` is true if the sidecars may forget a content that a person has removed by hand. */
@@ -96,13 +113,22 @@ export class SnapshotModel {
         return await this.#rounds.now()
       case 'strip':
       case 'adopt':
-        await this.#rounds.now(() => this.#strip(index))
-        if (what === 'strip' || isGiven(index)) desired.generation += 1
+      case 'keep':
+      case 'keepInTwo':
+        await this.#rounds.now(() => this.#strip(index, what))
+        if (what !== 'adopt' || isGiven(index)) desired.generation += 1
         return await this.#rounds.now()
+      case 'retain':
+        return await this.#rounds.now(() => this.#setRetain(index))
       case 'loseInputs':
         await refused(this.#t.api.delete(VOLUME_SNAPSHOT_CLASSES, { name: this.#t.name('class') }))
         return void (await refused(this.#t.api.delete(SECRETS, this.#secret)))
       case 'inputs':
+        return await this.#provideInputs()
+      case 'inputsAgain':
+        await refused(this.#t.api.delete(VOLUME_SNAPSHOT_CLASSES, { name: this.#t.name('class') }))
+        await refused(this.#t.api.delete(SECRETS, this.#secret))
+        this.#inputs += 1
         return await this.#provideInputs()
       case 'ready':
         this.#backEnd.snapshotsReady = !this.#backEnd.snapshotsReady
@@ -116,8 +142,29 @@ export class SnapshotModel {
 
   /** Called when a sidecar ends or freezes, and when it has read all objects. Records which snapshots may stay. */
   interrupted(): void {
+    this.forgotten()
+    this.#interruptedAt = Date.now()
+    this.#backEnd.acceptAnyParameters()
+  }
+
+  /**
+   * Called when the sidecars may not learn the last state of contents that are deleted now, because they have missed
+   * events or read objects again.
+   */
+  forgotten(): void {
+    this.#forgottenAt = Date.now()
     for (const name of this.#fragile) this.#mayStay.add(name)
     this.#fragile.clear()
+  }
+
+  /** Returns a finding for each DeleteSnapshot call after a user has asked to keep the snapshot. */
+  forbiddenDeletions(): readonly Finding[] {
+    if (!this.#t.ours) return []
+    const calls = this.#t.drivers.flatMap((driver) => driver.callsOf('DeleteSnapshot', 'DeleteVolumeGroupSnapshot'))
+    const found = this.#keepRequests.flatMap(({ snapshot, since }) =>
+      calls.filter((call) => call.start > since && isOf(handleOfCall(call), snapshot)),
+    )
+    return found.map((call) => ({ rule: 'no deletion that a user has stopped', text: handleOfCall(call) }))
   }
 
   /** Creates missing classes and Secrets, makes the snapshots ready, and lets deleted contents disappear. */
@@ -192,23 +239,54 @@ export class SnapshotModel {
     }
     const parts = { what: `content-${index}`, metadata: { annotations: { [NAME]: name, ...secret } }, spec }
     this.#kept.delete(name)
+    for (const [nth, { snapshot }] of [...this.#keepRequests.entries()].reverse())
+      if (snapshot === name) this.#keepRequests.splice(nth, 1)
+    if (this.#backEnd.snapshots.has(name)) this.#backEnd.acceptAnyParameters(name)
     if (isGiven(index)) this.#backEnd.snapshots.set(name, name)
     await CREATE[index % 4]?.(this.#t, parts)
   }
 
   /** Removes a snapshot content and its finalizers, as a person does by hand. Its snapshot may stay in the driver. */
-  async #strip(index: number): Promise<void> {
+  async #strip(index: number, how: SnapshotMove['do']): Promise<void> {
     const { resource, ref } = this.#of(index)
     const before = await this.#t.api.find(resource, ref)
     if (before === undefined) return
+    const retain = { spec: { deletionPolicy: 'Retain' } }
     // Before the removal, because a process that starts during it cannot know this content.
     this.#fragile.add(nameOf(before))
+    if (how === 'keepInTwo') await refused(this.#t.api.merge(resource, ref, retain))
+    if (how === 'keep') await refused(this.#t.api.merge(resource, ref, { ...retain, metadata: { finalizers: null } }))
     await editFinalizers(this.#t, { resource, ...ref }, () => [])
     const held = (await this.#t.api.find(resource, ref)) ?? before
-    const isInUse = held.metadata?.deletionTimestamp == null && (isGiven(index) || handleOf(held) !== undefined)
-    if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
-    else if (this.#forgets || isInUse) this.#mayStay.add(nameOf(held))
+    const isInUse = isGiven(index) || handleOf(held) !== undefined
+    const isInDeletion = held.metadata?.deletionTimestamp != null
+    const isKept = how === 'keep' || how === 'keepInTwo'
+    const isUnknown = this.#forgets || Date.now() - this.#forgottenAt < REREAD_MS
+    // A call that was permitted before may still delete the snapshot of a content in deletion.
+    if (held.spec.deletionPolicy === 'Retain' && !isInDeletion) this.#retain(held)
+    if (isUnknown || isInUse || isInDeletion || isKept) this.#mayStay.add(nameOf(held))
+    if (isInDeletion || isKept) this.#keepFromNow(nameOf(held))
     await refused(this.#t.api.delete(resource, ref))
+  }
+
+  /** Sets Retain. Once the write is stored, no new DeleteSnapshot call may follow. */
+  async #setRetain(index: number): Promise<void> {
+    const { resource, ref } = this.#of(index)
+    const desired = this.#desired[index]
+    const held = await this.#t.api.find(resource, ref)
+    if (held === undefined || desired === undefined) return
+    desired.policy = 'Retain'
+    if (await refused(this.#t.api.merge(resource, ref, { spec: { deletionPolicy: 'Retain' } }))) return
+    this.#mayStay.add(nameOf(held))
+    // The policy of a content that is not in deletion may change again.
+    if (held.metadata?.deletionTimestamp != null) this.#keepFromNow(nameOf(held))
+  }
+
+  /** Records that a user keeps the snapshot from now on, unless a call that was permitted before may come late. */
+  #keepFromNow(snapshot: string): void {
+    const now = Date.now()
+    if (this.#forgets || now - this.#interruptedAt < FREEZE_MS) return
+    this.#keepRequests.push({ snapshot, since: now + READ_TO_CALL_MS })
   }
 
   #retain(held: Content): void {
@@ -219,8 +297,9 @@ export class SnapshotModel {
 
   /** Creates the class and the Secret, if they are not there. */
   async #provideInputs(): Promise<void> {
-    await refused(createClass(this.#t))
-    await refused(this.#t.createSecret({ token: 'snapshot' }))
+    const values = { token: `snapshot-${this.#inputs}` }
+    await refused(createClass(this.#t, values))
+    await refused(this.#t.createSecret(values))
   }
 
   get #secret() {
@@ -248,4 +327,9 @@ function nameOf(content: Content | undefined): string {
 
 function handleOf(content: Content | undefined): string | undefined {
   return content?.status?.snapshotHandle ?? content?.status?.volumeGroupSnapshotHandle
+}
+
+/** Reports whether the handle belongs to the snapshot with this name. The back end adds a number to the name. */
+function isOf(handle: string, snapshot: string): boolean {
+  return handle === snapshot || handle.replace(/-\d+$/, '') === snapshot
 }

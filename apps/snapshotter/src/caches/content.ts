@@ -58,6 +58,25 @@ export interface Content extends Cached {
   readonly createdSeconds: number | undefined
 }
 
+/**
+ * Returns the handle in the spec of a pre-provisioned snapshot. Undefined if the snapshot was deleted, which a status
+ * without `readyToUse` shows.
+ */
+export function unclearedHandle({ given, status }: Content): string | undefined {
+  return status !== undefined && status.ready === undefined ? undefined : given?.handle
+}
+
+/** The name of the index of contents by the handles of their snapshots. */
+export const BY_HANDLE = 'handle'
+
+function handlesOf(content: Content): readonly string[] {
+  const { handle } = content.status ?? {}
+  const inSpec = unclearedHandle(content)
+  return [handle, inSpec === handle ? undefined : inSpec].filter((each) => each !== undefined)
+}
+
+export const CONTENT_INDEXES = { [BY_HANDLE]: handlesOf }
+
 const NO_TEXTS: readonly string[] = []
 
 /** Caches only the VolumeSnapshotContents of this driver. */

@@ -1,7 +1,11 @@
-import { type CallOptions, getDriverName, secretsFrom } from '@csi-sidecars/csi'
+import { invariant } from '@csi-sidecars/base'
+import { type CallOptions, classify, getDriverName, secretsFrom } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Content } from '../caches/content.ts'
+import type { SnapshotDeletion } from './decide.ts'
+import { decideLost } from './decide-lost.ts'
 import type { CreateRequest, Taken } from './kinds.ts'
+import type { LostContent } from './memory.ts'
 import type { ContentRun } from './run.ts'
 
 /**
@@ -36,12 +40,48 @@ export async function callCheck(run: ContentRun, content: Content, secrets: Crea
   return await kind.check(calls, content, { secrets: secretsFrom(secrets), ...optionsOf(run) })
 }
 
+/**
+ * The proof that a snapshot may be deleted. `content`: the content as this run has read it from the API server. `lost`: a
+ * lost content, which this run could not find on the API server.
+ */
+export type DeletionPermit =
+  | { readonly kind: 'content'; readonly content: Content; readonly step: SnapshotDeletion }
+  | { readonly kind: 'lost'; readonly lost: LostContent }
+
+/** Calls DeleteSnapshot. Checks the permit again, because a deleted snapshot cannot be restored. */
 export async function callDelete(
   run: ContentRun,
-  snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
+  permit: DeletionPermit,
   secrets: CreateRequest['secrets'],
 ): Promise<void> {
-  await run.deps.kind.delete(run.deps.calls, snapshot, { secrets: secretsFrom(secrets), ...optionsOf(run) })
+  const { kind, calls, clock, memory } = run.deps
+  const { content } = permit.kind === 'content' ? permit : permit.lost
+  const snapshot = permittedSnapshot(permit)
+  memory.deletionUncertain(content, Number.POSITIVE_INFINITY)
+  try {
+    await kind.delete(calls, { content, ...snapshot }, { secrets: secretsFrom(secrets), ...optionsOf(run) })
+    memory.deletionEnded(content)
+  } catch (error) {
+    if (classify(error).final) memory.deletionEnded(content)
+    else memory.deletionUncertain(content, clock.monotonic())
+    throw error
+  }
+}
+
+/** Returns the snapshot that the permit allows to delete. Throws if it allows none. */
+export function permittedSnapshot(permit: DeletionPermit): Pick<SnapshotDeletion, 'handle' | 'members'> {
+  if (permit.kind === 'lost') {
+    const fate = decideLost(permit.lost)
+    invariant(fate.kind === 'delete' && fate.creation.answer !== undefined, 'no permit to delete a lost snapshot')
+    const { handle, members = [] } = fate.creation.answer
+    return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+  }
+  const { content, step } = permit
+  const { deletedSeconds, policy, beingCreated, status, given } = content
+  const isRequested = deletedSeconds !== undefined && policy === 'Delete' && !beingCreated
+  const isNamed = (status?.handle ?? given?.handle) === step.handle && status?.groupHandle === undefined
+  invariant(isRequested && isNamed, `${content.key} does not permit to delete ${step.handle}`)
+  return step
 }
 
 function optionsOf({ deps, signal }: ContentRun): CallOptions {

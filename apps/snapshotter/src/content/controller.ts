@@ -5,6 +5,7 @@ import {
   failureLog,
   keysOf,
   type Lead,
+  objectOf,
   objectsOf,
   type PendingTable,
   presentKey,
@@ -17,7 +18,7 @@ import { guarded } from '@csi-sidecars/kube-client'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
-import { decide, isCreatedHere, isDeletionStep } from './decide.ts'
+import { decide, handleToDelete, isDeletionStep } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
@@ -54,13 +55,12 @@ export function contentController(
     log,
   }
   const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Enqueues a content that left the cache and may have a snapshot. Runs after `objectsOf`, which removes such keys. */
-  const orphans: Source = (queue) =>
+  /** Remembers the states of contents, and enqueues lost contents. Runs after `objectsOf`, which removes such keys. */
+  const states: Source = (queue) =>
     contents.subscribe((event) => {
-      if (event.type !== 'deleted') return
-      const view = viewOf(event.object, deps)
-      const due = decide(view).find((step) => step.do === 'delete')
-      if (memory.deleted(view.content, { due, isCreatedHere: isCreatedHere(view) })) queue.add(event.object.key)
+      if (event.type !== 'deleted') return memory.sawState(objectOf(event))
+      const hasSnapshot = handleToDelete(viewOf(event.object, deps)) !== undefined
+      if (memory.contentLost(event.object, event.last, hasSnapshot)) queue.add(event.object.key)
     })
   return {
     name: kind.queue,
@@ -69,7 +69,7 @@ export function contentController(
     caches: [contents, classes],
     sources: [
       objectsOf(contents, ({ key }) => secrets.forget(key)),
-      orphans,
+      states,
       causesOf(classes, (event) => presentKey(event).map((name) => ({ on: 'class', name }))),
       secrets.source,
       keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
@@ -101,8 +101,8 @@ function contentTable(deps: ContentDeps): PendingTable {
     subject(key) {
       const content = contents.store.get(key)
       if (content !== undefined) return subjectOf(content, deps)
-      const [orphan] = memory.orphansOf(key)
-      return orphan && { operation: 'delete-snapshot', object: objectOf(orphan.content, deps) }
+      const [lost] = memory.lostOf(key)
+      return lost && { operation: 'delete-snapshot', object: targetOf(lost.content, deps) }
     },
     causes: {
       class: { kind: kind.classes.kind, reason: 'ClassMissing' },
@@ -118,7 +118,7 @@ function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined
   const isDeletion = isDeletionStep(first)
   return {
     operation: isDeletion ? 'delete-snapshot' : 'create-snapshot',
-    object: objectOf(content, deps),
+    object: targetOf(content, deps),
     sinceSeconds: isDeletion ? content.deletedSeconds : content.createdSeconds,
     obstacle: obstacleOf(content, deps),
   }
@@ -130,6 +130,6 @@ function obstacleOf({ status, className }: Content, { classes }: ContentDeps): s
   return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined
 }
 
-function objectOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<WorkSubject['object']> {
+function targetOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<WorkSubject['object']> {
   return { kind: kind.resource.kind, namespace: '', name: key, uid }
 }

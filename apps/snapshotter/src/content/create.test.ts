@@ -1,4 +1,4 @@
-import { CODES } from '@csi-sidecars/csi'
+import { CODES, RpcError } from '@csi-sidecars/csi'
 import type { CreateSnapshotRequest } from '@csi-sidecars/csi-proto'
 import {
   SECRETS,
@@ -69,6 +69,16 @@ describe('creation', () => {
     expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'status', 'unmark'])
     expect(statusOf(fixture)).toMatchObject({ readyToUse: true })
     expect(statusOf(fixture)?.error).toBeUndefined()
+  })
+
+  it('a driver that asks for a pause of 0 is called with growing pauses', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', () => {
+      throw new RpcError(CODES.ResourceExhausted, 'full', { retryAfterMs: 0 })
+    })
+    await fixture.start()
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeCalls('CreateSnapshot')).toHaveLength(6)
   })
 
   it('a CreateSnapshot call that fails at each attempt causes only two events', async () => {

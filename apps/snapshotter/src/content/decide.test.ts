@@ -5,7 +5,18 @@ import { DRIVER, given, givenGroup, vgsc, vsc } from '../testing/objects.ts'
 import { decide } from './decide.ts'
 import { GROUP, type Kind, SNAPSHOT } from './kinds.ts'
 
-function stepsOf(kind: Kind, object: KubeObject, classDriver?: string): readonly string[] {
+interface Facts {
+  readonly classDriver?: string
+  /** The handles of snapshots that another content names. */
+  readonly shared?: readonly string[]
+  readonly isKeptForOther?: boolean
+}
+
+function stepsOf(
+  kind: Kind,
+  object: KubeObject,
+  { classDriver, shared = [], isKeptForOther = false }: Facts = {},
+): readonly string[] {
   const content = kind.project(DRIVER)(object)
   if (content === undefined) return ['not cached']
   const klass = { key: 'k', uid: '', resourceVersion: '', driver: classDriver ?? '', parameters: {} }
@@ -15,6 +26,8 @@ function stepsOf(kind: Kind, object: KubeObject, classDriver?: string): readonly
     driverName: DRIVER,
     klass: classDriver === undefined ? undefined : klass,
     isDeleted: false,
+    isKeptForOther,
+    isNamedByOther: (handle: string) => shared.includes(handle),
   }
   return decide(view).map((step) => {
     if (step.do === 'create') return `create as ${step.phase}`
@@ -118,10 +131,23 @@ describe('single content', () => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
   })
 
+  it('the snapshotter leaves a snapshot to another content that names it, and then does not delete it', () => {
+    const content = vsc('c', { metadata: gone, status: READY })
+    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-1'] })).toEqual(['keepForOther', 'clear', 'release'])
+    expect(stepsOf(SNAPSHOT, content, { isKeptForOther: true })).toEqual(['clear', 'release'])
+    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-2'] })).toEqual(['delete snap-1', 'clear', 'release'])
+  })
+
+  it('the snapshotter removes the annotation of an unbound content in deletion before it deletes the snapshot', () => {
+    const metadata = deleted(SNAPSHOT_NAMES, 'beingCreated')
+    expect(stepsOf(SNAPSHOT, given('c', { metadata, spec: unbound, status: UNREADY }))).toEqual(['unmark'])
+  })
+
   it('the snapshotter does nothing for a content whose class belongs to another driver', () => {
-    expect(stepsOf(SNAPSHOT, vsc(), DRIVER)).toEqual(['create as create'])
-    expect(stepsOf(SNAPSHOT, vsc(), 'other.example.com')).toEqual([])
-    expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), 'other.example.com')).toEqual([])
+    expect(stepsOf(SNAPSHOT, vsc(), { classDriver: DRIVER })).toEqual(['create as create'])
+    expect(stepsOf(SNAPSHOT, vsc(), { classDriver: 'other.example.com' })).toEqual([])
+    const classDriver = 'other.example.com'
+    expect(stepsOf(SNAPSHOT, vsc('c', { metadata: gone, status: READY }), { classDriver })).toEqual([])
   })
 })
 

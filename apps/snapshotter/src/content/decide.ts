@@ -1,5 +1,5 @@
 import type { Cause } from '@csi-sidecars/controller'
-import type { Content, SnapshotClass } from '../caches/content.ts'
+import { type Content, type SnapshotClass, unclearedHandle } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
 /** A snapshot content and all facts that decide its next step, read at one moment. */
@@ -11,6 +11,16 @@ export interface ContentView {
   readonly klass: SnapshotClass | undefined
   /** True if this process has deleted the snapshot. */
   readonly isDeleted: boolean
+  /** True if this process has left the snapshot to another content that names it. */
+  readonly isKeptForOther: boolean
+  /** Reports whether another content names the snapshot with this handle. */
+  readonly isNamedByOther: (handle: string) => boolean
+}
+
+/** The snapshot or group snapshot to delete, and the handles of the snapshots in the group. */
+export interface SnapshotDeletion {
+  readonly handle: string
+  readonly members: readonly string[]
 }
 
 /** The phase in which a failure occurs. It decides the reason and the text of the event. */
@@ -25,15 +35,17 @@ export type ContentStep =
   | { readonly do: 'await'; readonly cause: Cause }
   /** Removes the annotation that marks a running creation. */
   | { readonly do: 'unmark' }
-  | { readonly do: 'delete'; readonly handle: string; readonly members: readonly string[] }
+  | ({ readonly do: 'delete' } & SnapshotDeletion)
+  /** Leaves the snapshot to another content that names it. */
+  | { readonly do: 'keepForOther'; readonly handle: string }
   /** Removes the fields of the deleted snapshot from the status. */
   | { readonly do: 'clear' }
   /** Removes our finalizer from the snapshot content. */
   | { readonly do: 'release' }
 
-export type DeletionStep = Extract<ContentStep, { readonly do: 'delete' | 'clear' | 'release' }>
+export type DeletionStep = Extract<ContentStep, { readonly do: 'delete' | 'keepForOther' | 'clear' | 'release' }>
 
-const DELETION: ReadonlySet<ContentStep['do']> = new Set(['delete', 'clear', 'release'])
+const DELETION: ReadonlySet<ContentStep['do']> = new Set(['delete', 'keepForOther', 'clear', 'release'])
 
 export function isDeletionStep(step: ContentStep): step is DeletionStep {
   return DELETION.has(step.do)
@@ -64,12 +76,6 @@ function isDynamic({ volumes }: Content): boolean {
   return volumes.length > 0
 }
 
-/** Reports whether this process creates the snapshot: it is neither pre-provisioned nor in a group. */
-export function isCreatedHere(view: ContentView): boolean {
-  const { memberOf, status } = view.content
-  return isOurs(view) && isDynamic(view.content) && memberOf === undefined && status?.groupHandle === undefined
-}
-
 /**
  * Reports whether the snapshot of a deleted content can be deleted now. A creation that may be running blocks the
  * deletion, because its snapshot would remain.
@@ -82,20 +88,23 @@ export function isToBeDeleted({ deletedSeconds, given, refUid, beingCreated, bei
 function deletion(view: ContentView): readonly ContentStep[] {
   const { content, kind } = view
   const { status, finalizers } = content
+  // Only an unbound pre-provisioned content gets here with the annotation. Its snapshot was not created by a snapshotter.
+  if (content.beingCreated) return [{ do: 'unmark' }]
   const release: readonly ContentStep[] = finalizers.includes(kind.names.finalizer) ? [{ do: 'release' }] : []
   const handle = handleToDelete(view)
   if (handle === undefined) return release
+  const rest: readonly ContentStep[] = [...(status === undefined ? [] : [{ do: 'clear' } as const]), ...release]
+  if (view.isKeptForOther) return rest
+  if (view.isNamedByOther(handle)) return [{ do: 'keepForOther', handle }, ...rest]
   const listed = status?.members ?? []
   const members = listed.length > 0 ? listed : (content.given?.members ?? [])
-  return [{ do: 'delete', handle, members }, ...(status === undefined ? [] : [{ do: 'clear' } as const]), ...release]
+  return [{ do: 'delete', handle, members }, ...rest]
 }
 
 /** Returns the handle of the snapshot to delete. Undefined for a group member, which is deleted with its group. */
-function handleToDelete({ content, isDeleted }: ContentView): string | undefined {
-  const { policy, status, given, memberOf } = content
-  if (policy !== 'Delete' || status?.groupHandle !== undefined) return undefined
-  if (status?.handle !== undefined) return status.handle
-  // A status without `readyToUse` shows that the snapshot was deleted. The handle in the spec is then obsolete.
-  const wasNeverChecked = status === undefined ? !isDeleted : status.ready !== undefined
-  return wasNeverChecked && memberOf === undefined ? given?.handle : undefined
+export function handleToDelete(view: ContentView): string | undefined {
+  const { content, isDeleted } = view
+  if (!isOurs(view) || content.policy !== 'Delete' || content.status?.groupHandle !== undefined) return undefined
+  if (content.status?.handle !== undefined) return content.status.handle
+  return isDeleted || content.memberOf !== undefined ? undefined : unclearedHandle(content)
 }

@@ -89,6 +89,23 @@ export async function annotatedSecrets(
   }
 }
 
+/** Reads the Secret for a repeated creation. If it cannot be read, returns the values of the first call. */
+export async function rememberedSecrets(
+  run: ContentRun,
+  content: Content,
+  { secrets }: Pick<CreateRequest, 'secrets'>,
+): Promise<Secrets> {
+  try {
+    return await annotatedSecrets(run, content)
+  } catch {
+    run.signal.throwIfAborted()
+    // The repeated call does not wait for the Secret.
+    run.waitFor()
+    run.deps.secrets.forget(run.key)
+    return secrets
+  }
+}
+
 /** Returns the values of the Secret. If it is missing, the content waits until it appears. */
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
   const { api, secrets } = run.deps

@@ -7,8 +7,10 @@ import {
   rfc3339,
   VOLUME_GROUP_SNAPSHOT_CLASSES,
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
+  VOLUME_GROUP_SNAPSHOTS,
   VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { type Content, groupProjection, snapshotProjection } from '../caches/content.ts'
 import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
@@ -53,7 +55,9 @@ export interface Kind {
   readonly queue: string
   readonly names: ContentNames
   readonly words: Words
-  readonly reasons: { readonly create: string; readonly check: string; readonly delete: string }
+  /** The kind of the object that the user creates. */
+  readonly snapshots: Resource<unknown>
+  readonly reasons: Readonly<Record<'create' | 'check' | 'delete' | 'shared' | 'left', string>>
   /** The name of the kind in metadata parameters and Secret templates, such as `volumesnapshot`. */
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
@@ -82,6 +86,7 @@ export interface Kind {
 export const SNAPSHOT: Kind = {
   resource: VOLUME_SNAPSHOT_CONTENTS,
   classes: VOLUME_SNAPSHOT_CLASSES,
+  snapshots: VOLUME_SNAPSHOTS,
   queue: 'csi-snapshotter-content',
   names: SNAPSHOT_NAMES,
   words: {
@@ -99,6 +104,8 @@ export const SNAPSHOT: Kind = {
     create: 'SnapshotCreationFailed',
     check: 'SnapshotContentCheckandUpdateFailed',
     delete: 'SnapshotDeleteError',
+    shared: 'SnapshotShared',
+    left: 'SnapshotLeft',
   },
   prefix: 'volumesnapshot',
   checkSecretPrefix: 'snapshotter-list-secret-',
@@ -138,6 +145,7 @@ export const SNAPSHOT: Kind = {
 export const GROUP: Kind = {
   resource: VOLUME_GROUP_SNAPSHOT_CONTENTS,
   classes: VOLUME_GROUP_SNAPSHOT_CLASSES,
+  snapshots: VOLUME_GROUP_SNAPSHOTS,
   queue: 'csi-snapshotter-groupsnapshotcontent',
   names: GROUP_NAMES,
   words: {
@@ -155,6 +163,8 @@ export const GROUP: Kind = {
     create: 'GroupSnapshotCreationFailed',
     check: 'GroupSnapshotContentCheckandUpdateFailed',
     delete: 'GroupSnapshotDeleteError',
+    shared: 'GroupSnapshotShared',
+    left: 'GroupSnapshotLeft',
   },
   prefix: 'volumegroupsnapshot',
   checkSecretPrefix: 'group-snapshotter-get-secret-',

@@ -1,87 +1,125 @@
 import type { Content } from '../caches/content.ts'
-import type { Taken } from './kinds.ts'
+import type { CreateRequest, Taken } from './kinds.ts'
 
-/** A snapshot that may exist at the driver although its VolumeSnapshotContent is gone. */
-export interface Orphan {
-  /** The last known state of the deleted content. */
-  readonly content: Content
-  /** The handle of the snapshot. Undefined until the driver has answered the creation. */
-  handle: string | undefined
-  members: readonly string[]
+/** A creation of this process whose snapshot is not ready yet. */
+export interface SnapshotCreation {
+  /** The request of the first call. Repeated calls are equal, except for their Secret. */
+  readonly request: CreateRequest
+  /** The answer of the driver until it is in the status. Undefined while the outcome of the call is unknown. */
+  answer: Taken | undefined
+  /** True if a state of the content since the first call had another policy than `Delete`. */
+  wasRetained: boolean
 }
 
-export function answerOf({ handle, members = [] }: Taken): Pick<Orphan, 'handle' | 'members'> {
-  return { handle, members: members.map(({ snapshotId }) => snapshotId) }
+/** A content that has left the cache although the driver may have its snapshot. */
+export interface LostContent {
+  readonly content: Content
+  /** True if `content` is the last stored state, because a watch event has reported the deletion. */
+  readonly isLastState: boolean
+  /** The creation of this process that was not finished. Undefined if there was none. */
+  readonly creation: SnapshotCreation | undefined
 }
 
 /** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
-  /** The snapshots that may be left over, by the names of their deleted VolumeSnapshotContents. */
-  readonly #orphans = new Map<string, readonly Orphan[]>()
-  /** Answers of the driver that are not stored in the status yet, by content UID. They save repeated calls. */
-  readonly answers = new Map<string, Taken>()
-  /** UIDs of contents without a snapshot to delete, until the cache reports the deletion of the content. */
-  readonly #handled = new Set<string>()
+  /** The unfinished creations, by the UIDs of their contents. */
+  readonly #creations = new Map<string, SnapshotCreation>()
+  /** The contents that left the cache and were not handled yet, by name. */
+  readonly #lost = new Map<string, readonly LostContent[]>()
+  /** Contents without a snapshot to delete, by UID, until they leave the cache. */
+  readonly #finished = new Map<string, 'deleted' | 'keepForOther'>()
+  /** The end of the last uncertain DeleteSnapshot call, in monotonic milliseconds, by the UID of the VolumeSnapshot. */
+  readonly #uncertainDeletions = new Map<string, number>()
 
-  /** Called when the driver has created the snapshot, but the content is gone when its status is written. */
-  foundGone(content: Content, answer: Pick<Orphan, 'handle' | 'members'>): Orphan {
-    this.#handled.add(content.uid)
-    return this.#keep({ content, ...answer })
+  creationOf(uid: string): SnapshotCreation | undefined {
+    return this.#creations.get(uid)
   }
 
-  /** Called when the driver has no snapshot of the content, after a final failure or a deletion. */
-  noSnapshotOf(content: Content): void {
-    this.forget(content.key, content.uid)
-    this.#handled.add(content.uid)
+  /** Called before the call that creates the snapshot. A repeated creation keeps its first request. */
+  creationBegins(content: Content, request: CreateRequest): SnapshotCreation {
+    const creation = this.#creations.get(content.uid) ?? { request, answer: undefined, wasRetained: false }
+    this.#creations.set(content.uid, creation)
+    this.sawState(content)
+    return creation
   }
 
-  /** Returns an orphan for each deleted content of this name whose snapshot may be left over. */
-  orphansOf(key: string): readonly Orphan[] {
-    return this.#orphans.get(key) ?? []
+  /** Called when the answer of the driver is in the status of the content. */
+  answerStored(content: Content, isReady: boolean): void {
+    const creation = this.#creations.get(content.uid)
+    if (creation !== undefined) creation.answer = undefined
+    if (isReady) this.creationEnded(content)
   }
 
-  /** Forgets the orphan of the content with this UID. Without a UID, forgets all orphans of the name. */
-  forget(key: string, uid?: string): void {
-    const left = uid === undefined ? [] : this.orphansOf(key).filter(({ content }) => content.uid !== uid)
-    if (left.length === 0) this.#orphans.delete(key)
-    else this.#orphans.set(key, left)
+  /** Called when the snapshot is ready, or after a final failure, which leaves no snapshot. */
+  creationEnded({ key, uid }: Content): void {
+    this.#creations.delete(uid)
+    this.forgetLost(key, (lost) => lost.content.uid === uid)
   }
 
-  #keep(orphan: Orphan): Orphan {
-    const { key, uid } = orphan.content
-    this.forget(key, uid)
-    this.#orphans.set(key, [...this.orphansOf(key), orphan])
-    return orphan
+  /** Called with each state of a content. */
+  sawState({ uid, policy }: Content): void {
+    const creation = this.#creations.get(uid)
+    if (creation !== undefined && policy !== 'Delete') creation.wasRetained = true
   }
 
-  isHandled(uid: string): boolean {
-    return this.#handled.has(uid)
+  /** Called after DeleteSnapshot has succeeded. */
+  snapshotDeleted({ uid }: Content): void {
+    this.#finished.set(uid, 'deleted')
+  }
+
+  /** Called when another content keeps the snapshot of a content that is to be deleted. */
+  keepForOther({ uid }: Content): void {
+    this.#finished.set(uid, 'keepForOther')
+  }
+
+  isDeleted(uid: string): boolean {
+    return this.#finished.get(uid) === 'deleted'
+  }
+
+  isKeptForOther(uid: string): boolean {
+    return this.#finished.get(uid) === 'keepForOther'
+  }
+
+  /** Called when a DeleteSnapshot call begins, with Infinity, and when it ends with an unknown outcome. */
+  deletionUncertain({ refUid }: Content, endMs: number): void {
+    this.#uncertainDeletions.set(refUid, endMs)
+  }
+
+  /** Called after DeleteSnapshot has succeeded or has finally failed: the driver no longer works on it. */
+  deletionEnded({ refUid }: Pick<Content, 'refUid'>): void {
+    this.#uncertainDeletions.delete(refUid)
+  }
+
+  /** Returns when the last uncertain DeleteSnapshot call for this VolumeSnapshot ended, or Infinity while it runs. */
+  uncertainDeletionEnd(refUid: string): number | undefined {
+    return this.#uncertainDeletions.get(refUid)
   }
 
   /**
-   * Called when the content leaves the cache. If DeleteSnapshot must still be called, `due` contains the handles.
-   * Returns whether the driver may still have the snapshot.
+   * Called when a content leaves the cache. `last` is its last stored state, if known. `hasSnapshot` is true if the
+   * status or the spec names a snapshot that the deletion of the content should delete. Returns true if the content must
+   * be handled.
    */
-  deleted(
-    content: Content,
-    {
-      due,
-      isCreatedHere,
-    }: { readonly due: Pick<Orphan, 'handle' | 'members'> | undefined; readonly isCreatedHere: boolean },
-  ): boolean {
-    const { key, uid, beingCreated, policy, status } = content
-    const answer = this.answers.get(uid)
-    this.answers.delete(uid)
-    if (this.#handled.delete(uid)) return this.orphansOf(key).length > 0
-    if (due !== undefined) {
-      this.#keep({ content, ...due })
-      return true
-    }
-    // A snapshot whose handle is stored is kept, unless the user has asked to delete it.
-    const isKept = status?.handle !== undefined && !(content.beingDeleted && content.deletedSeconds !== undefined)
-    if (!isCreatedHere || !beingCreated || policy !== 'Delete' || isKept) return this.orphansOf(key).length > 0
-    const stored = { handle: status?.handle, members: status?.members ?? [] }
-    this.#keep({ content, ...(answer === undefined ? stored : answerOf(answer)) })
+  contentLost(cached: Content, last: Content | undefined, hasSnapshot: boolean): boolean {
+    const { key, uid } = cached
+    if (last !== undefined) this.sawState(last)
+    const creation = this.#creations.get(uid)
+    this.#creations.delete(uid)
+    if (this.#finished.delete(uid) || (creation === undefined && !hasSnapshot)) return this.lostOf(key).length > 0
+    const content = last ?? cached
+    const lost = { content, isLastState: last !== undefined, creation }
+    this.#lost.set(key, [...this.lostOf(key), lost])
     return true
+  }
+
+  lostOf(key: string): readonly LostContent[] {
+    return this.#lost.get(key) ?? []
+  }
+
+  /** Forgets the lost contents of this name to which the condition applies. */
+  forgetLost(key: string, isObsolete: (lost: LostContent) => boolean): void {
+    const left = this.lostOf(key).filter((lost) => !isObsolete(lost))
+    if (left.length === 0) this.#lost.delete(key)
+    else this.#lost.set(key, left)
   }
 }

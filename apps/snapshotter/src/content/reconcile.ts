@@ -7,7 +7,7 @@ import { createSnapshot } from './create.ts'
 import { decide, isDeletionStep } from './decide.ts'
 import { checkSecrets } from './inputs.ts'
 import { NotSentError } from './kinds.ts'
-import { endOrphan } from './orphan.ts'
+import { settleLost } from './lost.ts'
 import { afterProgress, recordFailure, takenStatus } from './record.ts'
 import { removeSnapshot } from './remove.ts'
 import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
@@ -18,13 +18,19 @@ export async function reconcile(key: string, deps: ContentDeps, controllerRun: R
   const run: ContentRun = { ...controllerRun, key, deps }
   run.waitFor()
   deps.secrets.forget(key)
-  for (const orphan of deps.memory.orphansOf(key)) {
-    const outcome = await endOrphan(run, orphan)
-    if (outcome.kind !== 'settled') return outcome
+  let unsettled: Outcome | undefined
+  for (const lost of deps.memory.lostOf(key)) {
+    const outcome = await settleLost(run, lost)
+    if (outcome.kind !== 'settled') unsettled ??= outcome
   }
   const content = deps.contents.store.get(key)
-  if (content === undefined) return SETTLED
-  const steps = decide(viewOf(content, deps))
+  const outcome = content === undefined ? SETTLED : await workOn(run, content)
+  const mayWait = outcome.kind === 'settled' || outcome.kind === 'postponed'
+  return mayWait ? (unsettled ?? outcome) : outcome
+}
+
+async function workOn(run: ContentRun, content: Content): Promise<Outcome> {
+  const steps = decide(viewOf(content, run.deps))
   const [first] = steps
   if (first === undefined) return SETTLED
   switch (first.do) {
@@ -38,6 +44,7 @@ export async function reconcile(key: string, deps: ContentDeps, controllerRun: R
     case 'unmark':
       return await unmark(run, content)
     case 'delete':
+    case 'keepForOther':
     case 'clear':
     case 'release':
       return await removeSnapshot(run, content, steps.filter(isDeletionStep))

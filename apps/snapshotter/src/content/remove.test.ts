@@ -1,4 +1,5 @@
 import { CODES, RpcError } from '@csi-sidecars/csi'
+import type { CreateSnapshotRequest } from '@csi-sidecars/csi-proto'
 import {
   SECRETS,
   VOLUME_GROUP_SNAPSHOT_CLASSES,
@@ -36,6 +37,30 @@ async function withLostAnswer(): Promise<Fixture> {
   fixture.takeWire()
   return fixture
 }
+
+const RETAIN = { spec: { deletionPolicy: 'Retain' } }
+
+/** Performs the changes while the watch is away, and lets the API server forget them, so that a list reports them. */
+async function unseen(fixture: Fixture, change: () => Promise<void>): Promise<void> {
+  fixture.running.lag()
+  await change()
+  fixture.running.loseChanges()
+  await fixture.clock.advance(2_000)
+  fixture.running.answerAtOnce()
+  await fixture.clock.settle()
+}
+
+/** Starts a snapshotter whose CreateSnapshot for the content takes three seconds. */
+async function duringCreation(): Promise<Fixture> {
+  const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+  fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
+  await fixture.start()
+  return fixture
+}
+
+/** Returns the event about a snapshot that stays without a content. */
+const left = (which: string, reason: string): string =>
+  `Warning SnapshotLeft: The snapshot content c is gone. The snapshot ${which} of the volume vol-1 may stay in the back end: ${reason}`
 
 const contentOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
 
@@ -207,6 +232,19 @@ describe('interrupted creation', () => {
     expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
   })
 
+  it('no snapshot remains if the event of the deletion arrives while the creation is prepared again', async () => {
+    const fixture = await withLostAnswer()
+    fixture.running.lag()
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    fixture.scripts.set('GetPluginInfo', async () => {
+      fixture.running.answerAtOnce()
+      await fixture.clock.sleep(1)
+      return { name: DRIVER }
+    })
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual(['snap-1'])
+  })
+
   it("no snapshot remains if the answer of CreateSnapshot is lost and the content's finalizers are removed", async () => {
     const fixture = await withLostAnswer()
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
@@ -215,7 +253,7 @@ describe('interrupted creation', () => {
   })
 
   it.each(['before', 'during'] as const)(
-    'a failed DeleteSnapshot is repeated if the finalizers of the content are removed %s the call',
+    'a failed DeleteSnapshot is not repeated but reported if the finalizers of the content are removed %s the call',
     async (when) => {
       const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
       fixture.scripts.set('DeleteSnapshot', async () => {
@@ -224,32 +262,93 @@ describe('interrupted creation', () => {
       })
       await remove(fixture)
       await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-      await fixture.clock.advance(5_000)
-      expect(fixture.storage.snapshots.size).toBe(1)
       fixture.scripts.clear()
-      await fixture.clock.advance(20_000)
-      expect(fixture.storage.snapshots.size).toBe(0)
-      expect(fixture.storage.deleted).toHaveLength(1)
+      fixture.takeEvents()
+      await fixture.clock.advance(60_000)
+      expect(fixture.storage.deleted).toEqual([])
+      if (when === 'during')
+        expect(fixture.takeEvents()).toContain(left('snap-1', 'its finalizers were removed during its deletion'))
     },
   )
 
-  it('the snapshots of two deleted contents of one name are both deleted', async () => {
+  it('a content that loses its finalizers after its creation leaves the snapshot, which an event and the log report', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
-    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
-    await remove(fixture)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-    fixture.storage.create('other', ['vol-2'])
-    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, given('c', { spec: { source: { snapshotHandle: 'snap-2' } } }))
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(fixture.events).toEqual([
+      {
+        target: {
+          apiVersion: 'snapshot.storage.k8s.io/v1',
+          kind: 'VolumeSnapshot',
+          namespace: 'default',
+          name: 's',
+          uid: UID,
+        },
+        text: left('snap-1', 'its finalizers were removed'),
+      },
+    ])
+    expect(fixture.log.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'warning',
+        message: 'The snapshot of a snapshot content that is gone may stay in the back end',
+        pairs: expect.objectContaining({ content: 'c', handle: 'snap-1', source: 'the volume vol-1' }),
+      }),
+    )
+  })
+
+  it('a content whose deletion waits for its creation leaves the snapshot if its finalizers are removed', async () => {
+    const fixture = await duringCreation()
     await remove(fixture)
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { ...RETAIN, metadata: { finalizers: null } })
+    expect(contentOf(fixture)).toBeUndefined()
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(fixture.takeEvents()).toEqual([left('snap-1', 'its finalizers were removed during its deletion')])
+  })
+
+  it('an uncertain creation whose content is missing in a list is reported by the name of its snapshot', async () => {
+    const fixture = await withLostAnswer()
+    fixture.takeEvents()
+    await unseen(fixture, () => fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c'))
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(fixture.takeEvents()).toEqual([left(`with the name snapshot-${UID}`, 'its last state is unknown')])
+  })
+
+  it('a lost content that leaves no snapshot is not reported', async () => {
+    const fixture = new Fixture({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('CreateSnapshot', async () => {
+      await fixture.clock.sleep(3_000)
+      throw new RpcError(CODES.InvalidArgument, 'no')
+    })
+    await fixture.start()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeEvents()).toEqual([])
+    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'error'])
+  })
+
+  it('the snapshots of two lost contents of one name are both deleted', async () => {
+    const fixture = await withLostAnswer()
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    fixture.scripts.set('CreateSnapshot', ({ name }: CreateSnapshotRequest) => {
+      fixture.storage.create(name, ['vol-1'])
+      throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
+    })
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
+    await fixture.clock.advance(5_000)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
     await fixture.clock.advance(5_000)
     expect(fixture.storage.snapshots.size).toBe(2)
     fixture.scripts.clear()
-    await fixture.clock.advance(60_000)
+    await fixture.clock.advance(100_000)
     expect(fixture.storage.snapshots.size).toBe(0)
   })
 
-  it('no snapshot is left if the API server refuses to remove the annotation and a user removes the finalizers', async () => {
+  it('the snapshot stays, and is reported, if the annotation cannot be removed and a user removes the finalizers', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
     fixture.refusals.set('unmark', refusals)
@@ -257,8 +356,8 @@ describe('interrupted creation', () => {
     await remove(fixture)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
     await fixture.clock.advance(20_000)
-    expect(fixture.storage.created).toHaveLength(1)
-    expect(fixture.storage.snapshots.size).toBe(0)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(fixture.takeEvents()).toEqual([left('snap-1', 'its finalizers were removed during its deletion')])
   })
 
   it('the snapshotter keeps the snapshot for a content that is recreated for the same VolumeSnapshot', async () => {
@@ -333,7 +432,10 @@ describe('contents that leave the cache', () => {
       'whose class belongs to another driver',
       [foreignClass, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]],
     ],
-    ['of a pre-provisioned snapshot', [[VOLUME_SNAPSHOT_CONTENTS, given('c', { metadata: { annotations } })]]],
+    [
+      'of a pre-provisioned snapshot with Retain',
+      [[VOLUME_SNAPSHOT_CONTENTS, given('c', { ...RETAIN, metadata: { annotations } })]],
+    ],
     [
       'of a group member',
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations: memberAnnotations } })]],
@@ -349,6 +451,59 @@ describe('contents that leave the cache', () => {
   })
 })
 
+describe('a repeated creation', () => {
+  const REF = { name: 'k' }
+  const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
+
+  /** Starts a snapshotter whose CreateSnapshot call with a class and a Secret has an unknown outcome. */
+  async function uncertain(): Promise<Fixture> {
+    const fixture = new Fixture({
+      objects: [
+        [VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { tier: 'first' } })],
+        [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })],
+        [SECRETS, secret('creds', { user: 'first' })],
+      ],
+    })
+    fixture.scripts.set('CreateSnapshot', failing(CODES.DeadlineExceeded))
+    await fixture.start()
+    fixture.calls.splice(0)
+    return fixture
+  }
+
+  it('the call keeps its parameters and reads its Secret again while the outcome of the first call is unknown', async () => {
+    const fixture = await uncertain()
+    fixture.api.delete(VOLUME_SNAPSHOT_CLASSES, REF)
+    await fixture.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { tier: 'second' } }))
+    fixture.api.delete(SECRETS, { namespace: 'default', name: 'creds' })
+    await fixture.put(SECRETS, secret('creds', { user: 'second' }))
+    await fixture.clock.advance(1_000)
+    expect(fixture.takeCalls('CreateSnapshot').at(-1)?.request).toMatchObject({
+      parameters: { tier: 'first' },
+      secrets: { user: 'second' },
+    })
+  })
+
+  it('the snapshot and its deleted content disappear although the class and the Secret are gone', async () => {
+    const fixture = await uncertain()
+    await fixture.delete(VOLUME_SNAPSHOT_CLASSES, 'k')
+    fixture.scripts.clear()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', BEING_DELETED)
+    await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(10_000)
+    expect(contentOf(fixture)).toBeUndefined()
+    expect(fixture.storage.deleted).toEqual(['snap-1'])
+  })
+
+  it('the call has the parameters of the current class after a final failure', async () => {
+    const fixture = await uncertain()
+    fixture.scripts.set('CreateSnapshot', failing(CODES.InvalidArgument))
+    await fixture.clock.advance(1_000)
+    await fixture.edit(VOLUME_SNAPSHOT_CLASSES, 'k', { parameters: { tier: 'second' } })
+    await fixture.clock.advance(10_000)
+    expect(fixture.takeCalls('CreateSnapshot').at(-1)?.request).toMatchObject({ parameters: { tier: 'second' } })
+  })
+})
+
 describe('late events', () => {
   it('late watch events do not stop the retries of a failed creation', async () => {
     const fixture = new Fixture({ settings: { retryStartMs: 200 }, objects: [CLASS, CONTENT] })
@@ -358,5 +513,149 @@ describe('late events', () => {
     fixture.scripts.clear()
     await fixture.clock.advance(400)
     expect(contentOf(fixture)?.status?.readyToUse).toBe(true)
+  })
+})
+
+describe('a snapshot that a person keeps', () => {
+  it('the snapshot stays if the policy becomes Retain during the creation and the finalizers are removed', async () => {
+    const fixture = await duringCreation()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(60_000)
+    expect([fixture.storage.created.length, fixture.storage.deleted]).toEqual([1, []])
+  })
+
+  it('the snapshot stays if the policy was Retain for a moment during the creation', async () => {
+    const fixture = await duringCreation()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { spec: { deletionPolicy: 'Delete' } })
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+  })
+
+  it('the snapshot stays if the policy becomes Retain in the write that removes the finalizers', async () => {
+    const fixture = await withLostAnswer()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { ...RETAIN, metadata: { finalizers: null } })
+    await fixture.delete(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+  })
+
+  it('the snapshot stays if the policy becomes Retain while the watch is away', async () => {
+    const fixture = await withLostAnswer()
+    await unseen(fixture, async () => {
+      await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+      await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    })
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+  })
+
+  it.each(['one write', 'two writes while the watch is away'] as const)(
+    'a failed DeleteSnapshot is not repeated if Retain is set and the finalizers are removed in %s',
+    async (writes) => {
+      const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+      fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
+      await remove(fixture)
+      fixture.scripts.clear()
+      const finalizers = { metadata: { finalizers: null } }
+      if (writes === 'one write') await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', { ...RETAIN, ...finalizers })
+      else {
+        await unseen(fixture, async () => {
+          await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+          await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', finalizers)
+        })
+      }
+      await fixture.clock.advance(60_000)
+      expect(contentOf(fixture)).toBeUndefined()
+      expect(fixture.storage.deleted).toEqual([])
+    },
+  )
+
+  it('the snapshot stays if the policy becomes Retain before a repeated DeleteSnapshot and the watch is behind', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
+    await remove(fixture)
+    fixture.scripts.clear()
+    fixture.running.lag()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(contentOf(fixture)).toBeUndefined()
+  })
+
+  it('the group snapshot stays if the policy becomes Retain before a repeated deletion and the watch is behind', async () => {
+    const metadata = { annotations: { [GROUP_NAMES.beingDeleted]: '' } }
+    const fixture = await Fixture.running({
+      objects: [
+        [VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass()],
+        [VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc('g', { metadata })],
+      ],
+    })
+    fixture.scripts.set('DeleteVolumeGroupSnapshot', failing(CODES.Internal))
+    await fixture.delete(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'g')
+    fixture.scripts.clear()
+    fixture.running.lag()
+    await fixture.edit(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'g', RETAIN)
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual([])
+    expect(fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })).toBeUndefined()
+  })
+
+  it('the snapshotter sends no DeleteSnapshot until it can read the content', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    const { gate } = fixture.running
+    const pass = gate.pass.bind(gate)
+    gate.pass = (outgoing, effect, passing) =>
+      pass(outgoing, outgoing.request?.verb === 'get' ? unreadable : effect, passing)
+    fixture.takeWire()
+    await remove(fixture)
+    await fixture.clock.advance(60_000)
+    expect(fixture.takeWire()).toEqual([])
+    expect(fixture.takeEvents()).toContain('Warning SnapshotDeleteError: Failed to read snapshot content')
+    gate.pass = pass
+    await fixture.clock.advance(100_000)
+    expect(fixture.takeWire()).toEqual(['DeleteSnapshot', 'clear', 'release'])
+  })
+
+  it('a snapshot that another content names stays until the last of its contents is deleted', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, given('copy', { spec: { source: { snapshotHandle: 'snap-1' } } }))
+    fixture.takeWire()
+    await remove(fixture)
+    expect(contentOf(fixture)).toBeUndefined()
+    expect(fixture.takeWire()).toEqual(['clear', 'release'])
+    await remove(fixture, 'copy')
+    expect(fixture.storage.deleted).toEqual(['snap-1'])
+  })
+
+  it('the snapshot of two contents that are deleted at the same time is deleted once', async () => {
+    const copy = given('copy', { spec: { source: { snapshotHandle: 'snap-1' } } })
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, copy]] })
+    fixture.running.lag()
+    await remove(fixture)
+    await remove(fixture, 'copy')
+    fixture.running.answerAtOnce()
+    await fixture.clock.settle()
+    expect(fixture.takeCalls('DeleteSnapshot')).toHaveLength(1)
+    expect(contentOf(fixture)).toBeUndefined()
+    expect(fixture.find(VOLUME_SNAPSHOT_CONTENTS, { name: 'copy' })).toBeUndefined()
+  })
+})
+
+describe('a recreated content', () => {
+  it('the creation waits while DeleteSnapshot of the earlier content of its VolumeSnapshot is uncertain', async () => {
+    const fixture = await withLostAnswer()
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.DeadlineExceeded))
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    await fixture.put(...CONTENT)
+    fixture.takeWire()
+    await fixture.clock.advance(30_000)
+    expect(fixture.wire).not.toContain('CreateSnapshot')
+    fixture.scripts.clear()
+    await fixture.clock.advance(60_000)
+    expect(fixture.storage.deleted).toEqual(['snap-1'])
+    expect(contentOf(fixture)?.status).toMatchObject({ snapshotHandle: 'snap-2', readyToUse: true })
   })
 })

@@ -1,11 +1,11 @@
-import { DONE, type Outcome } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import { callDelete } from './calls.ts'
-import type { DeletionStep } from './decide.ts'
+import { type DeletionStep, decide, type SnapshotDeletion } from './decide.ts'
 import { annotatedSecrets } from './inputs.ts'
-import { ContentGoneError, type ContentRun, explain, warn } from './run.ts'
-import { removeFinalizer, writeStatus } from './writes.ts'
+import { ContentGoneError, type ContentRun, explain, viewOf, warn } from './run.ts'
+import { readContent, removeFinalizer, writeStatus } from './writes.ts'
 
 /** Deletes the snapshot, clears the status and removes our finalizer, as far as these steps are due. */
 export async function removeSnapshot(
@@ -16,9 +16,10 @@ export async function removeSnapshot(
   for (const step of steps) {
     try {
       if (step.do === 'delete') {
-        await deleteAtDriver(run, content, step)
-        run.deps.memory.noSnapshotOf(content)
-      } else if (step.do === 'clear') await clear(run, content)
+        if (!(await deleteAtDriver(run, content, step))) return AGAIN
+        run.deps.memory.snapshotDeleted(content)
+      } else if (step.do === 'keepForOther') keepForOther(run, content, step.handle)
+      else if (step.do === 'clear') await clear(run, content)
       else await removeFinalizer(run, content)
     } catch (error) {
       run.signal.throwIfAborted()
@@ -29,25 +30,40 @@ export async function removeSnapshot(
   return DONE
 }
 
-async function deleteAtDriver(
-  run: ContentRun,
-  content: Content,
-  { handle, members }: Extract<DeletionStep, { readonly do: 'delete' }>,
-): Promise<void> {
+/** Returns false if the content has changed since it was cached, so that the next step must be decided again. */
+async function deleteAtDriver(run: ContentRun, content: Content, step: SnapshotDeletion): Promise<boolean> {
   const { kind } = run.deps
-  const { snapshot, content: noun } = kind.words
-  const cannotRead = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
+  const { snapshot, content: noun, snapshotContent } = kind.words
+  const cannotDelete = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
   const secrets = await annotatedSecrets(run, content).catch((cause: unknown) => {
     report(run, content, 'Failed to get snapshot credentials')
-    return explain(run, cannotRead, goQuote)(cause)
+    return explain(run, cannotDelete, goQuote)(cause)
   })
-  await callDelete(run, { content, handle, members }, secrets).catch((cause: unknown) => {
+  const fresh = await readContent(run, content).catch((cause: unknown) => {
+    if (!(cause instanceof ContentGoneError)) report(run, content, `Failed to read ${snapshotContent}`)
+    return explain(run, `failed to read ${noun} ${run.key} before the deletion of its ${snapshot}`)(cause)
+  })
+  const due = decide(viewOf(fresh, run.deps)).find((each) => each.do === 'delete')
+  const hasSameSecret = fresh.secretName === content.secretName && fresh.secretNamespace === content.secretNamespace
+  if (due?.handle !== step.handle || !hasSameSecret) return false
+  await callDelete(run, { kind: 'content', content: fresh, step: due }, secrets).catch((cause: unknown) => {
     report(run, content, `Failed to delete ${snapshot}`)
     const what = `failed to delete ${snapshot} ${goQuote(run.key)}, err`
     // As in the Go original, only the error about a single snapshot names the content a second time.
     if (!kind.listsSnapshots) return explain(run, what)(cause)
     return explain(run, `${what}: failed to delete snapshot content ${run.key}`, goQuote)(cause)
   })
+  return true
+}
+
+/** Leaves the snapshot to the other content that names it. */
+function keepForOther(run: ContentRun, content: Content, handle: string): void {
+  const { memory, kind, log } = run.deps
+  const { snapshot, snapshotContent } = kind.words
+  memory.keepForOther(content)
+  const message = `The ${snapshot} ${handle} stays, because another ${snapshotContent} names it`
+  log.info(message, { content: run.key })
+  warn(run, content, { reason: kind.reasons.shared, message })
 }
 
 async function clear(run: ContentRun, content: Content): Promise<void> {

@@ -6,7 +6,7 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type KubeObject, referenceTo } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Content, SnapshotClass } from '../caches/content.ts'
+import { BY_HANDLE, type Content, type SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
 import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
@@ -41,10 +41,29 @@ export interface ContentRun extends Run {
 }
 
 /** Returns the content with its cached class and the facts of the memory, as the input of `decide`. */
-export function viewOf(content: Content, { kind, driverName, classes, memory }: ContentDeps): ContentView {
+export function viewOf(content: Content, deps: ContentDeps): ContentView {
+  const { kind, driverName, classes, memory } = deps
   const { className, uid } = content
   const klass = className === undefined ? undefined : classes.get(className)
-  return { content, kind, driverName, klass, isDeleted: memory.isHandled(uid) }
+  const facts = { isDeleted: memory.isDeleted(uid), isKeptForOther: memory.isKeptForOther(uid) }
+  return {
+    content,
+    kind,
+    driverName,
+    klass,
+    ...facts,
+    isNamedByOther: (handle) => isNamedByOther(deps, content, handle),
+  }
+}
+
+/** Reports whether another cached content names the snapshot, and has not left the snapshot to other contents. */
+export function isNamedByOther(
+  { contents, memory }: Pick<ContentDeps, 'contents' | 'memory'>,
+  { uid }: Content,
+  handle: string,
+): boolean {
+  const isKeptForOther = (other: Content): boolean => other.policy === 'Delete' && memory.isKeptForOther(other.uid)
+  return contents.store.byIndex(BY_HANDLE, handle).some((other) => other.uid !== uid && !isKeptForOther(other))
 }
 
 /** Records a Warning event about the snapshot content. */

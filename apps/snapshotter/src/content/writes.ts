@@ -37,7 +37,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
       const isOutdated = isConflict(error) || (patch.kind === 'json' && isInvalid(error))
       if (!isOutdated || left <= 1)
         return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
-      latest = await read(run, content)
+      latest = await readContent(run, content)
     }
   }
 }
@@ -48,13 +48,17 @@ export function newest({ key, deps }: ContentRun, content: Content): Content {
   return cached?.uid === content.uid ? cached : content
 }
 
-async function read(run: ContentRun, content: Content): Promise<Content> {
+/** Reads the content from the API server, and updates the cache. Throws ContentGoneError if it was deleted or recreated. */
+export async function readContent(run: ContentRun, content: Content): Promise<Content> {
   const { api, kind, contents, project } = run.deps
   try {
     const object = await api.get<KubeObject>(kind.resource, { name: run.key }, { signal: run.signal })
-    contents.learn(object)
     const found = project(object)
-    if (found?.uid === content.uid) return found
+    if (found?.uid === content.uid) {
+      contents.learn(object)
+      return found
+    }
+    // The watch reports the last state of the deleted content. The cache would forget it for a recreated content.
   } catch (error) {
     run.signal.throwIfAborted()
     if (!isMissing(error)) throw error

@@ -5,12 +5,12 @@ import { RpcError } from '@csi-sidecars/csi'
 import type { EventTarget } from '@csi-sidecars/events'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
-import type { KubeObject, ObjectRef, Resource } from '@csi-sidecars/kube-types'
+import { type KubeObject, type ObjectRef, type Resource, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { FakeApi, type InFlight, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { snapshotterControllers } from '../app.ts'
-import { projectClass } from '../caches/content.ts'
+import { CONTENT_INDEXES, type Content, projectClass } from '../caches/content.ts'
 import { GROUP, type Kind, SNAPSHOT } from '../content/kinds.ts'
 import type { KindCaches, SnapshotterParts, SnapshotterSettings } from '../parts.ts'
 import { DRIVER } from './objects.ts'
@@ -130,9 +130,10 @@ export class Process {
   readonly metrics = new Metrics()
   readonly ended: Promise<void>
   readonly resync: () => void
-  /** Reports whether the cache has this VolumeSnapshotContent, with the same UID. */
-  readonly knows: (object: KubeObject) => boolean
+  /** Returns the cached state of this VolumeSnapshotContent. Undefined if the cache does not have its UID. */
+  readonly cached: (object: KubeObject) => Content | undefined
   readonly #client: InProcessClient<ApiError>
+  readonly #server: Fixture['api']['server']
   readonly #stop = new AbortController()
   readonly #cut = new AbortController()
   readonly #caches = new AbortController()
@@ -142,6 +143,7 @@ export class Process {
     const { api, clock, log, events } = fixture
     const client = api.newClient({ gate: this.gate, watchesLag: true })
     this.#client = client
+    this.#server = api.server
     this.driver = new GatedDriver({ storage: fixture.storage, gate: this.gate }, fixture.scripts, (call) => {
       fixture.calls.push(call)
       fixture.wire.push(call.method)
@@ -164,7 +166,10 @@ export class Process {
     this.resync = () => {
       for (const informer of informers) if (informer.store.synced) informer.resync()
     }
-    this.knows = ({ metadata }) => snapshots.contents.store.get(metadata?.name ?? '')?.uid === metadata?.uid
+    this.cached = ({ metadata }) => {
+      const content = snapshots.contents.store.get(metadata?.name ?? '')
+      return content?.uid === metadata?.uid ? content : undefined
+    }
     this.backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
     const parts: SnapshotterParts = {
       settings,
@@ -210,6 +215,12 @@ export class Process {
     this.#client.deliver(undefined, count)
   }
 
+  /** Loses the withheld changes of snapshot contents. The API server has forgotten them, so the caches list again. */
+  loseChanges(): void {
+    this.#server.compact()
+    this.#client.loseDelayed(VOLUME_SNAPSHOT_CONTENTS)
+  }
+
   flight(label: string): InFlight | undefined {
     return this.gate.inFlight.find((each) => each.label.startsWith(label))
   }
@@ -236,7 +247,13 @@ type Common = Pick<Parameters<typeof createInformer>[0], 'client' | 'clock' | 'l
 function cachesOf(kind: Kind, common: Common): KindCaches {
   const resyncMs = 0
   return {
-    contents: createInformer({ ...common, resource: kind.resource, project: kind.project(DRIVER), resyncMs }),
+    contents: createInformer({
+      ...common,
+      resource: kind.resource,
+      project: kind.project(DRIVER),
+      indexes: CONTENT_INDEXES,
+      resyncMs,
+    }),
     classes: createInformer({ ...common, resource: kind.classes, project: projectClass, resyncMs }),
   }
 }

@@ -5,7 +5,7 @@ import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, type VolumeSnapshotC
 import type { InFlight } from '@csi-sidecars/testkit'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
 import { Fixture } from './fixture.ts'
-import { snapshotClass, vsc } from './objects.ts'
+import { given, snapshotClass, vsc } from './objects.ts'
 import type { SeenCall } from './storage.ts'
 
 export const CONTENTS = ['a', 'b']
@@ -22,20 +22,42 @@ const REFUSALS = [
   [500, 'InternalError', 'etcd is away'],
 ] as const
 
-/** A fixture whose snapshotter waits at each request until the test answers it. `checkAlways` must always pass. */
+/** The name of the pre-provisioned content that names a snapshot of another content. */
+export const COPY = 'copy'
+const ALL_CONTENTS = [...CONTENTS, COPY]
+
+/** The changes of a person who removes the finalizers of a content by hand. */
+export interface Strip {
+  /** `no`: the policy stays. `once`: the same write also sets Retain. `twice`: a write before it sets Retain. */
+  readonly retain: 'no' | 'once' | 'twice'
+}
+
+/**
+ * A fixture whose snapshotter waits at each request until the test answers it. `checkAlways` must always pass. The rules
+ * follow the stored objects and the actions of the user, not the decisions of the snapshotter.
+ */
 export class Model extends Fixture {
-  /** Names of snapshots that may remain, because no snapshotter has to delete them or can know of them. */
+  /** Names of snapshots that may remain, because no snapshotter may delete them or can know of them. */
   readonly #excused = new Set<string>()
   /** Names of snapshots whose content lost its finalizers. Only the running process knows of these snapshots. */
   readonly #fragile = new Set<string>()
-  /** Names of snapshots whose last content had the policy Retain and the handle in its status. */
-  readonly #retained = new Set<string>()
+  /** Names of snapshots that must remain if no content names them, because their content left them to the user. */
+  readonly #kept = new Set<string>()
+  /** UIDs of contents whose policy was Retain at some time. */
+  readonly #everRetained = new Set<string>()
+  /** UIDs of contents whose finalizers a user removes. The value is true if the same write asks to keep the snapshot. */
+  readonly #stripped = new Map<string, boolean>()
   #refs = 0
+  #classes = 0
   #violation: unknown
 
   static async begin(): Promise<Model> {
     const model = new Model({ settings: { workers: 4, retryMaxMs: 60_000 } })
-    model.api.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass())
+    model.changeClass()
+    model.api.server.onChange(VOLUME_SNAPSHOT_CONTENTS, ({ type, object }) => {
+      if (object.spec.deletionPolicy !== 'Delete') model.#everRetained.add(object.metadata?.uid ?? '')
+      if (type === 'DELETED') model.#disappeared(object)
+    })
     await model.startStepwise()
     return model
   }
@@ -60,8 +82,25 @@ export class Model extends Fixture {
     this.#forgetFragile()
   }
 
+  /** Loses all withheld changes of contents, so that the process learns them from a list. */
+  loseChanges(): void {
+    this.process?.loseChanges()
+    for (const name of this.#fragile) this.#excused.add(name)
+  }
+
   contentOf(name: string): VolumeSnapshotContent | undefined {
     return this.find(VOLUME_SNAPSHOT_CONTENTS, { name })
+  }
+
+  /** Creates the class again, with other parameters. */
+  changeClass(): void {
+    this.#classes += 1
+    this.removeClass()
+    this.api.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { version: `${this.#classes}` } }))
+  }
+
+  removeClass(): void {
+    this.api.delete(VOLUME_SNAPSHOT_CLASSES, { name: 'k' })
   }
 
   /** Creates a VolumeSnapshotContent. If `again`, it belongs to the VolumeSnapshot of the last content of this name. */
@@ -69,7 +108,11 @@ export class Model extends Fixture {
     if (this.contentOf(name) !== undefined) return
     if (!again) this.#refs += 1
     const uid = `${name}-${this.#refs}`
-    this.#retained.delete(`snapshot-${uid}`)
+    this.#kept.delete(`snapshot-${uid}`)
+    // Another content asks for the same snapshot, with the parameters of the current class.
+    this.storage.acceptsAnyParameters.add(`snapshot-${uid}`)
+    // A process that finds the new content before it has seen the old content go does not know its last state.
+    for (const snapshot of this.#fragile) if (snapshot.startsWith(`snapshot-${name}-`)) this.#excused.add(snapshot)
     this.api.put(
       VOLUME_SNAPSHOT_CONTENTS,
       vsc(name, {
@@ -78,26 +121,40 @@ export class Model extends Fixture {
     )
   }
 
+  /** Creates a pre-provisioned content for the snapshot of this content, if the content has one. */
+  copyContent(name: string, policy: string): void {
+    const handle = this.contentOf(name)?.status?.snapshotHandle
+    if (handle === undefined || this.contentOf(COPY) !== undefined) return
+    this.#refs += 1
+    const spec = {
+      deletionPolicy: policy,
+      volumeSnapshotRef: { uid: `${COPY}-${this.#refs}` },
+      source: { snapshotHandle: handle },
+    }
+    this.api.put(VOLUME_SNAPSHOT_CONTENTS, given(COPY, { spec }))
+  }
+
   /** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */
   removeContent(name: string): void {
-    const content = this.contentOf(name)
-    if (content !== undefined) this.#retain(content)
     const annotations = { [SNAPSHOT_NAMES.beingDeleted]: 'yes' }
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { annotations } })
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
+  flipPolicy(name: string): void {
+    const policy = this.contentOf(name)?.spec.deletionPolicy === 'Delete' ? 'Retain' : 'Delete'
+    this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { spec: { deletionPolicy: policy } })
+  }
+
   /** Removes the finalizers of a VolumeSnapshotContent and deletes it, as a user may do by hand. */
-  stripContent(name: string): void {
+  stripContent(name: string, { retain }: Strip = { retain: 'no' }): void {
     const content = this.contentOf(name)
     if (content === undefined) return
-    const snapshot = nameOf(content)
-    // The snapshot may stay if its handle is in the status, or if the process has never cached the content.
-    const isKept = content.status?.snapshotHandle !== undefined
-    if (isKept || this.process?.knows(content) !== true) this.#excused.add(snapshot)
-    else this.#fragile.add(snapshot)
-    this.#retain(content)
-    this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { finalizers: null } })
+    const spec = { deletionPolicy: 'Retain' }
+    this.#stripped.set(content.metadata?.uid ?? '', retain !== 'no')
+    if (retain === 'twice') this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { spec })
+    const change = { metadata: { finalizers: null }, ...(retain === 'once' && { spec }) }
+    this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, change)
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   }
 
@@ -125,6 +182,7 @@ export class Model extends Fixture {
   /** Ends all faults, answers all requests, delivers all events, and lets enough time pass to converge. */
   async calmDown(): Promise<void> {
     await this.startStepwise()
+    if (this.find(VOLUME_SNAPSHOT_CLASSES, { name: 'k' }) === undefined) this.changeClass()
     this.storage.ready = true
     this.running.answerAtOnce()
     this.running.driver.comeBack()
@@ -142,13 +200,17 @@ export class Model extends Fixture {
 
   checkConverged(): void {
     const kept = new Set<string>()
-    for (const name of CONTENTS) {
+    let isCopyBroken = false
+    for (const name of ALL_CONTENTS) {
       const content = this.contentOf(name)
       if (content === undefined) continue
       const text = JSON.stringify(content)
       const { annotations = {}, deletionTimestamp } = content.metadata ?? {}
       const isToBeDeleted = deletionTimestamp !== undefined && annotations[SNAPSHOT_NAMES.beingDeleted] !== undefined
       invariant(!isToBeDeleted, `never deleted: ${text}`)
+      // The snapshot was deleted before the process could cache the copy. Each call was checked at its time.
+      if (name === COPY && !this.storage.snapshots.has(content.spec.source.snapshotHandle ?? '')) isCopyBroken = true
+      if (name === COPY && isCopyBroken) continue
       invariant(content.status?.readyToUse === true, `never ready: ${text}`)
       invariant(content.status.error === undefined, `ready with an error: ${text}`)
       invariant(!isMarked(content), `ready and marked: ${text}`)
@@ -158,7 +220,7 @@ export class Model extends Fixture {
     for (const { id, name } of this.storage.snapshots.values()) {
       invariant(kept.has(id) || this.#excused.has(name), `${name} is left over`)
     }
-    invariant([...this.running.backlog.pending()].length === 0, 'work is pending')
+    invariant(isCopyBroken || [...this.running.backlog.pending()].length === 0, 'work is pending')
   }
 
   #isStored(snapshot: string): boolean {
@@ -166,16 +228,28 @@ export class Model extends Fixture {
     return [...this.storage.snapshots.values()].some(({ id, name }) => name === snapshot && handles.includes(id))
   }
 
-  /** Records that a content with the policy Retain is removed. */
-  #retain(content: VolumeSnapshotContent): void {
-    if (content.spec.deletionPolicy !== 'Retain') return
-    this.#excused.add(nameOf(content))
-    if (content.status?.snapshotHandle !== undefined) this.#retained.add(nameOf(content))
+  /** Records what may happen to the snapshot of a content that was deleted. `last` is the last stored state. */
+  #disappeared(last: VolumeSnapshotContent): void {
+    const { uid = '', deletionTimestamp } = last.metadata ?? {}
+    const handle = namedHandle(last)
+    const keeps = this.#stripped.get(uid)
+    const isRetained = last.spec.deletionPolicy !== 'Delete' || keeps === true
+    const snapshot = handle === undefined ? nameOf(last) : (this.storage.snapshots.get(handle)?.name ?? '')
+    if (handle !== undefined || isRetained || (keeps !== undefined && deletionTimestamp !== undefined)) {
+      this.#excused.add(snapshot)
+      this.#kept.add(snapshot)
+    } else if (keeps === undefined) return
+    else if (this.#everRetained.has(uid) || this.process?.cached(last) === undefined) this.#excused.add(snapshot)
+    else this.#fragile.add(snapshot)
   }
 
   #forgetFragile(): void {
     for (const name of this.#fragile) this.#excused.add(name)
     this.#fragile.clear()
+    for (const name of CONTENTS) {
+      const content = this.contentOf(name)
+      if (content !== undefined) this.storage.acceptsAnyParameters.add(nameOf(content))
+    }
   }
 
   /** Checks a call. Remembers a violation, because a thrown error would count as an answer of the driver. */
@@ -188,22 +262,32 @@ export class Model extends Fixture {
     }
   }
 
+  /**
+   * Checks that the newest stored objects permit the call: a content that names the snapshot asks for its deletion, and
+   * no other content that the process has cached keeps it.
+   */
   #checkDelete(handle: string): void {
     const stored = this.storage.snapshots.get(handle)
-    invariant(!this.#retained.has(stored?.name ?? ''), `${stored?.name} is retained`)
-    for (const name of CONTENTS) {
-      const content = this.contentOf(name)
-      if (content?.status?.snapshotHandle !== handle) continue
-      const isDue = content.metadata?.deletionTimestamp !== undefined && content.spec.deletionPolicy === 'Delete'
-      invariant(isDue, `${handle} is deleted, and ${name} needs it`)
+    const naming = ALL_CONTENTS.map((name) => this.contentOf(name)).filter(
+      (each) => each && namedHandle(each) === handle,
+    )
+    const contents = naming.filter((each) => each !== undefined)
+    if (contents.length === 0) invariant(!this.#kept.has(stored?.name ?? ''), `${stored?.name} is kept`)
+    else invariant(contents.some(permitsDeletion), `${handle} is deleted, and no content permits it`)
+    for (const content of contents.filter((each) => !permitsDeletion(each))) {
+      const cached = this.process?.cached(content)
+      const isUnseen = cached?.policy === 'Delete' && cached.deletedSeconds !== undefined
+      invariant(cached === undefined || isUnseen, `${handle} is deleted, and ${content.metadata?.name} names it`)
     }
   }
 
   #checkCreate(snapshot: string): void {
     const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
+    // The call may repeat the creation of a lost content of the same VolumeSnapshot, to delete its snapshot.
+    if (content.metadata?.deletionTimestamp !== undefined) return
     // Before the process has cached a recreated content, it may create the snapshot without the annotation.
-    invariant(isMarked(content) || this.process?.knows(content) !== true, `${snapshot} is created without a mark`)
+    invariant(isMarked(content) || this.process?.cached(content) === undefined, `${snapshot} is created without a mark`)
   }
 }
 
@@ -213,4 +297,15 @@ function isMarked({ metadata }: VolumeSnapshotContent): boolean {
 
 function nameOf({ spec }: VolumeSnapshotContent): string {
   return `snapshot-${spec.volumeSnapshotRef.uid}`
+}
+
+/** Returns the handle of the snapshot that a content names. Undefined if its status shows that the snapshot was deleted. */
+function namedHandle({ spec, status }: VolumeSnapshotContent): string | undefined {
+  const isCleared = status !== undefined && status.readyToUse === undefined
+  return status?.snapshotHandle ?? (isCleared ? undefined : (spec.source.snapshotHandle ?? undefined))
+}
+
+function permitsDeletion(content: VolumeSnapshotContent): boolean {
+  const { metadata, spec } = content
+  return metadata?.deletionTimestamp !== undefined && spec.deletionPolicy === 'Delete' && !isMarked(content)
 }

@@ -19,6 +19,8 @@ interface Stored {
   readonly name: string
   readonly volumes: readonly string[]
   readonly members: readonly string[]
+  /** The parameters of the creation, as JSON. */
+  readonly parameters?: string
 }
 
 /** The storage behind the driver. It outlives every process of the snapshotter. */
@@ -27,6 +29,8 @@ export class Storage {
   /** The names of all snapshots that were ever created. */
   readonly created: string[] = []
   readonly deleted: string[] = []
+  /** The names of snapshots for which the driver accepts other parameters, because no process knows the first ones. */
+  readonly acceptsAnyParameters = new Set<string>()
   ready = true
   /** True if the driver has the capability LIST_SNAPSHOTS. */
   lists = true
@@ -35,12 +39,17 @@ export class Storage {
     this.snapshots.set(id, { id, name: '', volumes: ['vol-1'], members })
   }
 
-  create(name: string, volumes: readonly string[]): Stored {
+  /** Creates a snapshot, or returns the snapshot of this name. Refuses a known name with other parameters. */
+  create(name: string, volumes: readonly string[], parameters: object = {}): Stored {
     const known = [...this.snapshots.values()].find((each) => each.name === name)
-    if (known !== undefined) return known
+    const text = JSON.stringify(parameters)
+    if (known !== undefined) {
+      if ((known.parameters ?? text) === text || this.acceptsAnyParameters.has(name)) return known
+      throw new RpcError(CODES.AlreadyExists, `${name} has other parameters`)
+    }
     const id = `snap-${this.created.length + 1}`
     const members = volumes.length > 1 ? volumes.map((volume) => `${id}/${volume}`) : []
-    const stored = { id, name, volumes, members }
+    const stored = { id, name, volumes, members, parameters: text }
     this.created.push(name)
     this.snapshots.set(id, stored)
     return stored
@@ -161,8 +170,8 @@ export class GatedDriver {
       case 'GetPluginInfo':
         return { name: DRIVER }
       case 'CreateSnapshot': {
-        const { name: wanted, sourceVolumeId } = request as CreateSnapshotRequest
-        return { snapshot: storage.described(storage.create(wanted, [sourceVolumeId]).id) }
+        const { name: wanted, sourceVolumeId, parameters } = request as CreateSnapshotRequest
+        return { snapshot: storage.described(storage.create(wanted, [sourceVolumeId], parameters).id) }
       }
       case 'DeleteSnapshot':
         storage.delete((request as DeleteSnapshotRequest).snapshotId)

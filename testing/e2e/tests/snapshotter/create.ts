@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { EVENTS, type Event, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -10,6 +10,7 @@ import {
   failed,
   getContent,
   gone,
+  listed,
   ready,
   remove,
   removed,
@@ -106,7 +107,7 @@ deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-d
 
 deletion('no snapshot is left if its content object is deleted during CreateSnapshot', { only: 'ours' }, async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
-  driver.on('CreateSnapshot', snapshot({}, { after: 3_000 }))
+  driver.on('CreateSnapshot', ({ request }) => snapshot({ snapshotId: String(request['name']) }, { after: 3_000 }))
   await createClass(t)
   const names: string[] = []
   for (let index = 0; index < 16; index += 1) {
@@ -125,10 +126,70 @@ deletion('a snapshot whose content object disappears during CreateSnapshot is de
   await createClass(t)
   const name = await createContent(t)
   await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
-  await t.strip(VOLUME_SNAPSHOT_CONTENTS, { name })
+  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { finalizers: null } })
+  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
   await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
   const methods = snapshotCalls(driver).map(({ method }) => method)
   equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
+})
+
+const RETAIN = { spec: { deletionPolicy: 'Retain' } }
+
+deletion(
+  'a failed DeleteSnapshot is not repeated if one write sets Retain and removes the finalizers',
+  {
+    only: 'ours',
+  },
+  async (t) => {
+    const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=1s'] })
+    await taken(t)
+    driver.on('DeleteSnapshot', INTERNAL)
+    await remove(t)
+    await eventually('the call', () => driver.callsOf('DeleteSnapshot').length === 1)
+    driver.on('DeleteSnapshot', { reply: {} })
+    await t.api.merge(
+      VOLUME_SNAPSHOT_CONTENTS,
+      { name: t.name('content') },
+      { ...RETAIN, metadata: { finalizers: null } },
+    )
+    await snapshotter.line('that is gone may stay in the back end', {})
+    equal(driver.callsOf('DeleteSnapshot').length, 1)
+    const isReport = ({ involvedObject, reason }: Event): boolean =>
+      involvedObject.kind === 'VolumeSnapshot' && involvedObject.uid === UID && reason === 'SnapshotLeft'
+    await eventually('the event', async () => (await t.api.list(EVENTS, 'default')).some(isReport))
+  },
+)
+
+deletion(
+  'the policy Retain keeps the snapshot although the watch has not delivered it yet',
+  { only: 'ours' },
+  async (t) => {
+    const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=1s'] })
+    await taken(t)
+    driver.on('DeleteSnapshot', INTERNAL)
+    await remove(t)
+    await eventually('the call', () => driver.callsOf('DeleteSnapshot').length === 1)
+    driver.on('DeleteSnapshot', { reply: {} })
+    const deliver = snapshotter.gate.holdWatches('volumesnapshotcontents')
+    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') }, RETAIN)
+    await gone(t)
+    deliver()
+    equal(driver.callsOf('DeleteSnapshot').length, 1)
+  },
+)
+
+deletion('a snapshot of two contents is deleted with the last of them', { only: 'ours' }, async (t) => {
+  const { driver } = await scene(t)
+  await taken(t)
+  const ref = { namespace: 'default', name: 'copy', uid: `${UID}2` }
+  const spec = { source: { snapshotHandle: 'snap-1' }, volumeSnapshotRef: ref }
+  driver.on('ListSnapshots', listed())
+  const copy = await createGiven(t, { what: 'copy', spec })
+  await ready(t, copy)
+  await removed(t)
+  equal(driver.callsOf('DeleteSnapshot'), [])
+  await removed(t, copy)
+  equal(driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1' }])
 })
 
 deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a final code', async (t) => {

@@ -9,6 +9,9 @@ import { eventually, pause } from '../../harness/waiting.ts'
 import {
   createClass,
   createContent,
+  createGroup,
+  createGroupClass,
+  groupReady,
   groupTaken,
   ready,
   SNAPSHOTS,
@@ -266,4 +269,17 @@ test('the snapshotter creates snapshots if the API server forbids VolumeGroupSna
     'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run',
   )
   await taken(t)
+})
+
+test('the snapshotter creates group snapshots although the API server fails while the snapshotter starts', {
+  only: 'ours',
+}, async (t) => {
+  await createGroupClass(t)
+  const gate = await t.gate()
+  const injection = gate.inject('GET volumegroupsnapshotcontents', refusal(500, 'InternalError', 'no'))
+  const snapshotter = await t.sidecar({ app, gate, driver: await snapshotDriver(t) })
+  await t.watching(snapshotter, 'volumesnapshotcontents')
+  await taken(t)
+  injection.end()
+  await groupReady(t, await createGroup(t))
 })

@@ -66,6 +66,12 @@ class LocalWatch<T, E extends Error> {
     for (const frame of this.#late.splice(0, count)) this.#push(frame)
   }
 
+  /** Drops the delayed frames and ends the watch, as a broken connection does. */
+  loseDelayed(): void {
+    this.#late.length = 0
+    this.#push({ type: 'END', why: 'broken' })
+  }
+
   /** If true, delays later frames. False delivers the delayed frames. */
   set lags(lags: boolean) {
     this.#lags = lags
@@ -330,6 +336,11 @@ export class InProcessClient<E extends Error> {
   set watchesLag(lags: boolean) {
     this.#lags = lags
     for (const watch of this.watches) watch.lags = lags
+  }
+
+  /** Drops the delayed frames of the watches of a resource and ends these watches. */
+  loseDelayed(resource: Resource<unknown>): void {
+    for (const watch of this.watches) if (watch.path.startsWith(resourcePath(resource, {}))) watch.loseDelayed()
   }
 
   /** Delivers the next `count` delayed frames to the watches of a resource, or to all watches. */
