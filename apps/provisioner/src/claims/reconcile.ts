@@ -18,6 +18,14 @@ import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
+  try {
+    return await takeStep(uid, deps, controllerRun)
+  } finally {
+    if (!deps.memory.follows(uid)) deps.uses.end(uid)
+  }
+}
+
+async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
