@@ -48,7 +48,7 @@ afterEach(() => process.kill())
 
 const isCreation = ({ label }: InFlight): boolean => label.startsWith('call create')
 
-/** Delivers all events and answers all requests, and all calls that they cause, except those that `isKept` accepts. */
+/** Delivers all events and answers all requests, and all calls that they cause, except requests that `isKept` accepts. */
 async function answerAll(isKept: (flight: InFlight) => boolean = () => false, delivers = true): Promise<void> {
   for (;;) {
     if (delivers) process.deliver()

@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ClaimMemory, type Followed } from './memory.ts'
+import { ClaimMemory, type UncertainCall } from './memory.ts'
 
 const PAUSE_MS = 60_000
 let clock: FakeClock
@@ -54,7 +54,7 @@ describe('ClaimMemory.isNews', () => {
 
 describe('ClaimMemory.follows', () => {
   it('a running creation is remembered until it ends, even if its claim is forgotten', () => {
-    memory.inProgress.set('a', {} as Followed)
+    memory.inProgress.set('a', {} as UncertainCall)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)
     memory.ended('a')

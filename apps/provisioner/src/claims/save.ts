@@ -5,7 +5,7 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { csiVolumeOf } from '../request/migration.ts'
-import { secretsForDeletion } from '../request/secrets.ts'
+import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
@@ -88,9 +88,10 @@ export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): str
 }
 
 /** Deletes a volume that has no PersistentVolume. */
-async function deleteCreated(run: ClaimRun, { volumeId, secretRef, migrated }: CreatedVolume): Promise<void> {
-  const { deps, signal } = run
-  const secrets = await secretsForDeletion(run, secretRef, volumeId)
+async function deleteCreated(run: ClaimRun, created: CreatedVolume): Promise<void> {
+  const { deps, signal, log } = run
+  const { volumeId, secretRef, migrated } = created
+  const secrets = await secretValuesAgain(deps.api, secretRef, { signal, log, earlier: created.secrets })
   await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
 }
 

@@ -30,8 +30,8 @@ export interface ResizerClaimDeps {
   readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
   /**
    * Serializes the writes of both controllers to one claim. Each write enters the cache before the mutex is released,
-   * so the next patch does not conflict. The mutex is never held during a call to the driver, because some storage
-   * systems require that an expansion and a modification of one claim can run at the same time.
+   * so the next patch does not conflict. The mutex is never held during a call to the driver. Some storage systems
+   * require that an expansion and a modification of one claim can run at the same time.
    */
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */

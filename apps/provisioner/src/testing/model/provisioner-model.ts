@@ -46,6 +46,8 @@ export class ProvisionerModel {
   /** True if a process was killed or lost its lease, so that the facts in its memory are lost. */
   hasCrashed = false
   readonly #settings: Partial<ProvisionerSettings>
+  /** The events of ended processes. */
+  readonly #events: string[] = []
   #violation: unknown
 
   constructor(settings: Partial<ProvisionerSettings> = {}) {
@@ -77,6 +79,7 @@ export class ProvisionerModel {
   }
 
   #end(): void {
+    this.#events.push(...(this.process?.events ?? []))
     this.process = undefined
     this.hasCrashed = true
   }
@@ -247,6 +250,9 @@ export class ProvisionerModel {
       invariant(phase === 'Bound' || isKept, `the PersistentVolume ${metadata?.name} is ${phase} and never deleted`)
     }
     if (leaksAllowed) return
-    for (const [handle, name] of this.storage.volumes) invariant(owned.has(handle), `${handle} of ${name} leaks`)
+    const events = [...this.#events, ...(this.process?.events ?? [])]
+    const isNamed = (name: string): boolean => events.some((event) => event.includes(`${name} may be orphaned`))
+    for (const [handle, name] of this.storage.volumes)
+      invariant(owned.has(handle) || isNamed(name), `${handle} of ${name} leaks, and no event names it`)
   }
 }

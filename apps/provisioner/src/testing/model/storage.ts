@@ -43,7 +43,7 @@ export interface ModelDriverOptions {
   readonly gate: StepGate
   /** Called when a DeleteVolume call takes effect. */
   readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
-  readonly onCreate: (name: string) => void
+  readonly onCreate: (name: string, request: CreateVolumeRequest) => void
   /** Further capabilities of the driver. */
   readonly controller?: readonly ControllerRpc[]
   /** Changes the volume in the answer to CreateVolume. */
@@ -57,10 +57,11 @@ export function modelDriver(options: ModelDriverOptions): Driver {
   const call = (method: UnaryMethod<unknown, unknown>, request: unknown, signal?: AbortSignal): Promise<unknown> => {
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
     if (method.path === CreateVolume.path) {
-      const { name, capacityRange, volumeContentSource: contentSource } = request as CreateVolumeRequest
+      const creation = request as CreateVolumeRequest
+      const { name, capacityRange, volumeContentSource: contentSource } = creation
       if (creating.has(name)) throw new Error(`two creations of ${name} at once`)
       creating.add(name)
-      if (!gate.isClosed) onCreate(name)
+      if (!gate.isClosed) onCreate(name, creation)
       const effect = async (): Promise<object> => ({
         volume: answer({
           volumeId: storage.create(name),
