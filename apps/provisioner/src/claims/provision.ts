@@ -6,9 +6,9 @@ import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
+import { readOwner } from './owner.ts'
 import type { Prepared } from './prepared.ts'
 import { type ClaimRun, edit } from './run.ts'
-import { ownerOf } from './save.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
@@ -83,13 +83,21 @@ interface Unusable {
 
 /** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
 async function removed(
-  { deps, signal }: ClaimRun,
-  { request: { secrets }, migrated }: Prepared,
+  run: ClaimRun,
+  { claim, request: { secrets }, migrated }: Prepared,
   { volume: { volumeId }, why, cleanup }: Unusable,
 ): Promise<AnswerError> {
-  const owner = ownerOf(volumeId, { deps })
-  if (owner !== undefined) {
-    return new AnswerError(`${why}. The PersistentVolume ${owner} has the volume, so it is kept`, { mayExist: false })
+  const { deps, signal } = run
+  try {
+    const owner = await readOwner(run, { volumeId, claimUid: claim.uid })
+    if (owner !== undefined) {
+      const message = `${why}. The PersistentVolume ${owner.name} has the volume, so it is kept`
+      return new AnswerError(message, { mayExist: false })
+    }
+  } catch (cause) {
+    signal.throwIfAborted()
+    const message = `${cleanup} failed, because the PersistentVolumes cannot be read: ${messageOf(cause)}`
+    return new AnswerError(message, { mayExist: true, cause })
   }
   const end = deps.clock.monotonic() + deps.settings.timeoutMs
   for (let left = DELETE_TRIES; ; left -= 1) {

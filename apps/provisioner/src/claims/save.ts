@@ -10,6 +10,7 @@ import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
+import { readOwner } from './owner.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
@@ -34,8 +35,10 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }
-  const owner = ownerOf(created.volumeId, run)
-  if (owner !== undefined && owner !== name) return keptFor(name, owner)
+  const owner = await readOwner(run, { volumeId: created.volumeId, claimUid: claim.uid })
+  // The deletion of that PersistentVolume also deletes the volume, after the checks that it needs.
+  if (owner?.name === name && owner.deleting) throw new Error(`the PersistentVolume ${name} is being deleted`)
+  if (owner !== undefined) return keptFor(name, owner.name)
   await deleteCreated(run, created)
   const message = `the PersistentVolume ${name} exists for another volume, so the new volume is deleted`
   return new AnswerError(message, { mayExist: false })
@@ -71,7 +74,7 @@ export function decideConflict(
   if (isDoomed(existing)) return 'unwanted'
   const handle = csiVolumeOf(existing)?.spec?.csi?.volumeHandle
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
-  // `ownerOf` finds no in-tree PersistentVolumes, so the volume of a migrated plugin is kept.
+  // The in-tree form may name the volume in another way, so the volume of a migrated plugin is kept.
   return handle === undefined || created.migrated ? 'kept' : 'unwanted'
 }
 
@@ -79,12 +82,6 @@ export function decideConflict(
 function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
   if (metadata?.deletionTimestamp == null) return false
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
-}
-
-/** Returns the PersistentVolume that refers to the volume. Such a volume must not be deleted. */
-export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): string | undefined {
-  for (const { key, handle } of deps.volumes.store.values()) if (handle === volumeId) return key
-  return undefined
 }
 
 /** Deletes a volume that has no PersistentVolume. */
