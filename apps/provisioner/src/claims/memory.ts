@@ -103,6 +103,12 @@ export class ClaimMemory {
     return now - since
   }
 
+  /** The number of remembered facts. */
+  get size(): number {
+    const ofClaims = this.#news.size + this.#pauses.size + this.#unrepeatableSince.size
+    return this.inProgress.size + this.unsaved.size + ofClaims
+  }
+
   /** Reports whether a CreateVolume call for the claim may be running. */
   follows(uid: string): boolean {
     return this.inProgress.has(uid)
@@ -142,5 +148,9 @@ export class News {
 
   forget(key: string): void {
     this.#last.delete(key)
+  }
+
+  get size(): number {
+    return this.#last.size
   }
 }

@@ -7,6 +7,7 @@ import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
 import { decideClaim, isMarked } from './decide.ts'
+import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
@@ -22,7 +23,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
   try {
     return await takeStep(uid, deps, controllerRun)
   } finally {
-    if (!deps.memory.follows(uid)) deps.uses.end(uid)
+    forgetGone(uid, deps)
   }
 }
 
@@ -38,10 +39,12 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       if (decision.waitsFor !== undefined) controllerRun.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
       if (!view.unsaved) deps.memory.ended(uid)
+      deps.awaited.forget(uid)
       return SETTLED
     case 'release':
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
+      deps.awaited.forget(uid)
       await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':
@@ -50,6 +53,7 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
       controllerRun.waitFor(decision.waitsFor)
+      deps.awaited.forget(uid)
       deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       if (await giveUp(run, claim, decision.message)) return SETTLED

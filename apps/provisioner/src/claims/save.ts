@@ -8,6 +8,7 @@ import { csiVolumeOf } from '../request/migration.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'
+import { forgetGone } from './forget.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
@@ -170,6 +171,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
         const conflict = await storeUnsaved(run, unsaved)
         if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
         deps.claimAgain(unsaved.claim.uid)
+        forgetGone(unsaved.claim.uid, deps)
         return SETTLED
       } catch (error) {
         signal.throwIfAborted()
