@@ -45,7 +45,7 @@ it('a change of a field that an attach or a detach reads starts a run, with list
   } satisfies Partial<typeof ATTACHMENT_RULES>
   explore(attachmentModel({ created: '', lists: true, most: 1, rules }))
   ATTACHMENT_RULES.causesOfVolume(
-    recordingEvent({ type: 'updated', before: volume(), after: volume(), cause: 'watch' }, watched.pv),
+    recordingEvent({ type: 'updated', before: volume(), after: volume(), cause: 'change' }, watched.pv),
   )
   expect(unwatched(reads.va, watched.va)).toEqual(Object.keys(UNWATCHED_ATTACHMENT).sort())
   expect(unwatched(reads.pv, watched.pv)).toEqual(Object.keys(UNWATCHED_VOLUME).sort())

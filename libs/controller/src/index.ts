@@ -2,6 +2,7 @@ export { Backlog } from './backlog.ts'
 export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export {
+  bringsNews,
   causesOf,
   type Enqueuer,
   KeyFeed,

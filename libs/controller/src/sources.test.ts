@@ -1,6 +1,6 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
-import { beforeEach, expect, test } from '@jest/globals'
-import { causesOf, type Enqueuer, KeyFeed, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { bringsNews, causesOf, type Enqueuer, KeyFeed, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
 
 interface Claim extends Cached {
   readonly volume: string
@@ -33,7 +33,7 @@ class ScriptedInformer {
 
 const EVENTS: readonly InformerEvent<Claim>[] = [
   { type: 'added', object: claim('c', 'pv-5') },
-  { type: 'updated', before: claim('a', 'pv-1'), after: claim('a', 'pv-3'), cause: 'watch' },
+  { type: 'updated', before: claim('a', 'pv-1'), after: claim('a', 'pv-3'), cause: 'change' },
   { type: 'deleted', object: claim('b', 'pv-2') },
 ]
 
@@ -75,7 +75,7 @@ test('failed objects at the start and all objects at a resync are added with the
   ]
   const end = keysOf(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
   const object = claim('b', 'pv-2')
-  for (const cause of ['resync', 'watch'] as const) {
+  for (const cause of ['resync', 'change'] as const) {
     informer.emit({ type: 'updated', before: object, after: object, cause })
   }
   end()
@@ -125,4 +125,42 @@ test('`KeyFeed` also adds keys that were requested before the queue started', ()
   expect(done).toEqual(['add early', 'add late'])
   feed.source(queue)
   expect(done).toEqual(['add early', 'add late', 'add next'])
+})
+
+describe('bringsNews', () => {
+  interface Guarded extends Cached {
+    readonly finalizers: readonly string[]
+    readonly size: string
+  }
+  const state = (resourceVersion: string, change: Partial<Guarded> = {}): Guarded => ({
+    key: 'a',
+    uid: 'uid of a',
+    resourceVersion,
+    finalizers: [],
+    size: '1Gi',
+    ...change,
+  })
+  const withoutOurs = (object: Guarded): Guarded => ({
+    ...object,
+    finalizers: object.finalizers.filter((name) => name !== 'ours'),
+  })
+  const before = state('1')
+
+  test.each<[what: string, after: Guarded, news: boolean]>([
+    ['our finalizer', state('2', { finalizers: ['ours'] }), false],
+    ['a field that is not cached', state('2'), false],
+    ['the finalizer of another writer', state('2', { finalizers: ['ours', 'other'] }), true],
+    ['a field of another writer', state('2', { size: '2Gi' }), true],
+  ])('an update of %s brings news only if another writer wrote it', (_, after, news) => {
+    expect(bringsNews({ type: 'updated', before, after, cause: 'change' }, withoutOurs)).toBe(news)
+  })
+
+  test('an added object, a deleted object and a resync bring news', () => {
+    const events: readonly InformerEvent<Guarded>[] = [
+      { type: 'added', object: before },
+      { type: 'deleted', object: before },
+      { type: 'updated', before, after: before, cause: 'resync' },
+    ]
+    expect(events.map((event) => bringsNews(event, withoutOurs))).toEqual([true, true, true])
+  })
 })

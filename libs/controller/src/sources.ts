@@ -1,4 +1,5 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
+import { jsonEqual } from '@csi-sidecars/kube-types'
 import type { KeyPriority } from '@csi-sidecars/workqueue'
 import type { Cause } from './waiting.ts'
 
@@ -111,6 +112,19 @@ export class KeyFeed {
     if (this.#queue === undefined) this.#early.add(key)
     else this.#queue.add(key)
   }
+}
+
+/**
+ * Reports whether an event brings news: an object that appears or disappears, a resync, or an update that changes more
+ * than the fields of this process. `withoutOurs` returns an object without these fields.
+ *
+ * Guarantees: an update whose only news is our own write brings none, whether its answer or its watch event comes
+ * first, and an answer that shows a change by another writer too brings news.
+ */
+export function bringsNews<T extends Cached>(event: InformerEvent<T>, withoutOurs: (object: T) => T): boolean {
+  if (event.type !== 'updated' || event.cause === 'resync') return true
+  const state = (object: T): object => ({ ...withoutOurs(object), resourceVersion: undefined, traceparent: undefined })
+  return !jsonEqual(state(event.before), state(event.after))
 }
 
 /** Returns the newest state of the object of an event. */

@@ -130,7 +130,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     }
     const projected = this.#projector.project(object)
     if (projected === undefined) return undefined
-    this.#dispatcher.emit(this.#writer.put(projected, 'own'))
+    this.#dispatcher.emit(this.#writer.put(projected, 'write'))
     return this.store.get(projected.key)
   }
 

@@ -94,8 +94,11 @@ export type InformerEvent<T> =
       readonly type: 'updated'
       readonly before: T
       readonly after: T
-      /** The cause of the event. `own`: the answer to our own write, before its watch event. `resync`: no change. */
-      readonly cause: 'watch' | 'own' | 'resync'
+      /**
+       * `resync`: the object has not changed. A change does not say who made it, because the watch may deliver our own
+       * write before its answer.
+       */
+      readonly cause: 'change' | 'resync'
     }
   /** `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. */
   | { readonly type: 'deleted'; readonly object: T; readonly version?: string }

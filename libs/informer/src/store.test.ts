@@ -39,11 +39,11 @@ const versions = (): Record<string, string> =>
 describe('states', () => {
   test.each<[string, (number | string)[], string[]]>([
     ['adds an unknown object', [5], ['added a 5']],
-    ['replaces an older state by a newer state', [5, 6], ['added a 5', 'a 5->6 watch']],
+    ['replaces an older state by a newer state', [5, 6], ['added a 5', 'a 5->6 change']],
     ['ignores an older state', [6, 5], ['added a 6']],
     ['ignores the state that it already has', [5, 5], ['added a 5']],
-    ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 watch']],
-    ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y watch']],
+    ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 change']],
+    ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y change']],
   ])('`put` of the store %s', (_, states, words) => {
     expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
   })
@@ -51,12 +51,12 @@ describe('states', () => {
   test('an older state from the watch never replaces the state of our own write in the store', () => {
     replace(5, thing('a', 5))
     const events = [
-      ...writer.put(thing('a', 9), 'own'),
+      ...writer.put(thing('a', 9), 'write'),
       ...writer.put(thing('a', 7), 'watch'),
       ...writer.put(thing('a', 9), 'watch'),
       ...writer.put(thing('a', 10), 'watch'),
     ]
-    expect(inWords(events)).toEqual(['a 5->9 own', 'a 9->10 watch'])
+    expect(inWords(events)).toEqual(['a 5->9 change', 'a 9->10 change'])
   })
 
   test('the store treats a state with another UID as another object', () => {
@@ -78,26 +78,26 @@ describe('a deletion', () => {
   })
 
   test('a deletion removes an object even if our own write of it is newer, but keeps a recreated object', () => {
-    writer.put(thing('a', 9), 'own')
+    writer.put(thing('a', 9), 'write')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
     writer.put(thing('b', 9, { uid: 'second' }), 'watch')
     expect(inWords(writer.remove(thing('b', 7, { uid: 'first' })))).toEqual([])
   })
 
-  test.each(['watch', 'own'] as const)('an older state from the %s cannot undo a deletion', (cause) => {
+  test.each(['watch', 'write'] as const)('an older state from a %s cannot undo a deletion', (source) => {
     replace(5, thing('a', 5))
     writer.remove(thing('a', 8))
     writer.reached('8')
-    expect(inWords(writer.put(thing('a', 7), cause))).toEqual([])
-    expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), cause))).toEqual(['added a 12'])
+    expect(inWords(writer.put(thing('a', 7), source))).toEqual([])
+    expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), source))).toEqual(['added a 12'])
   })
 
   test('a late answer to our own write does not restore an object that a newer list lacks', () => {
     replace(20)
-    expect(inWords(writer.put(thing('a', 15), 'own'))).toEqual([])
+    expect(inWords(writer.put(thing('a', 15), 'write'))).toEqual([])
     writer.reached('30')
-    expect(inWords(writer.put(thing('b', 25), 'own'))).toEqual([])
-    expect(inWords(writer.put(thing('c', 31), 'own'))).toEqual(['added c 31'])
+    expect(inWords(writer.put(thing('b', 25), 'write'))).toEqual([])
+    expect(inWords(writer.put(thing('c', 31), 'write'))).toEqual(['added c 31'])
   })
 
   test('an object that the projection has rejected is stored again if the projection accepts a newer version', () => {
@@ -126,7 +126,7 @@ describe('a list', () => {
     expect(inWords(events)).toEqual([
       'deleted goes 3',
       'deleted is replaced 4',
-      'changes 2->7 watch',
+      'changes 2->7 change',
       'added comes 8',
       'added is replaced 9',
     ])
@@ -145,7 +145,7 @@ describe('a list', () => {
   test('a list does not replace a newer state of an object that was read while the list was running', () => {
     replace(5, thing('a', 5))
     const snapshot = writer.begin()
-    expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 watch'])
+    expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 change'])
     snapshot.set(thing('a', 7))
     expect(inWords(writer.replace(snapshot, '10'))).toEqual([])
     expect(versions()).toEqual({ a: '12' })
@@ -154,12 +154,12 @@ describe('a list', () => {
   test('a list replaces the result of our own write unless the result is newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.begin()
-    writer.put(thing('a', 12), 'own')
-    writer.put(thing('b', 8), 'own')
-    writer.put(thing('gone', 8), 'own')
+    writer.put(thing('a', 12), 'write')
+    writer.put(thing('b', 8), 'write')
+    writer.put(thing('gone', 8), 'write')
     snapshot.set(thing('a', 7))
     snapshot.set(thing('b', 9))
-    expect(inWords(writer.replace(snapshot, '10'))).toEqual(['deleted gone 8', 'b 8->9 watch'])
+    expect(inWords(writer.replace(snapshot, '10'))).toEqual(['deleted gone 8', 'b 8->9 change'])
     expect(versions()).toEqual({ a: '12', b: '9' })
   })
 
@@ -187,8 +187,8 @@ describe('a list', () => {
 
   test('after a restore of the server from a backup, a list replaces newer states of objects', () => {
     replace(500, thing('a', 400), thing('b', 500))
-    expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 watch'])
-    expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 watch'])
+    expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 change'])
+    expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 change'])
   })
 
   test('the first list makes the store synced, and the store stays synced', async () => {

@@ -38,16 +38,16 @@ export class StoreWriter<T extends Cached> {
    * Stores a state of an object from the watch, from our own write or from a single read. Returns the events, and none
    * if the state is outdated.
    */
-  put(after: T, cause: 'watch' | 'own' | 'read'): readonly InformerEvent<T>[] {
+  put(after: T, source: 'watch' | 'write' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
     // An object that was created and deleted between two lists has no tombstone. A late answer must not add it.
-    if (before === undefined && cause !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
+    if (before === undefined && source !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
     if (before !== undefined && !isNewer(after, before)) return []
     this.#current.set(after)
-    if (cause !== 'watch') this.#learned?.add(after.key)
+    if (source !== 'watch') this.#learned?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
-    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: cause === 'own' ? 'own' : 'watch' }]
+    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: 'change' }]
     // The object was deleted and recreated under the same name.
     this.#tombstones.add(before)
     return [
@@ -133,7 +133,7 @@ function* differences<T extends Cached>(
   for (const [key, after] of next) {
     const before = old.get(key)
     if (before === undefined || before.uid !== after.uid) yield { type: 'added', object: after }
-    else if (before.resourceVersion !== after.resourceVersion) yield { type: 'updated', before, after, cause: 'watch' }
+    else if (before.resourceVersion !== after.resourceVersion) yield { type: 'updated', before, after, cause: 'change' }
   }
 }
 

@@ -1,6 +1,14 @@
 export * from './gen/readers.ts'
 export type { MessageReader } from './message.ts'
-export { compareResourceVersions, namespacedRef, refOf, rfc3339, rfc3339Micro, wholeNumberOf } from './meta.ts'
+export {
+  compareResourceVersions,
+  jsonEqual,
+  namespacedRef,
+  refOf,
+  rfc3339,
+  rfc3339Micro,
+  wholeNumberOf,
+} from './meta.ts'
 export { matchesTerm, NAME_FIELD } from './node-selector.ts'
 export type * from './objects.ts'
 export { addFinalizerPatch, mergePatchOf, PATCH_CONTENT_TYPES, type Patch, removeFinalizerPatch } from './patch.ts'

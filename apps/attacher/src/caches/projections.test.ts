@@ -118,7 +118,7 @@ describe('random objects', () => {
   it('watch events of random attachments and volumes cause no error in the attacher', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
-      for (const cause of ['watch', 'own', 'resync'] as const) {
+      for (const cause of ['change', 'resync'] as const) {
         trigger({ type: 'updated', before, after, cause }, { isInWork: () => false })
       }
       const volume = volumeProjection(DRIVER)(pv)

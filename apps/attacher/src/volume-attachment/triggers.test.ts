@@ -45,9 +45,9 @@ describe('onAttachment', () => {
   it('the attacher logs an ignored change of an attachment', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
-    expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'watch' })]).toEqual([])
-    expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'watch' })]).toEqual([])
-    expect([...trigger({ type: 'updated', before: ours, after: ours, cause: 'watch' })]).toEqual(['va1'])
+    expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'change' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'change' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: ours, after: ours, cause: 'change' })]).toEqual(['va1'])
     expect(log.lines.map(({ message, pairs }) => [message, pairs])).toEqual([
       ['Ignoring VolumeAttachment change', { VolumeAttachment: 'va1' }],
     ])
@@ -57,7 +57,7 @@ describe('onAttachment', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
-  type Cause = 'watch' | 'own' | 'resync'
+  type Cause = 'change' | 'resync'
   const rows: {
     name: string
     before: CachedAttachment
@@ -85,21 +85,21 @@ describe('onAttachment', () => {
       name: 'a label on an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: '`attached` set by another writer',
       before: withFinalizer(),
       after: withFinalizer({ attached: true }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'the deletion of an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, deleting: true }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
@@ -109,96 +109,96 @@ describe('onAttachment', () => {
       cause: 'resync',
       runs: true,
     },
-    { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'watch', runs: true },
+    { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'change', runs: true },
     {
       name: 'a new error',
       before: withFinalizer(),
       after: withFinalizer({ attachError: error }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: 'the same error at another time',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: later }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: 'the error of a forced attach at another time',
       before: withFinalizer({ attached: true, attachError: error }),
       after: withFinalizer({ attached: true, attachError: later }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: 'a removed error',
       before: withFinalizer({ detachError: error }),
       after: withFinalizer(),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: 'a label changed during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'a deletion during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, deleting: true }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'a finalizer that another writer added during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: '`attached` reverted by another writer',
       before: withFinalizer({ attached: true, attachError: error }),
       after: withFinalizer({ attached: false, attachError: error }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'a node ID that another writer changed during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, nodeId: 'other' }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'a publish context that another writer changed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: 'an absent publish context that became empty, and an absent `attached` that became false',
       before: withFinalizer({ attachError: error, attached: undefined }),
       after: withFinalizer({ attachError: later, metadata: {} }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
     {
       name: 'our finalizer that another writer removed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, finalizers: [] }),
-      cause: 'watch',
+      cause: 'change',
       runs: true,
     },
     {
       name: '`attached` reverted during a run, which checks its status at its end',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: false }),
-      cause: 'watch',
+      cause: 'change',
       inWork: true,
       runs: false,
     },
@@ -206,7 +206,7 @@ describe('onAttachment', () => {
       name: 'our finalizer that another writer removed during a run',
       before: withFinalizer({ attached: true }),
       after: attachment({ attached: true }),
-      cause: 'watch',
+      cause: 'change',
       inWork: true,
       runs: true,
     },
@@ -214,7 +214,7 @@ describe('onAttachment', () => {
       name: 'our finalizer that our detach removed',
       before: withFinalizer({ deleting: true }),
       after: attachment({ deleting: true }),
-      cause: 'own',
+      cause: 'change',
       inWork: true,
       runs: false,
     },
@@ -222,15 +222,22 @@ describe('onAttachment', () => {
       name: 'absent finalizers that became an empty list',
       before: attachment({ attachError: error }),
       after: attachment({ attachError: later, finalizers: [] }),
-      cause: 'watch',
+      cause: 'change',
       runs: false,
     },
-    { name: 'our finalizer that our attach added', before: ours, after: withFinalizer(), cause: 'own', runs: false },
+    {
+      name: 'our finalizer that our attach added',
+      before: ours,
+      after: withFinalizer(),
+      cause: 'change',
+      inWork: true,
+      runs: false,
+    },
     {
       name: 'our finalizer that the watch delivers before the answer to our patch',
       before: ours,
       after: withFinalizer(),
-      cause: 'watch',
+      cause: 'change',
       inWork: true,
       runs: false,
     },
@@ -238,7 +245,7 @@ describe('onAttachment', () => {
       name: 'a deletion while a run is under way',
       before: withFinalizer(),
       after: withFinalizer({ deleting: true }),
-      cause: 'watch',
+      cause: 'change',
       inWork: true,
       runs: true,
     },
@@ -246,21 +253,24 @@ describe('onAttachment', () => {
       name: 'our status write after a success',
       before: withFinalizer(),
       after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
-      cause: 'own',
+      cause: 'change',
+      inWork: true,
       runs: false,
     },
     {
       name: 'our own write whose answer shows a deletion',
       before: ours,
       after: withFinalizer({ deleting: true }),
-      cause: 'own',
+      cause: 'change',
+      inWork: true,
       runs: true,
     },
     {
       name: "our own write whose answer shows another writer's finalizer",
       before: ours,
       after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
-      cause: 'own',
+      cause: 'change',
+      inWork: true,
       runs: true,
     },
   ]
@@ -279,11 +289,11 @@ describe('onAttachmentEnd', () => {
     ['an attachment is deleted', { type: 'deleted', object: before }, ['left on node1']],
     [
       'an attachment is being deleted',
-      { type: 'updated', before, after: attachment({ deleting: true }), cause: 'watch' },
+      { type: 'updated', before, after: attachment({ deleting: true }), cause: 'change' },
       ['left on node1'],
     ],
     ['an attachment is created', { type: 'added', object: before }, []],
-    ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'watch' }, []],
+    ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'change' }, []],
   ])('the attacher decides whether to unpublish orphaned volumes when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
@@ -320,9 +330,9 @@ describe('causes', () => {
   it('waiting attachments wake when their volume is created, deleted or gets other access modes', () => {
     expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
     expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
-    expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'watch' })).toEqual([])
+    expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'change' })).toEqual([])
     const corrected = volume({ accessModes: ['ReadWriteMany'] })
-    expect(causesOfVolume({ type: 'updated', before: volume(), after: corrected, cause: 'watch' })).toEqual([
+    expect(causesOfVolume({ type: 'updated', before: volume(), after: corrected, cause: 'change' })).toEqual([
       { on: 'volume', name: 'pv1' },
     ])
     expect(causesOfNode({ type: 'deleted', object: node('id') })).toEqual([])
@@ -340,7 +350,7 @@ describe('causes', () => {
     const causes =
       before === undefined
         ? causesOfNode({ type: 'added', object: after })
-        : causesOfNode({ type: 'updated', before, after, cause: 'watch' })
+        : causesOfNode({ type: 'updated', before, after, cause: 'change' })
     expect(causes).toEqual(is ? [{ on: 'node', name: 'node1' }] : [])
   })
 })

@@ -34,14 +34,14 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
 }
 
 /**
- * Reports whether a change needs a run. The write of an error must not cause a retry before the back-off ends. Our own
- * writes need no run unless another writer has changed the object too: a run checks at its end that its success is
- * stored.
+ * Reports whether a change needs a run. The write of an error must not cause a retry before the back-off ends. Changes
+ * during a run are our own writes unless they touch fields of other writers: a run checks at its end that its success
+ * is stored.
  */
 function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finalizer: string, inWork: boolean): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
   if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
-  if (cause === 'own' || inWork) return othersChanged(before, after, finalizer)
+  if (inWork) return othersChanged(before, after, finalizer)
   if (!hasError(before) && !hasError(after)) return true
   return othersChanged(before, after, '') || statusChanged(before, after)
 }

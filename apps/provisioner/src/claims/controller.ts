@@ -11,7 +11,7 @@ import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
 import { storeController } from './save.ts'
-import { causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
+import { causesOfSources, causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
 
 /** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
 export function claimControllers(parts: TermParts): readonly Controller[] {
@@ -49,8 +49,7 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
       keysOf(claims, claimTrigger(settings, memory)),
       causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
       ...(cluster === undefined ? [] : causesOfTopology(cluster)),
-      causesOf(claims, (event) => [{ on: 'claim', name: objectOf(event).key }]),
-      causesOf(volumes, (event) => [{ on: 'volume', name: objectOf(event).key }]),
+      ...causesOfSources(parts, settings),
     ],
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),

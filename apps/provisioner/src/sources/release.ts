@@ -38,6 +38,7 @@ export function cloneReleaseController(options: ReleaseOptions): Controller {
       keysOf(claims, onClaim),
       // The source claim is checked again after a clone has ended, because the source may need no finalizer now.
       causesOf(claims, (event) => {
+        if (event.type === 'updated' && event.before.phase === event.after.phase) return []
         const clone = event.type === 'updated' ? event.before : event.object
         return sourceKeys(clone).map((name) => ({ on: 'clone', name }))
       }),

@@ -1,6 +1,5 @@
-import { type Controller, causesOf, keysOf, type Trigger } from '@csi-sidecars/controller'
+import { type Controller, causesOf, keysOf } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import type { ProvisionerVolume } from '../caches/volume.ts'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import { END_OF_USE } from '../sources/uses.ts'
@@ -9,6 +8,7 @@ import { decideVolume } from './decide.ts'
 import type { VolumeDeps } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
+import { onVolume } from './triggers.ts'
 
 /** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */
 export function volumeController(parts: TermParts): Controller {
@@ -55,11 +55,4 @@ export function volumeController(parts: TermParts): Controller {
     },
     callsDriver: true,
   }
-}
-
-/** Ignores events of this process's own writes, because the run that wrote the change continues by itself. */
-const onVolume: Trigger<ProvisionerVolume> = (event) => {
-  if (event.type === 'deleted' || (event.type === 'updated' && event.cause === 'own')) return []
-  const volume = event.type === 'added' ? event.object : event.after
-  return volume.ours ? [volume.key] : []
 }

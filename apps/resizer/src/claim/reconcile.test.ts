@@ -18,7 +18,7 @@ describe('unlessAtRest', () => {
   })
 
   it('the trigger `unlessAtRest` returns the key of a changed or deleted claim without pending work', () => {
-    expect(trigger({ type: 'updated', before: object, after: object, cause: 'watch' }, queue)).toEqual(['ns/data'])
+    expect(trigger({ type: 'updated', before: object, after: object, cause: 'change' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 

@@ -8,7 +8,7 @@ const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts
 const updated = (
   before: ClaimParts,
   after: ClaimParts,
-  cause: 'watch' | 'own' | 'resync' = 'watch',
+  cause: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> => ({
   type: 'updated',
   before: known(before),
@@ -36,7 +36,7 @@ describe('onClaim', () => {
     ],
     [
       'when a modification has ended and the claim requests another class',
-      updated({ wantedClass: 'silver', status: inProgress }, { wantedClass: 'silver', status: gold }, 'own'),
+      updated({ wantedClass: 'silver', status: inProgress }, { wantedClass: 'silver', status: gold }),
     ],
     [
       'at a resync if the claim requests another class',
@@ -52,7 +52,7 @@ describe('onClaim', () => {
     ],
     [
       'when a modification to the requested class has ended',
-      updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: gold }, 'own'),
+      updated({ wantedClass: 'gold', status: inProgress }, { wantedClass: 'gold', status: gold }),
     ],
     ['when only the requested size changes', updated({}, { request: '2Gi' })],
     [

@@ -10,7 +10,7 @@ const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts
 function updated(
   before: ClaimParts,
   after: ClaimParts,
-  cause: 'watch' | 'own' | 'resync' = 'watch',
+  cause: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> {
   return { type: 'updated', before: known(before), after: known(after), cause }
 }
@@ -30,13 +30,13 @@ describe('onClaim', () => {
     ['when an invalid capacity becomes valid', updated({ capacity: 'much' }, {})],
     [
       'when the claim gets another volume',
-      { type: 'updated', before: { ...known(), volumeName: 'x' }, after: known(), cause: 'watch' },
+      { type: 'updated', before: { ...known(), volumeName: 'x' }, after: known(), cause: 'change' },
     ],
     ['when the claim is bound', updated({ status: { phase: 'Pending' } }, {})],
     ['when the kubelet begins', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInProgress' })],
     ['when the kubelet fails', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInfeasible' })],
     ['when another writer removes the status', updated({ sizeStatus: 'NodeResizeInfeasible' }, {})],
-    ['when the answer to our patch shows a larger request', updated({}, { request: '2Gi' }, 'own')],
+    ['when the answer to our patch shows a larger request', updated({}, { request: '2Gi' })],
     ['when another writer sets ControllerResizeInProgress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     ['when another writer sets NodeResizePending', updated({}, { sizeStatus: 'NodeResizePending' })],
   ])('a run of an expansion starts %s', (_what, event) =>
@@ -56,13 +56,13 @@ describe('onClaim', () => {
       updated({}, { annotations: { mine: 'x' }, status: { conditions: [{ type: 'Resizing', status: 'True' }] } }),
     ],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
-    ['when we set ControllerResizeInProgress', updated({}, { sizeStatus: 'ControllerResizeInProgress' }, 'own')],
+    ['when we set ControllerResizeInProgress', updated({}, { sizeStatus: 'ControllerResizeInProgress' })],
     [
       'when the watch delivers our status before the answer to our patch',
       updated({}, { sizeStatus: 'ControllerResizeInProgress' }),
     ],
-    ['when we set ControllerResizeInfeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' }, 'own')],
-    ['when we set NodeResizePending', updated({}, { sizeStatus: 'NodeResizePending' }, 'own')],
+    ['when we set ControllerResizeInfeasible', updated({}, { sizeStatus: 'ControllerResizeInfeasible' })],
+    ['when we set NodeResizePending', updated({}, { sizeStatus: 'NodeResizePending' })],
   ])('no run of an expansion starts %s', (_what, event) => expect(onClaim(event, { isInWork: () => true })).toEqual([]))
 })
 
@@ -86,7 +86,7 @@ describe('onVolume', () => {
     type: 'updated',
     before,
     after,
-    cause: 'watch',
+    cause: 'change',
   })
 
   it.each<[what: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([

@@ -29,7 +29,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
       synced: true,
       whenSynced: async () => undefined,
     }
-    for (const object of server.list(resource)) this.#put(object, 'watch')
+    for (const object of server.list(resource)) this.#put(object)
     this.#forget = server.onChange(resource, (change) => {
       this.#late.push(change)
       if (!this.lagging) this.deliver()
@@ -52,7 +52,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   }
 
   learn(object: W): T | undefined {
-    this.#put(object, 'own')
+    this.#put(object)
     const projected = this.#project(object)
     return projected && this.#objects.get(projected.key)
   }
@@ -67,11 +67,11 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   deliver(): void {
     for (const { type, object } of this.#late.splice(0)) {
       if (type === 'DELETED') this.#remove(object)
-      else this.#put(object, 'watch')
+      else this.#put(object)
     }
   }
 
-  #put(object: W, cause: 'watch' | 'own'): void {
+  #put(object: W): void {
     const after = this.#project(object)
     if (after === undefined) return
     const before = this.#objects.get(after.key)
@@ -83,7 +83,9 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
       this.#emit({ type: 'deleted', object: before })
       return this.#emit({ type: 'added', object: after })
     }
-    this.#emit(before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, cause })
+    this.#emit(
+      before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, cause: 'change' },
+    )
   }
 
   #remove(object: W): void {

@@ -13,7 +13,7 @@ function contentOf(object: VolumeSnapshotContent) {
   return content
 }
 
-const updated = (before: object, after: object, cause: 'watch' | 'own' | 'resync' = 'watch') =>
+const updated = (before: object, after: object, cause: 'change' | 'resync' = 'change') =>
   trigger({ type: 'updated', before: contentOf(vsc('c', before)), after: contentOf(vsc('c', after)), cause })
 
 const annotated = (key: string): object => ({ metadata: { annotations: { [key]: 'yes' } } })
@@ -28,7 +28,6 @@ describe('contentTrigger', () => {
     ['an annotation', {}, annotated('a')],
     ['an owner', {}, { metadata: { ownerReferences: [{ name: 'o' }] } }],
     ['the deletion', {}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
-    ['a snapshot that becomes ready', {}, READY],
     ['the handles of the member of a group', MEMBER, HANDLES],
   ])('a content is enqueued after %s', (_, before, after) => {
     expect(updated(before, after)).toEqual(['c'])
@@ -38,13 +37,9 @@ describe('contentTrigger', () => {
     ['an error in its status', {}, { status: { readyToUse: false, error: { message: 'no' } } }],
     ['its finalizers', {}, { metadata: { finalizers: null } }],
     ['our annotation', {}, annotated(SNAPSHOT_NAMES.beingCreated)],
+    ['its status, which becomes ready,', {}, READY],
   ])('a content is not enqueued after a change of %s alone', (_, before, after) => {
     expect(updated(before, after)).toEqual([])
-  })
-
-  it('the snapshotter ignores its own status writes unless the content is being deleted', () => {
-    expect(updated({}, READY, 'own')).toEqual([])
-    expect(updated({}, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, 'own')).toEqual(['c'])
   })
 
   it('a resync enqueues each content with pending work', () => {

@@ -21,16 +21,15 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
 }
 
 /**
- * Reports whether an update may need a run. Ignores finalizers, our annotation and most status fields. The snapshotter
- * writes these itself, and its own writes must not end the back-off.
+ * Reports whether an update may need a run. Ignores the fields that the snapshotter writes itself, because its own writes
+ * must not end the back-off: finalizers, its annotation and the status. A content that is not ready always has a planned
+ * run, unless it waits for the handles of a group member.
  */
 function matters({ before, after, cause }: Update): boolean {
   if (cause === 'resync') return true
   if (before.generation !== after.generation || before.otherMetadata !== after.otherMetadata) return true
   if (before.deletedSeconds !== after.deletedSeconds) return true
-  if (cause === 'own') return false
-  const becomesReady = before.status?.ready !== true && after.status?.ready === true
-  return becomesReady || (!isMemberWithHandles(before) && isMemberWithHandles(after))
+  return !isMemberWithHandles(before) && isMemberWithHandles(after)
 }
 
 /** Reports whether the snapshot-controller has written the handles of a group member, so that it can be checked. */

@@ -122,7 +122,7 @@ function processSteps(state: AttachmentModelState, { lists, rules }: Options): M
     to: { ...state, process: next },
     fair,
   })
-  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, { cause: 'watch', rules }))]
+  const steps = process.cached === va ? [] : [to('the watch brings it', seen(process, va, rules))]
   if (process.run !== null) return [...steps, ...runSteps(running, process.run, rules)]
   const isIdle = steps.length === 0 && !process.queued && !process.planned && !process.orphaned
   if (process.orphaned) steps.push(...orphanSteps(running))

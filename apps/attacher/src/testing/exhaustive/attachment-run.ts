@@ -137,9 +137,9 @@ function written(state: RunningState, change: Change, rules: AttachmentRules): R
   if (patch === undefined) return state
   const after = patchedLetters(va, patch)
   const isRefused = after === 'refused' || (has(va, 'Z') && has(after, 'F') && !has(va, 'F'))
-  if (isRefused) return written({ ...state, process: seen(process, va, { cause: 'own', rules }) }, change, rules)
+  if (isRefused) return written({ ...state, process: seen(process, va, rules) }, change, rules)
   const stored = has(after, 'Z') && !has(after, 'F') && !has(after, 'O') ? null : after
-  return { ...state, va: stored, process: seen(process, stored, { cause: 'own', rules }) }
+  return { ...state, va: stored, process: seen(process, stored, rules) }
 }
 
 const patches = new WeakMap<Change, Map<Letters, Patch | undefined>>()
@@ -166,7 +166,7 @@ function ended(state: RunningState, { operation }: AttachmentModelRun): Attachme
 function gone(state: RunningState, rules: AttachmentRules): AttachmentModelState {
   return {
     ...state,
-    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, { cause: 'own', rules })),
+    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, rules)),
   }
 }
 

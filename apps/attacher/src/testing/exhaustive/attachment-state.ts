@@ -91,16 +91,11 @@ export function started({ va }: AttachmentModelState): AttachmentModelProcess {
   return { ...IDLE, cached: va, queued: va !== null }
 }
 
-interface Seen {
-  readonly cause: 'watch' | 'own'
-  readonly rules: AttachmentRules
-}
-
 /** Stores a state of the attachment in the cache, from a watch or from the answer to a write. */
 export function seen(
   process: AttachmentModelProcess,
   after: Letters | null,
-  { rules, cause }: Seen,
+  rules: AttachmentRules,
 ): AttachmentModelProcess {
   const before = process.cached
   if (before === after) return process
@@ -108,7 +103,7 @@ export function seen(
   if (after === null) return ended(next, attachmentOf(before ?? ''), rules)
   const object = attachmentOf(after)
   if (before === null) return { ...next, queued: true }
-  const event = { type: 'updated', before: attachmentOf(before), after: object, cause } as const
+  const event = { type: 'updated', before: attachmentOf(before), after: object, cause: 'change' } as const
   const keys = [...rules.onAttachment(event, { isInWork: () => process.run !== null })]
   return {
     ...next,

@@ -35,7 +35,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
 
   *movesFrom(state: ClassState): Generator<Move<ClassState>> {
     const { claim: number, pv, seenClaim, seenPv, backoff, slow } = state
-    if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state, 'watch'), fair: true }
+    if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state), fair: true }
     if (seenPv !== pv) yield { name: 'volume event', to: { ...state, seenPv: pv }, fair: true }
     if (backoff) yield { name: 'back-off is over', to: { ...state, queued: true, backoff: false }, fair: true }
     if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
@@ -72,11 +72,11 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     return { claim: claimOf(number), seen, classOf, seenClassOf, run: run?.phase, ...rest }
   }
 
-  seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState {
+  seeClaim(state: ClassState): ClassState {
     const { claim: number, seenClaim } = state
     if (number === seenClaim) return state
     const [before, after] = [this.claims.cached(seenClaim), this.claims.cached(number)]
-    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause })]
+    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause: 'change' })]
     return { ...state, seenClaim: number, queued: state.queued || keys.length > 0 }
   }
 

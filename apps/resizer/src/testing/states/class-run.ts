@@ -161,10 +161,10 @@ export class ClassRun {
   *#write(state: ClassState, { name, object, patched, guarded = false, onSaved, onFailed }: Write): Moves {
     if (guarded && state.seenClaim !== state.claim) {
       // After a conflict, the claim is read and the steps are decided again.
-      return yield { name: `${name}, conflict`, to: this.#objects.seeClaim(state, 'own'), fair: true }
+      return yield { name: `${name}, conflict`, to: this.#objects.seeClaim(state), fair: true }
     }
     const written = { ...state, [object]: patched }
-    const seen = object === 'claim' ? this.#objects.seeClaim(written, 'own') : { ...written, seenPv: patched }
+    const seen = object === 'claim' ? this.#objects.seeClaim(written) : { ...written, seenPv: patched }
     yield { name, to: onSaved(seen), fair: true }
     if (!this.#objects.options.faults) return
     const failed = onFailed ?? ((lost: ClassState) => end(lost, 'retry'))

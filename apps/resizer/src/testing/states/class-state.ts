@@ -58,7 +58,7 @@ export interface ClassObjects {
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: ClassOptions
   /** Updates the cache of claims from the API server. The event may start a run. */
-  seeClaim(state: ClassState, cause: 'watch' | 'own'): ClassState
+  seeClaim(state: ClassState): ClassState
   /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
   crashed(state: ClassState): ClassState
 }

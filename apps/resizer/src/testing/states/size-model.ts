@@ -105,21 +105,21 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     }
   }
 
-  seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState {
+  seeClaim(state: SizeState): SizeState {
     const { claim: number, seenClaim } = state
     if (number === seenClaim) return state
     const [before, after] = [this.claims.cached(seenClaim), this.claims.cached(number)]
     const isInWork = (): boolean => state.run !== undefined
-    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause }, { isInWork })]
+    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause: 'change' }, { isInWork })]
     return { ...state, seenClaim: number, queued: state.queued || keys.length > 0 }
   }
 
-  seePv(state: SizeState, cause: 'watch' | 'own'): SizeState {
+  seePv(state: SizeState): SizeState {
     const { pv, seenPv } = state
     if (pv === seenPv) return state
     const [before, after] = [this.volumes.cached(seenPv), this.volumes.cached(pv)]
     const isInWork = (): boolean => state.run !== undefined
-    const keys = [...this.options.onVolume({ type: 'updated', before, after, cause }, { isInWork })]
+    const keys = [...this.options.onVolume({ type: 'updated', before, after, cause: 'change' }, { isInWork })]
     return { ...state, seenPv: pv, queued: state.queued || keys.length > 0 }
   }
 
@@ -131,8 +131,8 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
 
   *#events(state: SizeState): Generator<Move<SizeState>> {
     const { claim: number, pv, seenClaim, seenPv, timer, slow } = state
-    if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state, 'watch'), fair: true }
-    if (seenPv !== pv) yield { name: 'volume event', to: this.seePv(state, 'watch'), fair: true }
+    if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state), fair: true }
+    if (seenPv !== pv) yield { name: 'volume event', to: this.seePv(state), fair: true }
     if (timer !== 'none') {
       const over = timer === 'slow' ? { slow: false } : {}
       yield { name: `${timer} is over`, to: { ...state, ...over, queued: true, timer: 'none' }, fair: true }

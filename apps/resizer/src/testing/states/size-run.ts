@@ -92,7 +92,7 @@ export class SizeRun {
 
   *#mark(state: SizeState, { pv = state.seenPv }: In<'begin'>, step: ResizeStep & { do: 'mark' }): Moves {
     if (state.seenClaim !== state.claim) {
-      const read = this.#objects.seeClaim(state, 'own')
+      const read = this.#objects.seeClaim(state)
       yield { name: 'mark, conflict', to: { ...read, run: { phase: 'begin' } }, fair: true }
       return
     }
@@ -178,7 +178,7 @@ export class SizeRun {
       return yield { name: 'the claim has moved on', to: end(state, 'again'), fair: true }
     }
     if (state.seenClaim !== state.claim) {
-      return yield { name: 'save claim, conflict', to: this.#objects.seeClaim(state, 'own'), fair: true }
+      return yield { name: 'save claim, conflict', to: this.#objects.seeClaim(state), fair: true }
     }
     yield* this.#write(state, {
       name: 'save claim',
@@ -196,7 +196,7 @@ export class SizeRun {
 
   *#write(state: SizeState, { name, object, patched, edited, onSaved, onFailed }: Write): Moves {
     const written = { ...state, [object]: patched, edited: edited ?? state.edited }
-    const seen = object === 'claim' ? this.#objects.seeClaim(written, 'own') : this.#objects.seePv(written, 'own')
+    const seen = object === 'claim' ? this.#objects.seeClaim(written) : this.#objects.seePv(written)
     yield { name, to: onSaved(seen), fair: true }
     if (!this.#objects.options.faults) return
     yield { name: `${name}, refused`, to: onFailed(state), fair: false }

@@ -79,8 +79,8 @@ export interface SizeObjects {
   readonly volumes: Numbered<PersistentVolume, ResizerVolume>
   readonly options: SizeOptions
   /** Updates a cache from the API server. The event may start a run. */
-  seeClaim(state: SizeState, cause: 'watch' | 'own'): SizeState
-  seePv(state: SizeState, cause: 'watch' | 'own'): SizeState
+  seeClaim(state: SizeState): SizeState
+  seePv(state: SizeState): SizeState
   /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
   crashed(state: SizeState): SizeState
 }

@@ -1,0 +1,28 @@
+import { bringsNews, objectOf, type Trigger } from '@csi-sidecars/controller'
+import type { InformerEvent } from '@csi-sidecars/informer'
+import { VOLUME_FINALIZER } from '../caches/names.ts'
+import type { ProvisionerVolume } from '../caches/volume.ts'
+
+/** Returns a PersistentVolume that may need our finalizer or its deletion. The run of an own write continues by itself. */
+export const onVolume: Trigger<ProvisionerVolume> = (event) => {
+  if (event.type === 'deleted') return []
+  if (!bringsNews(event, withoutOurFinalizer) && !hasLostFinalizer(event)) return []
+  const volume = objectOf(event)
+  return volume.ours ? [volume.key] : []
+}
+
+/** Returns the volume without the finalizer that this process writes. */
+export function withoutOurFinalizer(volume: ProvisionerVolume): ProvisionerVolume {
+  const others = volume.finalizers?.filter((name) => name !== VOLUME_FINALIZER)
+  return { ...volume, finalizers: others?.length ? others : undefined }
+}
+
+/** Reports whether another writer has removed our finalizer. This process removes it only if it is not needed. */
+function hasLostFinalizer(event: InformerEvent<ProvisionerVolume>): boolean {
+  if (event.type !== 'updated' || event.after.deleting || event.after.reclaimPolicy !== 'Delete') return false
+  return isProtected(event.before) && !isProtected(event.after)
+}
+
+function isProtected({ finalizers }: ProvisionerVolume): boolean {
+  return finalizers?.includes(VOLUME_FINALIZER) === true
+}
