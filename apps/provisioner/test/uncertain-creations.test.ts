@@ -194,9 +194,9 @@ describe('the repetition of a CreateVolume call with an uncertain outcome', () =
     start(false)
     const create = storage.create.bind(storage)
     let creations = 0
-    storage.create = (name) => {
+    storage.create = (request) => {
       creations += 1
-      return create(name)
+      return create(request)
     }
     const uid = ask()
     const pass = process.gate.pass.bind(process.gate)
