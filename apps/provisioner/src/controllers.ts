@@ -6,6 +6,7 @@ import { claimControllers } from './claims/controller.ts'
 import { driverCalls } from './driver-calls.ts'
 import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
 import { cloneReleaseController } from './sources/release.ts'
+import { SourceUses } from './sources/uses.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
@@ -18,6 +19,7 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
     ...parts,
     ...caches,
     refresh: capacity?.refresh,
+    uses: new SourceUses(),
     recorder: whileLeading(parts.recorder, assertLeading, structuredLines(log)),
     populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading, textLines(log)),
     api,

@@ -11,6 +11,7 @@ import type { ProvisionMetrics } from './metrics.ts'
 import type { LocalNode } from './node/local-node.ts'
 import type { VolumeSettings } from './request/persistent-volume.ts'
 import type { NameRule } from './request/request.ts'
+import type { SourceUses } from './sources/uses.ts'
 
 /** The settings of this process that decisions depend on. They never change. */
 export interface ProvisionerSettings extends NameRule, VolumeSettings {
@@ -56,6 +57,7 @@ export interface ProvisionerParts {
 /** The dependencies of the controllers. After the lease is lost, they refuse writes and calls to the driver. */
 export interface TermParts extends Omit<ProvisionerParts, 'client' | 'driver' | 'caches'>, ProvisionerCaches {
   readonly refresh: CapacityRefresh | undefined
+  readonly uses: SourceUses
   readonly driver: DriverCalls
   readonly api: KubeClient
 }

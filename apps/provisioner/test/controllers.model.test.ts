@@ -5,11 +5,13 @@ import fc from 'fast-check'
 import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
 type Step =
-  | { do: 'createClaim' | 'deleteClaim' | 'touchClaim' | 'retain'; name: string }
+  | { do: 'createClaim' | 'createRestore' | 'deleteClaim' | 'touchClaim'; name: string }
+  | { do: 'retain' | 'unretain' | 'stripVolumes'; name: string }
   | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
   | { do: 'flow'; rounds: number }
   | { do: 'pass'; ms: number }
   | { do: 'deliver' | 'controlVolumes' | 'createClass' | 'deleteClass' | 'late' | 'kill' | 'depose' | 'start' }
+  | { do: 'recreateInputs' | 'foreignClass' | 'deleteInputs' }
 
 const one = <const K extends string>(name: K): { do: fc.Arbitrary<K> } => ({ do: fc.constant(name) })
 const flight = { pick: fc.nat(5), fault: fc.nat(99) }
@@ -17,8 +19,13 @@ const name = fc.constantFrom(...CLAIMS)
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ ...one('createClaim'), name }) },
+  { weight: 2, arbitrary: fc.record({ ...one('createRestore'), name }) },
   { weight: 4, arbitrary: fc.record({ ...one('deleteClaim'), name }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('touchClaim', 'retain'), name }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constantFrom('touchClaim', 'retain', 'unretain', 'stripVolumes'), name }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('recreateInputs', 'foreignClass', 'deleteInputs') }) },
   { weight: 6, arbitrary: fc.record({ ...one('answer'), ...flight }) },
   { weight: 3, arbitrary: fc.record({ ...one('apply'), ...flight }) },
   { weight: 4, arbitrary: fc.record({ ...one('fail'), ...flight }) },
@@ -45,12 +52,24 @@ async function perform(model: ProvisionerModel, each: Step): Promise<void> {
   switch (each.do) {
     case 'createClaim':
       return model.createClaim(each.name)
+    case 'createRestore':
+      return model.createClaim(each.name, true)
     case 'deleteClaim':
       return model.deleteClaim(each.name)
     case 'touchClaim':
       return model.touchClaim(each.name)
     case 'retain':
       return model.retain(each.name)
+    case 'unretain':
+      return model.unretain(each.name)
+    case 'stripVolumes':
+      return model.stripVolumes(each.name)
+    case 'recreateInputs':
+      return model.recreateInputs()
+    case 'foreignClass':
+      return model.recreateInputs('other.example.com')
+    case 'deleteInputs':
+      return model.deleteInputs()
     case 'answer':
       return model.flightAt(each.pick)?.answer()
     case 'apply':
@@ -72,8 +91,7 @@ async function perform(model: ProvisionerModel, each: Step): Promise<void> {
     case 'deleteClass':
       return model.deleteClass()
     case 'late':
-      for (const volume of [...model.storage.late]) model.storage.create(volume)
-      return
+      return model.continueCreations()
     case 'kill':
       return model.kill()
     case 'depose':
@@ -85,8 +103,11 @@ async function perform(model: ProvisionerModel, each: Step): Promise<void> {
   }
 }
 
+/** The interval of the search for finalizers of forgotten restores. */
+const SWEEP_MS = 300_000
+
 async function run(steps: readonly Step[], finalizeClaims: boolean): Promise<void> {
-  const model = new ProvisionerModel({ finalizeClaims })
+  const model = new ProvisionerModel({ finalizeClaims, sweepMs: SWEEP_MS })
   model.start()
   await flow(model, 4)
   for (const each of steps) {

@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Process } from '../src/testing/model/process.ts'
 import { ModelStorage } from '../src/testing/model/storage.ts'
 
+const DATA = { namespace: 'default', name: 'data' }
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
 /** The back-off is longer than a test, so only the change of the missing object can cause the retry. */
 const RETRY_MS = 600_000
@@ -154,6 +155,37 @@ describe('waiting claims', () => {
     expect(api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${uid}` })).toBeDefined()
     const snapshot = api.server.get(VOLUME_SNAPSHOTS, { namespace: 'default', name: 'snap' })
     expect(snapshot?.metadata?.finalizers ?? []).toEqual([])
+  })
+
+  it.each<[what: string, change: () => void]>([
+    ['is bound to another volume', () => api.edit(PERSISTENT_VOLUME_CLAIMS, DATA, { spec: { volumeName: 'pv-1' } })],
+    ['is deleted', () => api.delete(PERSISTENT_VOLUME_CLAIMS, DATA)],
+  ])('a missing Secret is no longer read after the claim that waits for it %s', async (_, change) => {
+    const reads = () => api.served.filter(({ verb, what }) => verb === 'get' && what === 'secrets').length
+    process.gate.open()
+    WAITS['the Secret of its class']?.prepare?.()
+    ask()
+    await clock.advance(5_000)
+    change()
+    await clock.advance(2_000)
+    const before = reads()
+    await clock.advance(60_000)
+    expect(reads()).toBe(before)
+  })
+
+  it('a missing Secret is not read again for a claim that was deleted during the first read', async () => {
+    WAITS['the Secret of its class']?.prepare?.()
+    ask()
+    const isRead = ({ label }: { readonly label: string }) => label.endsWith('/secrets/late')
+    while (process.gate.inFlight.every((each) => !isRead(each))) {
+      for (const each of [...process.gate.inFlight]) each.answer()
+      await clock.settle()
+    }
+    api.delete(PERSISTENT_VOLUME_CLAIMS, DATA)
+    await clock.settle()
+    process.gate.open()
+    await clock.advance(60_000)
+    expect(api.served.filter(({ verb, what }) => verb === 'get' && what === 'secrets')).toHaveLength(1)
   })
 
   it('a slow API server does not shorten the back-off of a claim', async () => {

@@ -1,3 +1,4 @@
+import { KeyedMutex } from '@csi-sidecars/base'
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import {
@@ -20,7 +21,6 @@ import {
 import type { Logger } from '@csi-sidecars/telemetry'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { openAll, openClasses } from './caches/open.ts'
-import { KeyedMutex } from './claim/keyed-mutex.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { modifyController } from './modify/controller.ts'

@@ -14,5 +14,6 @@ export {
   unreachable,
 } from './errors.ts'
 export { Heap, type HeapItem, NOT_IN_HEAP } from './heap.ts'
+export { KeyedMutex } from './keyed-mutex.ts'
 export { inPhase, onAbort, onPhase, type RunPhase } from './on-abort.ts'
 export { TokenBucket } from './token-bucket.ts'

@@ -87,7 +87,8 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
   },
   provisioner: {
     moves: {
-      ...{ toggle: 40, again: 14, restore: 12, classAgain: 4, unready: 4, ready: 6 },
+      ...{ toggle: 40, again: 14, restore: 16, classAgain: 4, unready: 4, ready: 6 },
+      ...{ inputsAgain: 8, loseInputs: 4, policy: 6, strip: 6 },
     } satisfies Record<ProvisionMove['do'], number>,
     methods: ['CreateVolume', 'CreateVolume', 'DeleteVolume'],
     watched: ['persistentvolumeclaims', 'persistentvolumes'],

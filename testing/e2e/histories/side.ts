@@ -24,7 +24,7 @@ const QUIET_MS = 1200
 const CAPABILITIES: Readonly<Record<TestedApp, Capabilities['controller']>> = {
   attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   resizer: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
-  provisioner: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+  provisioner: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT', 'MODIFY_VOLUME'],
   snapshotter: ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS'],
 }
 const LISTING = ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES'] as const
@@ -104,6 +104,7 @@ export class HistorySide {
       watches: this.#watches,
       interrupted: async () => {
         this.#snapshots.interrupted()
+        this.#provisions.interrupted()
         await this.#attachments.interrupted()
       },
     })

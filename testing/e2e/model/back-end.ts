@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
 import { type Call, createdVolume, type DriverReply, type FakeDriver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
@@ -60,6 +61,12 @@ export class BackEnd {
   readonly created = new Map<string, string>()
   /** The ids of the snapshots and groups of snapshots, by their names. */
   readonly snapshots = new Map<string, string>()
+  /** The names of volumes for which the driver has got different requests. */
+  readonly refused = new Set<string>()
+  /** Called with each CreateVolume call. */
+  onCreate: (call: Call) => void = () => undefined
+  /** Called with each DeleteVolume call. */
+  onDelete: (call: Call) => void = () => undefined
   snapshotsReady = true
   /** While true, no faults are injected into calls. */
   calm = true
@@ -67,6 +74,8 @@ export class BackEnd {
   readonly #disturb: (call: Call) => CallOutcome | undefined
   readonly #occurrences: Occurrences
   readonly #known = new Set<string>()
+  /** The requests of CreateVolume, by the names of the volumes. */
+  readonly #creationRequests = new Map<string, Call['request']>()
   readonly #lostNodes = new Set<string>()
   /** The published pairs of volume and node whose publish context no caller has received. */
   readonly #unheard = new Set<string>()
@@ -89,7 +98,10 @@ export class BackEnd {
     driver.on('ControllerExpandVolume', (call) => this.#expand(call))
     driver.on('ControllerModifyVolume', (call) => this.#modify(call))
     driver.on('CreateVolume', (call) => this.#create(call))
-    driver.on('DeleteVolume', (call) => this.#remove(call, this.created))
+    driver.on('DeleteVolume', (call) => {
+      this.onDelete(call)
+      return this.#remove(call, this.created)
+    })
     driver.on('CreateSnapshot', (call) => this.#createSnapshot(call, (id) => this.#single(id)))
     driver.on('CreateVolumeGroupSnapshot', (call) => this.#createSnapshot(call, (id) => this.#group(id)))
     driver.on('DeleteSnapshot', (call) => this.#remove(call, this.snapshots))
@@ -170,6 +182,13 @@ export class BackEnd {
   }
 
   #create(call: Call): DriverReply {
+    this.onCreate(call)
+    const name = String(call.request['name'])
+    if (this.created.has(name) && !isSameCreation(call.request, this.#creationRequests.get(name))) {
+      this.refused.add(name)
+      return { code: ALREADY_EXISTS, message: 'the volume was created by another request' }
+    }
+    this.#creationRequests.set(name, call.request)
     const source = call.request['volume_content_source'] === undefined ? {} : { contentSource: { type: undefined } }
     const reply = (volumeId: string): object => ({ volume: createdVolume(call.request, { volumeId, ...source }) })
     return this.#answer(call, this.#creation(call, this.created, reply))
@@ -267,6 +286,11 @@ export class BackEnd {
   #next({ method, request }: Call, what: string): Random {
     return this.#occurrences.next(`${what} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`)
   }
+}
+
+/** Reports whether two requests of CreateVolume ask for the same volume. Only their Secrets may differ. */
+function isSameCreation(request: Call['request'], other: Call['request'] = request): boolean {
+  return isDeepStrictEqual({ ...request, secrets: {} }, { ...other, secrets: {} })
 }
 
 function isFinal({ ends }: CallOutcome): boolean {

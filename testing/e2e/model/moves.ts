@@ -44,6 +44,10 @@ export const PROVISION_MOVES = {
   again: 'deletes the claim and creates it again',
   restore: 'deletes the claim and creates it from the snapshot, or empty if it was from the snapshot',
   classAgain: 'deletes the class and creates it again',
+  inputsAgain: 'recreates the class, the Secret and the VolumeAttributesClass with other parameters',
+  loseInputs: 'deletes the class, the Secret and the VolumeAttributesClass, and creates them again later',
+  policy: 'changes the reclaim policy of the volume',
+  strip: 'retains the released volumes and removes their finalizers in one edit, and deletes them',
   unready: 'makes the snapshot unusable',
   ready: 'makes the snapshot usable',
 } as const

@@ -4,13 +4,17 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  SECRETS,
   STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { type Ref, refused } from '../harness/api/api.ts'
 import { claim, storageClass } from '../harness/api/objects.ts'
 import type { TestContext } from '../harness/context.ts'
+import type { Call } from '../harness/driver/driver.ts'
+import { pause } from '../harness/waiting.ts'
 import { installCrds } from '../tests/snapshotter/scene.ts'
 import type { BackEnd } from './back-end.ts'
 import { editFinalizers } from './foreign.ts'
@@ -18,6 +22,11 @@ import type { ProvisionMove } from './moves.ts'
 import { Rounds } from './rounds.ts'
 
 const GROUP = 'snapshot.storage.k8s.io'
+const SOURCE_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
+/** The time for which the class and the Secret are missing. */
+const LOST_FOR_MS = 800
+/** A DeleteVolume call may follow the edit of a user within this time, because it was sent before. */
+const IN_FLIGHT_MS = 1000
 const GENERATION = 'example.com/generation'
 
 /** The desired state of the claim with one name. */
@@ -35,35 +44,62 @@ interface ProvisionState {
   /** The IDs of the volumes that exist in the driver. */
   readonly created: readonly string[]
   readonly snapshotFinalizers: readonly string[]
+  /** The names of volumes for which the driver has got different requests. */
+  readonly refused: ReadonlySet<string>
+  /** True if a process has ended or was frozen, so that the first request for a volume may be lost. */
+  readonly interrupted: boolean
+  /** The IDs of volumes whose PersistentVolumes a user has stripped. */
+  readonly abandoned: ReadonlySet<string>
+  /** Violations of rules that hold during calls. */
+  readonly violations: readonly string[]
 }
+
+/** Reports whether the claim or volume of this name can get no volume, because the first request is lost. */
+function isLost({ refused, interrupted }: ProvisionState, name: string): boolean {
+  return interrupted && refused.has(name)
+}
+
+const volumeNameOf = (held: PersistentVolumeClaim | undefined): string => `pvc-${held?.metadata?.uid}`
 
 const handleOf = ({ spec }: PersistentVolume): string => spec?.csi?.volumeHandle ?? ''
 
 /** The rules that claims and volumes must satisfy after a period without changes and failures. */
 const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[]>> = {
-  'each wanted claim is bound to its volume': ({ desiredClaims, claims, volumes }) =>
-    desiredClaims.flatMap(({ wanted, generation }, index) => {
+  'each wanted claim is bound to its volume': (state) => {
+    const { desiredClaims, claims, volumes } = state
+    return desiredClaims.flatMap(({ wanted, generation }, index) => {
       const held = claims[index]
       if (!wanted) return held === undefined ? [] : [`claim ${index} is still there: ${JSON.stringify(held.metadata)}`]
+      if (isLost(state, volumeNameOf(held))) return []
       const volume = volumes.find(({ spec }) => spec?.claimRef?.uid === held?.metadata?.uid)
       const isOwn = held?.metadata?.annotations?.[GENERATION] === String(generation)
       return isOwn && held.status?.phase === 'Bound' && volume !== undefined ? [] : [`claim ${index} is not bound`]
-    }),
+    })
+  },
   'each PersistentVolume has a claim and a volume': ({ claims, volumes, created }) =>
     volumes.flatMap((volume) => {
       const hasClaim = claims.some((held) => held !== undefined && held.metadata?.uid === volume.spec?.claimRef?.uid)
       const name = volume.metadata?.name
       if (!created.includes(handleOf(volume))) return [`${name}: the volume ${handleOf(volume)} is deleted`]
-      return hasClaim ? [] : [`${name} has no claim`]
+      const isRetained = volume.spec?.persistentVolumeReclaimPolicy === 'Retain'
+      return hasClaim || isRetained ? [] : [`${name} has no claim`]
     }),
-  'no volume leaks': ({ volumes, created }) => {
-    const named = new Set(volumes.map(handleOf))
-    return created.filter((id) => !named.has(id)).map((id) => `no PersistentVolume names ${id}`)
+  'no volume leaks': (state) => {
+    const named = new Set(state.volumes.map(handleOf))
+    const leaked = state.created.filter((id) => !named.has(id) && !state.abandoned.has(id))
+    return leaked.filter((id) => !isLost(state, id.replace(/-\d+$/, ''))).map((id) => `no PersistentVolume names ${id}`)
   },
-  'no finalizer is left on claims and snapshots': ({ claims, snapshotFinalizers }) =>
-    [...claims.flatMap((held) => held?.metadata?.finalizers ?? []), ...snapshotFinalizers].filter((name) =>
+  'no finalizer is left on claims and snapshots': (state) => {
+    const claims = state.claims.filter((held) => !isLost(state, volumeNameOf(held)))
+    const finalizers = claims.flatMap((held) => held?.metadata?.finalizers ?? [])
+    const isRestoring = claims.length < state.claims.length
+    return [...finalizers, ...(isRestoring ? [] : state.snapshotFinalizers)].filter((name) =>
       /^(external-provisioner|provisioner.storage)/.test(name),
-    ),
+    )
+  },
+  'a repeated CreateVolume call equals the first': ({ refused, interrupted }) =>
+    interrupted ? [] : [...refused].map((name) => `the driver got different requests for ${name}`),
+  'no volume that a user keeps is deleted, and a source is protected during the call': ({ violations }) => violations,
 }
 
 /** The claims of one test. This class also acts as the Kubernetes controllers that bind claims and release volumes. */
@@ -73,6 +109,13 @@ export class Provisions {
   readonly #desiredClaims: DesiredClaim[]
   readonly #invariants: readonly Invariant<ProvisionState>[]
   readonly #rounds = new Rounds(() => this.#look())
+  readonly #abandoned = new Set<string>()
+  /** The times since when users keep volumes, by the IDs of the volumes. */
+  readonly #kept = new Map<string, number>()
+  readonly #violations: string[] = []
+  #interrupted = false
+  #inputVersion = 1
+  #inputs: Promise<void> = Promise.resolve()
 
   /** `leaks` is true if a crash of the provisioner may leave a volume behind. */
   constructor(t: TestContext, backEnd: BackEnd, { claims, leaks }: { claims: number; leaks: boolean }) {
@@ -87,7 +130,9 @@ export class Provisions {
   async start(): Promise<void> {
     await installCrds(this.#t)
     this.#backEnd.snapshots.set('snap', 'snap')
-    await this.#t.create(STORAGE_CLASSES, this.#class())
+    this.#backEnd.onCreate = (call) => void this.#checkSource(call).catch(() => undefined)
+    this.#backEnd.onDelete = (call) => this.#checkDeletion(call)
+    await this.#createInputs()
     await this.#createSnapshot()
     this.#rounds.start()
   }
@@ -107,8 +152,26 @@ export class Provisions {
         Object.assign(desired, { wanted: true, restored: !desired.restored, generation: desired.generation + 1 })
         return await this.#rounds.now()
       case 'classAgain':
-        await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('fast') }))
-        return void (await this.#t.api.create(STORAGE_CLASSES, this.#class()))
+        return await this.#changeInputs(async () => {
+          await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('fast') }))
+          await refused(this.#t.api.create(STORAGE_CLASSES, this.#class()))
+        })
+      case 'inputsAgain':
+        return await this.#changeInputs(async () => {
+          this.#inputVersion += 1
+          await this.#deleteInputs()
+          await this.#createInputs()
+        })
+      case 'loseInputs':
+        return void this.#changeInputs(async () => {
+          await this.#deleteInputs()
+          await pause(LOST_FOR_MS)
+          await this.#createInputs()
+        }).catch(() => undefined)
+      case 'policy':
+        return await this.#changePolicy(index)
+      case 'strip':
+        return await this.#stripVolumes()
       case 'unready':
         return await this.#setReady(false)
       case 'ready':
@@ -116,9 +179,105 @@ export class Provisions {
     }
   }
 
-  /** Makes the snapshot ready, so that restores can succeed. */
+  /** Makes the snapshot ready and creates the inputs, so that claims can be provisioned. */
   async calm(): Promise<void> {
+    await this.#inputs
+    await this.#createInputs()
     await this.#setReady(true)
+  }
+
+  /** Called when a process ends or is frozen: it may lose the first request for a volume. */
+  interrupted(): void {
+    this.#interrupted = true
+  }
+
+  /** Runs one change of the class, the Secret and the VolumeAttributesClass after the other. */
+  #changeInputs(change: () => Promise<void>): Promise<void> {
+    const changed = this.#inputs.then(change)
+    this.#inputs = changed.catch(() => undefined)
+    return changed
+  }
+
+  async #createInputs(): Promise<void> {
+    const version = `${this.#inputVersion}`
+    const { api } = this.#t
+    await refused(
+      api.create(SECRETS, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: this.#secret,
+        data: { version: btoa(version) },
+      }),
+    )
+    const attributes = { driverName: this.#t.driverName, parameters: { version } }
+    const head = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttributesClass',
+      metadata: { name: this.#t.name('gold') },
+    }
+    await refused(api.create(VOLUME_ATTRIBUTES_CLASSES, { ...head, ...attributes }))
+    await refused(api.create(STORAGE_CLASSES, this.#class()))
+  }
+
+  async #deleteInputs(): Promise<void> {
+    await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('fast') }))
+    await refused(this.#t.api.delete(VOLUME_ATTRIBUTES_CLASSES, { name: this.#t.name('gold') }))
+    await refused(this.#t.api.delete(SECRETS, this.#secret))
+  }
+
+  get #secret(): { readonly namespace: string; readonly name: string } {
+    return { namespace: this.#t.namespace, name: this.#t.name('creds') }
+  }
+
+  /** Changes the reclaim policy of the volume of a claim. */
+  async #changePolicy(index: number): Promise<void> {
+    const { api } = this.#t
+    const held = await api.find(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
+    const volume = await api.find(PERSISTENT_VOLUMES, { name: volumeNameOf(held) })
+    if (volume === undefined) return
+    const id = handleOf(volume)
+    const persistentVolumeReclaimPolicy = volume.spec?.persistentVolumeReclaimPolicy === 'Retain' ? 'Delete' : 'Retain'
+    if (persistentVolumeReclaimPolicy === 'Delete') this.#kept.delete(id)
+    const body = { spec: { persistentVolumeReclaimPolicy } }
+    const isRefused = await refused(api.merge(PERSISTENT_VOLUMES, { name: volumeNameOf(held) }, body))
+    if (persistentVolumeReclaimPolicy === 'Retain' && !isRefused) this.#kept.set(id, Date.now())
+  }
+
+  /** Retains released volumes and removes their finalizers in one edit, and deletes the objects. */
+  async #stripVolumes(): Promise<void> {
+    const { api } = this.#t
+    for (const volume of await this.#volumes()) {
+      const { metadata, status } = volume
+      if (status?.phase !== 'Released' || metadata?.deletionTimestamp != null) continue
+      const ref = { name: metadata?.name ?? '' }
+      const { resourceVersion } = metadata ?? {}
+      const spec = { persistentVolumeReclaimPolicy: 'Retain' }
+      if (await refused(api.merge(PERSISTENT_VOLUMES, ref, { metadata: { resourceVersion, finalizers: null }, spec })))
+        continue
+      this.#abandoned.add(handleOf(volume))
+      this.#kept.set(handleOf(volume), Date.now())
+      await refused(api.delete(PERSISTENT_VOLUMES, ref))
+    }
+  }
+
+  /** Records a DeleteVolume call for a volume that a user keeps. The call may have begun before the edit. */
+  #checkDeletion(call: Call): void {
+    const since = this.#kept.get(String(call.request['volume_id']))
+    if (since === undefined || this.#interrupted || call.start < since + IN_FLIGHT_MS) return
+    this.#violations.push(`DeleteVolume was called for ${String(call.request['volume_id'])}, which a user keeps`)
+  }
+
+  /** Checks that the snapshot has our finalizer while a call restores it. */
+  async #checkSource(call: Call): Promise<void> {
+    if (call.request['volume_content_source'] === undefined) return
+    const ref = { namespace: this.#t.namespace, name: this.#t.name('snap') }
+    const snapshot = await this.#t.api.find(VOLUME_SNAPSHOTS, ref)
+    const isProtected = snapshot?.metadata?.finalizers?.includes(SOURCE_FINALIZER) === true
+    if (isProtected || call.end !== undefined || call.cancelled) return
+    // Provisioners of other drivers search for forgotten finalizers, too. They cannot know a call for a deleted claim.
+    const claims = await this.#t.api.list(PERSISTENT_VOLUME_CLAIMS, this.#t.namespace)
+    if (!claims.some((held) => volumeNameOf(held) === call.request['name'])) return
+    this.#violations.push(`the snapshot has no finalizer during the call for ${String(call.request['name'])}`)
   }
 
   wantNothing(): void {
@@ -149,6 +308,10 @@ export class Provisions {
       volumes: await this.#volumes(),
       created: [...this.#backEnd.created.values()],
       snapshotFinalizers: snapshot?.metadata?.finalizers ?? [],
+      refused: this.#backEnd.refused,
+      interrupted: this.#interrupted,
+      abandoned: this.#abandoned,
+      violations: this.#violations,
     }
   }
 
@@ -178,7 +341,8 @@ export class Provisions {
         'volume.kubernetes.io/storage-provisioner': this.#t.driverName,
         [GENERATION]: String(generation),
       }
-      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast') }
+      const volumeAttributesClassName = this.#t.name('gold')
+      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast'), volumeAttributesClassName }
       const made = claim(ref.namespace ?? '', ref.name, { ...parts, ...(restored && { dataSource: source }) })
       await refused(api.create(PERSISTENT_VOLUME_CLAIMS, made))
       return
@@ -252,7 +416,12 @@ export class Provisions {
   }
 
   #class() {
-    return { ...storageClass(this.#t.name('fast'), this.#t.driverName), reclaimPolicy: 'Delete' }
+    const parameters = {
+      version: `${this.#inputVersion}`,
+      'csi.storage.k8s.io/provisioner-secret-name': this.#secret.name,
+      'csi.storage.k8s.io/provisioner-secret-namespace': this.#secret.namespace,
+    }
+    return { ...storageClass(this.#t.name('fast'), this.#t.driverName), reclaimPolicy: 'Delete', parameters }
   }
 
   #ref(index: number): Ref {

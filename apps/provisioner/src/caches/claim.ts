@@ -101,6 +101,11 @@ export function nodeOfRequest({ wanted }: ProvisionerClaim): string {
   return wanted?.annotations[SELECTED_NODE] ?? wanted?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
+/** Reports whether the PV controller has not bound the claim yet. A new claim has no phase. */
+export function isPending({ phase }: ProvisionerClaim): boolean {
+  return phase === undefined || phase === '' || phase === 'Pending'
+}
+
 export const SNAPSHOT_KIND = 'VolumeSnapshot'
 export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'

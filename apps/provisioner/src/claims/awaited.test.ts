@@ -11,16 +11,18 @@ function open() {
   const versions = new Map<string, string>()
   const reads: string[] = []
   const woken: string[] = []
+  const onRead: { run: (() => Promise<void>) | undefined } = { run: undefined }
   const get = async (_: unknown, { namespace, name }: { namespace?: string; name: string }): Promise<never> => {
     const key = namespace === undefined ? name : `${namespace}/${name}`
     reads.push(key)
+    void onRead.run?.()
     const resourceVersion = versions.get(key)
     if (resourceVersion === undefined) throw NOT_FOUND
     return { metadata: { uid: key, resourceVersion } } as never
   }
   const awaited = new AwaitedObjects({ get } as never, clock)
   const stop = awaited.source({ wake: ({ name = '' }: Cause) => woken.push(name) } as unknown as Enqueuer)
-  return { clock, versions, reads, woken, awaited, stop }
+  return { clock, versions, reads, woken, awaited, stop, onRead }
 }
 
 const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
@@ -61,6 +63,23 @@ it('100 missing objects take turns, so that each object is read once in seven se
   expect(new Set(reads).size).toBe(100)
   stop()
 })
+
+it.each(Array.from({ length: 12 }, (_, index) => index))(
+  'a claim that begins to wait %i microtasks after the last claim has stopped waiting is not forgotten',
+  async (microtasks) => {
+    const { clock, reads, awaited, stop, onRead } = open()
+    awaited.await('a', [secret('a')])
+    onRead.run = async () => {
+      onRead.run = undefined
+      awaited.forget('a')
+      for (let left = microtasks; left > 0; left -= 1) await undefined
+      awaited.await('b', [secret('b')])
+    }
+    await clock.advance(2_000)
+    expect(reads).toContain('ns/b')
+    stop()
+  },
+)
 
 it('missing objects are read only while a claim waits for them and this process leads', async () => {
   const { clock, reads, awaited, stop } = open()

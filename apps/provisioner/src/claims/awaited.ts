@@ -48,6 +48,7 @@ export class AwaitedObjects {
   readonly #claims = new Map<string, readonly Cause[]>()
   readonly #objects = new Map<string, AwaitedObject>()
   #begin: () => void = () => undefined
+  #isReading = false
 
   constructor(api: Pick<KubeClient, 'get'>, clock: Clock) {
     this.#api = api
@@ -56,13 +57,9 @@ export class AwaitedObjects {
 
   readonly source: Source = (queue) => {
     const life = scope()
-    let running = false
+    this.#isReading = false
     this.#begin = () => {
-      if (running) return
-      running = true
-      void this.#readWhileAwaited(queue, life.signal).finally(() => {
-        running = false
-      })
+      if (!this.#isReading) void this.#readWhileAwaited(queue, life.signal)
     }
     if (this.#claims.size > 0) this.#begin()
     return () => {
@@ -86,10 +83,13 @@ export class AwaitedObjects {
   }
 
   async #readWhileAwaited(queue: Enqueuer, signal: AbortSignal): Promise<void> {
+    this.#isReading = true
     while (this.#claims.size > 0 && !signal.aborted) {
       await this.#clock.sleep(PERIOD_MS, signal).catch(() => undefined)
       await Promise.all(this.#due().map(([cause, object]) => this.#read(cause, object, { queue, signal })))
     }
+    // The loop ends and this changes in one step, so that a claim that begins to wait then starts a new loop.
+    this.#isReading = false
   }
 
   /** Returns the objects that are due to be read again, the longest overdue first. */

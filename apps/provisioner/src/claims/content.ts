@@ -1,8 +1,9 @@
 import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
-import { namespacedRef } from '@csi-sidecars/kube-types'
+import { isConflict } from '@csi-sidecars/kube-client'
+import { namespacedRef, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
-import { type ProvisionerClaim, snapshotKey } from '../caches/claim.ts'
+import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceKeys } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
@@ -12,6 +13,7 @@ import { checkOriginal, cloneSource } from '../sources/clone.ts'
 import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
+import { isMarked } from './decide.ts'
 import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
 
 export interface ContentSourceParts {
@@ -20,61 +22,107 @@ export interface ContentSourceParts {
   readonly source: ClaimSource
 }
 
-/** Returns the data source for CreateVolume, and puts a finalizer on the source object. Throws ProvisionError. */
-export async function contentSource(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
-  const { deps, signal, log } = run
-  const { api, claims, settings } = deps
-  const { source } = parts
-  if (source.kind === 'VolumeSnapshot') {
-    const { preventModeConversion } = settings
-    const restore = { ...parts, preventModeConversion }
-    const { content, snapshot } = await snapshotSource(restore, api, signal)
-    const notice = expansionNotice(restore, snapshot)
-    if (notice !== undefined) log.warn(notice, UNQUOTED)
-    await protectSnapshot({ api, signal, log }, snapshot)
+/**
+ * Returns the data source for CreateVolume, and puts a finalizer on the source object. The use of the source begins, and
+ * the caller must end it. Throws ProvisionError.
+ */
+export function contentSource(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
+  return parts.source.kind === 'VolumeSnapshot' ? snapshotContent(run, parts) : cloneContent(run, parts)
+}
+
+const CONFLICT_TRIES = 5
+
+async function snapshotContent(
+  { deps, signal, log }: ClaimRun,
+  parts: ContentSourceParts,
+): Promise<VolumeContentSource> {
+  const { api, settings, uses } = deps
+  const { namespace, name } = parts.source
+  const restore = { ...parts, preventModeConversion: settings.preventModeConversion }
+  const key = snapshotKey(`${namespace}/${name}`)
+  uses.begin(parts.claim.uid, key)
+  return await uses.exclusively(key, signal, async () => {
+    for (let left = CONFLICT_TRIES; ; left -= 1) {
+      try {
+        const { content, snapshot } = await snapshotSource(restore, api, signal)
+        await protectSnapshot({ api, signal, log }, snapshot)
+        const notice = expansionNotice(restore, snapshot)
+        if (notice !== undefined) log.warn(notice, UNQUOTED)
+        return content
+      } catch (error) {
+        if (!isConflict(error) || left <= 1) throw error
+      }
+    }
+  })
+}
+
+async function cloneContent(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
+  const { deps, signal } = run
+  const { api, claims, uses } = deps
+  const { claim, source } = parts
+  const clone = { ...parts, original: claims.store.get(`${source.namespace}/${source.name}`) }
+  const original = checkOriginal(clone)
+  uses.begin(claim.uid, original.uid)
+  return await uses.exclusively(original.uid, signal, async () => {
+    const content = await cloneSource(clone, api, signal)
+    const isStored = await edit(run, original, (stored) => {
+      if (stored.metadata?.deletionTimestamp != null)
+        throw sourceError(source, `the PVC DataSource ${source.name} is currently being deleted`)
+      return withFinalizer(CLONE_FINALIZER)(stored)
+    })
+    if (!isStored) throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
     return content
-  }
-  const original = claims.store.get(`${source.namespace}/${source.name}`)
-  const clone = { ...parts, original }
-  const content = await cloneSource(clone, api, signal)
-  const found = checkOriginal(clone)
-  if (found.finalizers?.includes(CLONE_FINALIZER) === true) return content
-  if (!(await edit(run, found, withFinalizer(CLONE_FINALIZER))))
-    throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
-  return content
+  })
 }
 
 /** Removes our finalizer from the snapshot if no other claim restores it. `sweepSnapshots` repeats a failed removal. */
 export async function releaseSource(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { deps, signal, log } = run
+  const { api, uses } = deps
+  uses.end(claim.uid)
   const source = sourceOf(claim)
   if (source?.kind !== 'VolumeSnapshot') return
   const key = `${source.namespace}/${source.name}`
-  if (isRestoring(deps, key, claim.uid)) return
+  const isNeeded = (): boolean => isRestoring(deps, key, claim.uid)
+  if (isNeeded()) return
   try {
-    await releaseSnapshot({ api: deps.api, signal, log }, key)
+    await releaseSnapshot({ api, uses, signal, log, isNeeded }, key)
   } catch (error) {
     signal.throwIfAborted()
     log.warn('Failed to remove snapshot finalizer', { snapshot: key, err: messageOf(error) })
   }
 }
 
-/** Reports whether a claim still needs the snapshot: it has no volume, or its CreateVolume call may be running. */
+/** Reports whether a cached claim still needs the snapshot: it has no volume, or its CreateVolume call may be running. */
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
-  const { claims, volumes, memory, settings } = deps
-  const isProvisioned = ({ uid }: ProvisionerClaim): boolean => {
-    const name = volumeNameOf(uid, settings)
-    return volumes.store.get(name)?.claimUid === uid || memory.unsaved.has(name)
-  }
-  const waiting = claims.store.byIndex(CLAIMS_BY_SOURCE, snapshotKey(key)).some((each) => {
-    const isPending = each.phase === undefined || each.phase === '' || each.phase === 'Pending'
-    return each.uid !== except && isPending && !isProvisioned(each)
-  })
+  const { claims, settings, uses } = deps
+  if (uses.isUsed(snapshotKey(key))) return true
   // Without the sweep, nothing would remove the finalizer after a claim that only waits is deleted.
-  if (settings.sweepMs > 0 && waiting) return true
-  for (const [uid, { claim }] of memory.inProgress) {
-    const source = uid === except ? undefined : claim.wanted?.dataSource
-    if (source?.kind === 'VolumeSnapshot' && `${namespacedRef(claim.key).namespace}/${source.name}` === key) return true
+  if (settings.sweepMs <= 0) return false
+  return claims.store
+    .byIndex(CLAIMS_BY_SOURCE, snapshotKey(key))
+    .some((each) => each.uid !== except && waits(each, deps))
+}
+
+/** Lists the claims in the namespace of the snapshot, and reports whether a claim still needs the snapshot. */
+export async function isListedRestoring(deps: ClaimDeps, key: string, signal: AbortSignal): Promise<boolean> {
+  const project = claimProjection(deps.settings.claimFinalizer)
+  const { namespace } = namespacedRef(key)
+  const options = {
+    namespace,
+    project: (pvc: Parameters<typeof project>[0]) => project(pvc),
+    signal,
+    priority: 'low',
+  } as const
+  for await (const { items } of deps.api.list(PERSISTENT_VOLUME_CLAIMS, options)) {
+    if (items.some((each) => sourceKeys(each).includes(snapshotKey(key)) && waits(each, deps))) return true
   }
   return false
+}
+
+/** Reports whether the claim has no volume yet, or has our finalizer because a CreateVolume call may be running. */
+function waits(claim: ProvisionerClaim, { volumes, memory, settings }: ClaimDeps): boolean {
+  if (!isPending(claim) && !isMarked(claim, settings)) return false
+  const name = volumeNameOf(claim.uid, settings)
+  return volumes.store.get(name)?.claimUid !== claim.uid && !memory.unsaved.has(name)
 }

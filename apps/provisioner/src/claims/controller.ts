@@ -5,7 +5,7 @@ import { backoffOf, type TermParts } from '../parts.ts'
 import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import { AwaitedObjects } from './awaited.ts'
-import { isRestoring } from './content.ts'
+import { isListedRestoring, isRestoring } from './content.ts'
 import { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
@@ -32,7 +32,8 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   const sweep = (stop: AbortSignal): Promise<void> => {
     const isNeeded = (key: string): boolean => isRestoring(deps, key)
-    return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded }, stop)
+    const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isListedRestoring(deps, key, signal)
+    return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
   }
   const claimController: Controller = {
     name: 'claims',

@@ -90,6 +90,11 @@ describe('decideClaim', () => {
     ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
     ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
     ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
+    [
+      'that is deleted, with our finalizer, whose class has another provisioner',
+      { claim: { deleting: true, ...MARKED }, class: { ...CLASS, provisioner: 'other' } },
+      'fail',
+    ],
   ])('`decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decideClaim(view(state)).do).toBe(decision)
   })

@@ -122,8 +122,12 @@ function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
 
 function provision({ claim, class: storageClass, settings }: ClaimView, marked: boolean): ClaimDecision {
   const name = classNameOf(claim)
+  const waitsFor = { on: 'class', name }
   if (storageClass === undefined) {
-    return { do: 'fail', message: `storageClass "${name}" not found`, waitsFor: { on: 'class', name }, report: marked }
+    return { do: 'fail', message: `storageClass "${name}" not found`, waitsFor, report: marked }
+  }
+  if (!isKnown(storageClass.provisioner, settings.names)) {
+    return { do: 'fail', message: `storageClass "${name}" has another provisioner`, waitsFor, report: marked }
   }
   return { do: 'provision', class: storageClass, mark: settings.finalizeClaims && !marked && !claim.deleting }
 }

@@ -6,6 +6,7 @@ import { AnswerError, failureOf } from './failure.ts'
 type State = ReturnType<typeof failureOf>['state']
 
 const rpc = (name: CodeName, options: object = {}): RpcError => new RpcError(CODES[name], 'no', options)
+const FIRST = { mayReschedule: false, isRepeated: false }
 const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'Aborted']
 
 describe('failureOf', () => {
@@ -13,9 +14,9 @@ describe('failureOf', () => {
     'the gRPC code %s decides whether a failed creation may still be running',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
-      expect(failureOf(rpc(name), { mayReschedule: false }).state).toBe(isRunning ? 'background' : 'final')
+      expect(failureOf(rpc(name), FIRST).state).toBe(isRunning ? 'background' : 'final')
       const rescheduled = name === 'ResourceExhausted' ? 'reschedule' : 'final'
-      expect(failureOf(rpc(name), { mayReschedule: true }).state).toBe(isRunning ? 'background' : rescheduled)
+      expect(failureOf(rpc(name), { ...FIRST, mayReschedule: true }).state).toBe(isRunning ? 'background' : rescheduled)
     },
   )
 
@@ -32,11 +33,15 @@ describe('failureOf', () => {
     ],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
   ])('`failureOf` decides about retries after %s', (_, error, expected) => {
-    expect(failureOf(error, { mayReschedule: false })).toMatchObject({ infeasible: false, ...expected })
+    expect(failureOf(error, FIRST)).toMatchObject({ infeasible: false, ...expected })
+  })
+
+  it('AlreadyExists leaves the outcome of an earlier call uncertain', () => {
+    expect(failureOf(rpc('AlreadyExists'), { ...FIRST, isRepeated: true }).state).toBe('background')
   })
 
   it('the failure of a creation lists the objects that its ProvisionError waits for', () => {
     const waitsFor = [{ on: 'secret', name: 'ns/a' }]
-    expect(failureOf(new ProvisionError('x', { waitsFor }), { mayReschedule: false }).waitsFor).toBe(waitsFor)
+    expect(failureOf(new ProvisionError('x', { waitsFor }), FIRST).waitsFor).toBe(waitsFor)
   })
 })

@@ -32,8 +32,15 @@ export interface Failure {
   readonly retryAfterMs: number | undefined
 }
 
-/** Returns the consequences of an error. `mayReschedule` is true if another node could be selected for the claim. */
-export function failureOf(error: unknown, { mayReschedule }: { readonly mayReschedule: boolean }): Failure {
+export interface TryOptions {
+  /** True if another node could be selected for the claim. */
+  readonly mayReschedule: boolean
+  /** True if the outcome of an earlier call for the volume is unknown. */
+  readonly isRepeated: boolean
+}
+
+/** Returns the consequences of an error. */
+export function failureOf(error: unknown, options: TryOptions): Failure {
   const base: Failure = {
     message: messageOf(error),
     state: 'unchanged',
@@ -51,10 +58,15 @@ export function failureOf(error: unknown, { mayReschedule }: { readonly mayResch
   return {
     ...base,
     answered: true,
-    state: stateOf(error, mayReschedule),
+    state: stateOf(error, options),
     infeasible: error.code === CODES.InvalidArgument && error.origin === 'driver',
     retryAfterMs: retryAfterMs > 0 ? retryAfterMs : undefined,
   }
+}
+
+/** Reports whether the driver has a volume of this name for another request. */
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof RpcError && error.origin === 'driver' && error.code === CODES.AlreadyExists
 }
 
 const IN_BACKGROUND: ReadonlySet<number> = new Set([
@@ -65,7 +77,9 @@ const IN_BACKGROUND: ReadonlySet<number> = new Set([
 ])
 
 /** Returns the state of the creation. After a lost or unreadable answer, the creation may still be running. */
-function stateOf({ code, origin }: RpcError, mayReschedule: boolean): Failure['state'] {
+function stateOf({ code, origin }: RpcError, { mayReschedule, isRepeated }: TryOptions): Failure['state'] {
   if (origin === 'client' || origin === 'session' || IN_BACKGROUND.has(code)) return 'background'
+  // The volume of the earlier call exists.
+  if (isRepeated && code === CODES.AlreadyExists) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'
 }

@@ -1,6 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ClaimMemory, type Followed } from './memory.ts'
+import { forgetGone } from './forget.ts'
+import { ClaimMemory, type UncertainCall } from './memory.ts'
 
 const PAUSE_MS = 60_000
 let clock: FakeClock
@@ -54,10 +55,27 @@ describe('ClaimMemory.isNews', () => {
 
 describe('ClaimMemory.follows', () => {
   it('a running creation is remembered until it ends, even if its claim is forgotten', () => {
-    memory.inProgress.set('a', {} as Followed)
+    memory.inProgress.set('a', {} as UncertainCall)
     memory.forget('a')
     expect(memory.follows('a')).toBe(true)
     memory.ended('a')
     expect(memory.follows('a')).toBe(false)
+  })
+})
+
+describe('forgetGone', () => {
+  const gone = { claims: { store: { byIndex: () => [] } } }
+  const present = { claims: { store: { byIndex: () => [{}] } } }
+
+  it.each([
+    ['a deleted claim is forgotten', gone, false, 0],
+    ['a claim in the cache is remembered', present, false, 1],
+    ['a deleted claim whose creation may be running is remembered', gone, true, 2],
+  ])('%s', (_, cache, isRunning, size) => {
+    const deps = { ...cache, memory, awaited: { forget: () => {} }, uses: { end: () => {} } }
+    memory.isNews('a', 'x')
+    if (isRunning) memory.inProgress.set('a', {} as UncertainCall)
+    forgetGone('a', deps as unknown as Parameters<typeof forgetGone>[1])
+    expect(memory.size).toBe(size)
   })
 })

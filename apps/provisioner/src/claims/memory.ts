@@ -1,17 +1,18 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import type { Class } from '../caches/cluster.ts'
 import { Ownership } from '../node/ownership.ts'
-import { Pins } from '../topology/pins.ts'
+import type { Prepared } from './prepared.ts'
 
-/** A CreateVolume call whose result is unknown. It is repeated until the result is known, even for a deleted claim. */
-export interface Followed {
-  readonly claim: ProvisionerClaim
-  readonly class: Class
-  readonly content: VolumeContentSource | undefined
+/**
+ * A CreateVolume call whose outcome is unknown. The same request is repeated until the outcome is known, even if its
+ * claim, class or VolumeAttributesClass was deleted or made again: a driver refuses another request for the volume.
+ */
+export interface UncertainCall {
+  readonly prepared: Prepared
+  /** True if an earlier process may have sent another request for the volume. The parameters may then differ. */
+  readonly isRebuilt: boolean
 }
 
 /** The pause after the driver has refused a claim as infeasible. */
@@ -33,17 +34,20 @@ export interface Unsaved {
 export interface CreatedVolume {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined
+  /** The values of the Secret at the creation. They serve if the Secret is gone. */
+  readonly secrets: Readonly<Record<string, string>>
   readonly migrated: boolean
 }
 
 /** The facts that only this process remembers about unbound claims, by the UIDs of the claims. */
 export class ClaimMemory {
-  readonly inProgress = new Map<string, Followed>()
+  readonly inProgress = new Map<string, UncertainCall>()
   /** The created volumes, by the names of their PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
-  readonly pins = new Pins()
   readonly ownership: Ownership
   readonly #pauses = new Map<string, Pause>()
+  /** The times since which a creation of an earlier process could not be repeated. */
+  readonly #unrepeatableSince = new Map<string, number>()
   readonly #news: News
   readonly #clock: Clock
   readonly #pauseMs: number
@@ -79,7 +83,7 @@ export class ClaimMemory {
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.ownership.forget(uid)
-    if (!this.follows(uid)) this.pins.release(uid)
+    this.#unrepeatableSince.delete(uid)
     this.#news.forget(uid)
     this.#news.forget(`${uid} begins`)
   }
@@ -88,7 +92,21 @@ export class ClaimMemory {
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.ownership.forget(uid)
-    this.pins.release(uid)
+    this.#unrepeatableSince.delete(uid)
+  }
+
+  /** Returns for how many milliseconds the creation of an earlier process could not be repeated. First call: 0. */
+  unrepeatableForMs(uid: string): number {
+    const now = this.#clock.monotonic()
+    const since = this.#unrepeatableSince.get(uid) ?? now
+    this.#unrepeatableSince.set(uid, since)
+    return now - since
+  }
+
+  /** The number of remembered facts. */
+  get size(): number {
+    const ofClaims = this.#news.size + this.#pauses.size + this.#unrepeatableSince.size
+    return this.inProgress.size + this.unsaved.size + ofClaims
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */
@@ -130,5 +148,9 @@ export class News {
 
   forget(key: string): void {
     this.#last.delete(key)
+  }
+
+  get size(): number {
+    return this.#last.size
   }
 }

@@ -5,7 +5,7 @@ import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
-import { ClaimMemory, type Followed, type Unsaved } from './memory.ts'
+import { ClaimMemory, type UncertainCall, type Unsaved } from './memory.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
 const CLAIM = {
@@ -44,7 +44,7 @@ it.each<[string, () => void, object]>([
   ['a new claim', () => {}, { claim: CLAIM, class: CLASS, volumeName: 'pvc-uid', existing: undefined }],
   ['a claim without a class', () => classes.clear(), { class: undefined, pausedForMs: 0 }],
   ['the PersistentVolume of a claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
-  ['a running creation', () => follow(), { claim: CLAIM, class: CLASS, inProgress: true }],
+  ['a running creation with its class', () => follow(), { claim: CLAIM, class: FORMER, inProgress: true }],
   ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, inProgress: true }],
   ['a volume that is stored later', () => memory.unsaved.set('pvc-uid', {} as Unsaved), { unsaved: true }],
   ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
@@ -62,7 +62,7 @@ it('`observeClaim` returns undefined for a claim that is bound or deleted', () =
 })
 
 function follow(): void {
-  memory.inProgress.set('uid', { claim: CLAIM, class: FORMER } as Followed)
+  memory.inProgress.set('uid', { prepared: { claim: CLAIM, class: FORMER } } as UncertainCall)
 }
 
 function deleted(): void {

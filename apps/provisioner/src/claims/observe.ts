@@ -25,10 +25,10 @@ export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefi
   const { volumes, memory, settings } = deps
   const followed = memory.inProgress.get(uid)
   const cached = cachedClaim(uid, deps)
-  const claim = cached ?? followed?.claim
+  const claim = cached ?? followed?.prepared.claim
   if (claim === undefined) return undefined
   const current = deps.classes.store.get(classNameOf(claim))
-  const storageClass = cached === undefined ? followed?.class : current
+  const storageClass = followed === undefined ? current : followed.prepared.class
   const volumeName = nameOf(uid, settings)
   return {
     claim,

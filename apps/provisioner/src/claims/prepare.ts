@@ -1,10 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type {
-  CreateVolumeRequest,
-  TopologyRequirement,
-  VolumeCapability,
-  VolumeContentSource,
-} from '@csi-sidecars/csi-proto'
+import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
 import { namespacedRef, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
@@ -19,24 +14,12 @@ import {
   fsTypeOf,
   volumeNameOf,
 } from '../request/request.ts'
-import { type SecretRefs, secretRefOf, secretRefsOf, secretValues } from '../request/secrets.ts'
+import { secretRefOf, secretRefsOf, secretValues, secretValuesAgain } from '../request/secrets.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
-import { type ContentSourceParts, contentSource } from './content.ts'
+import { contentSource } from './content.ts'
+import type { Prepared } from './prepared.ts'
 import type { ClaimRun } from './run.ts'
-
-/** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
-export interface Prepared {
-  readonly claim: ProvisionerClaim
-  /** The StorageClass as stored, before the translation of an in-tree class. */
-  readonly class: Class
-  readonly request: CreateVolumeRequest
-  readonly fsType: string
-  readonly refs: SecretRefs
-  readonly capabilities: readonly VolumeCapability[]
-  /** True if the class belongs to the in-tree plugin that is migrated to the driver. */
-  readonly migrated: boolean
-}
 
 /** Builds the CreateVolume request. The order of the checks decides which error users see. Throws ProvisionError. */
 export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<Prepared> {
@@ -57,7 +40,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
-  const content = source && (await contentOf(run, { claim, class: storageClass, source }))
+  const content = source && (await contentSource(run, { claim, class: storageClass, source }))
   const topology = topologyOf(run, claim, storageClass)
   const { annotations } = wanted
   const { namespace, name: claimName } = namespacedRef(claim.key)
@@ -81,19 +64,17 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
 }
 
-/** Returns the data source. A repeated CreateVolume call keeps the source of the first call, even if it is deleted. */
-async function contentOf(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
-  return run.deps.memory.inProgress.get(parts.claim.uid)?.content ?? (await contentSource(run, parts))
+/** Returns the request of an uncertain call, with the current values of its Secret. */
+export async function prepareAgain({ deps, signal, log }: ClaimRun, prepared: Prepared): Promise<Prepared> {
+  const { request, refs } = prepared
+  const secrets = await secretValuesAgain(deps.api, refs.provisioner, { signal, log, earlier: request.secrets })
+  return { ...prepared, request: { ...request, secrets: { ...secrets } } }
 }
 
 /** Returns the required topology. Undefined if the driver has no topology or the volume may be anywhere. */
 function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: Class): TopologyRequirement | undefined {
-  const { topology, settings, memory } = deps
-  if (topology === undefined) return undefined
-  const rules = topologyRules(claim, storageClass, settings)
-  const ofClass = `${storageClass.uid} ${JSON.stringify(storageClass.allowedTopologies)}`
-  const tried = { node: rules.node, ofClass, inProgress: memory.inProgress.has(claim.uid) }
-  return memory.pins.requirement(claim.uid, tried, () => requirementOf(rules, topology))
+  const { topology, settings } = deps
+  return topology && requirementOf(topologyRules(claim, storageClass, settings), topology)
 }
 
 async function mutableParameters(

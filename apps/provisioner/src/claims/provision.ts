@@ -6,9 +6,9 @@ import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
-import type { Prepared } from './prepare.ts'
+import { readOwner } from './owner.ts'
+import type { Prepared } from './prepared.ts'
 import { type ClaimRun, edit } from './run.ts'
-import { ownerOf } from './save.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
@@ -31,7 +31,12 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   if (volume === undefined || volume.volumeId === '') {
     throw new AnswerError('the CSI driver answered CreateVolume without a volume', { mayExist: false })
   }
-  const created = { volumeId: volume.volumeId, secretRef: prepared.refs.provisioner, migrated }
+  const created = {
+    volumeId: volume.volumeId,
+    secretRef: prepared.refs.provisioner,
+    secrets: request.secrets,
+    migrated,
+  }
   await refuseWrongVolume(run, prepared, volume)
   const pv = await toPersistentVolume(run, prepared, volume)
   const pvc = namespacedRef(claim.key).name
@@ -48,7 +53,7 @@ async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Vol
   } catch (cause) {
     const why = messageOf(cause)
     const cleanup = `${why}. Cleanup of volume ${prepared.request.name}`
-    throw await removed(run, prepared, { volume, why, cleanup, mayExist: false })
+    throw await removed(run, prepared, { volume, why, cleanup })
   }
 }
 
@@ -59,21 +64,11 @@ async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volu
   const required = request.capacityRange?.requiredBytes ?? 0n
   if (capacityBytes !== 0n && capacityBytes < required) {
     const why = `created volume capacity ${capacityBytes} less than requested capacity ${required}`
-    throw await removed(run, prepared, {
-      volume,
-      why,
-      cleanup: `${why}. Cleanup of volume ${request.name}`,
-      mayExist: true,
-    })
+    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${request.name}` })
   }
   if (claim.wanted?.dataSource !== undefined && contentSource === undefined) {
     const why = 'volume content source missing'
-    throw await removed(run, prepared, {
-      volume,
-      why,
-      cleanup: `${why}. cleanup of volume ${request.name}`,
-      mayExist: true,
-    })
+    throw await removed(run, prepared, { volume, why, cleanup: `${why}. cleanup of volume ${request.name}` })
   }
 }
 
@@ -84,25 +79,31 @@ interface Unusable {
   readonly why: string
   /** The beginning of the message after a failed deletion. */
   readonly cleanup: string
-  /** True if the creation counts as unfinished even after the deletion, as in the original. */
-  readonly mayExist: boolean
 }
 
 /** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
 async function removed(
-  { deps, signal }: ClaimRun,
-  { request: { secrets }, migrated }: Prepared,
-  { volume: { volumeId }, why, cleanup, mayExist }: Unusable,
+  run: ClaimRun,
+  { claim, request: { secrets }, migrated }: Prepared,
+  { volume: { volumeId }, why, cleanup }: Unusable,
 ): Promise<AnswerError> {
-  const owner = ownerOf(volumeId, { deps })
-  if (owner !== undefined) {
-    return new AnswerError(`${why}. The PersistentVolume ${owner} has the volume, so it is kept`, { mayExist: false })
+  const { deps, signal } = run
+  try {
+    const owner = await readOwner(run, { volumeId, claimUid: claim.uid })
+    if (owner !== undefined) {
+      const message = `${why}. The PersistentVolume ${owner.name} has the volume, so it is kept`
+      return new AnswerError(message, { mayExist: false })
+    }
+  } catch (cause) {
+    signal.throwIfAborted()
+    const message = `${cleanup} failed, because the PersistentVolumes cannot be read: ${messageOf(cause)}`
+    return new AnswerError(message, { mayExist: true, cause })
   }
   const end = deps.clock.monotonic() + deps.settings.timeoutMs
   for (let left = DELETE_TRIES; ; left -= 1) {
     try {
       await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
-      return new AnswerError(why, { mayExist })
+      return new AnswerError(why, { mayExist: false })
     } catch (cause) {
       signal.throwIfAborted()
       if (left > 1 && deps.clock.monotonic() < end) continue

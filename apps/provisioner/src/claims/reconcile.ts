@@ -6,11 +6,13 @@ import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
-import { decideClaim } from './decide.ts'
+import { decideClaim, isMarked } from './decide.ts'
+import { forgetGone } from './forget.ts'
+import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
 import { becomeOwner } from './own.ts'
-import { prepare } from './prepare.ts'
+import { prepare, prepareAgain } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
@@ -18,6 +20,14 @@ import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
+  try {
+    return await takeStep(uid, deps, controllerRun)
+  } finally {
+    forgetGone(uid, deps)
+  }
+}
+
+async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
@@ -29,10 +39,12 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
       if (decision.waitsFor !== undefined) controllerRun.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
       if (!view.unsaved) deps.memory.ended(uid)
+      deps.awaited.forget(uid)
       return SETTLED
     case 'release':
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
+      deps.awaited.forget(uid)
       await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':
@@ -41,14 +53,16 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
       controllerRun.waitFor(decision.waitsFor)
+      deps.awaited.forget(uid)
       deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
+      if (await giveUp(run, claim, decision.message)) return SETTLED
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'selectNode':
       controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
       return await becomeOwner(run, { claim, class: decision.class, node: decision.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
-        return recordFailure(run, controllerRun, { claim, class: decision.class, error })
+        return recordFailure(run, controllerRun, { claim, class: decision.class, error, isRepeated: false })
       })
     case 'provision':
       return await provision(run, controllerRun, { claim, class: decision.class, mark: decision.mark })
@@ -69,20 +83,27 @@ async function provision(run: ClaimRun, controllerRun: Run, work: Work): Promise
   controllerRun.waitFor()
   const since = deps.clock.monotonic()
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
+  const uncertain = deps.memory.inProgress.get(claim.uid)
+  // An earlier process has put the finalizer on the claim, and may have sent another request.
+  const isRebuilt = uncertain?.isRebuilt ?? isMarked(claim, deps.settings)
+  const isRepeated = uncertain !== undefined || isRebuilt
   let unsaved: Unsaved
   try {
-    const prepared = await prepare(run, claim, work.class)
+    const prepared =
+      uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
     deps.awaited.forget(claim.uid)
-    if (work.mark && !(await markClaim(run, prepared))) return SETTLED
-    deps.memory.inProgress.set(claim.uid, { claim, class: work.class, content: prepared.request.volumeContentSource })
+    const isGone = work.mark && !(await markClaim(run, prepared))
+    // An uncertain call is repeated even if the claim is gone.
+    if (isGone && uncertain === undefined) return SETTLED
+    deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })
     unsaved = await createVolume(run, prepared)
   } catch (error) {
     signal.throwIfAborted()
-    return await recordFailure(run, controllerRun, { ...work, error })
+    return await recordFailure(run, controllerRun, { ...work, error, isRepeated })
   }
   deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? DONE : await recordFailure(run, controllerRun, { ...work, error: stored })
+  return stored === undefined ? DONE : await recordFailure(run, controllerRun, { ...work, error: stored, isRepeated })
 }

@@ -5,9 +5,11 @@ import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
-import { failureOf } from './failure.ts'
+import { failureOf, isAlreadyExists } from './failure.ts'
+import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
 import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
 
@@ -15,6 +17,8 @@ interface FailedTry {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly error: unknown
+  /** True if the outcome of an earlier CreateVolume call for the claim was unknown at the start of the try. */
+  readonly isRepeated: boolean
 }
 
 /** The states of a creation as the log of the original names them. */
@@ -23,12 +27,12 @@ const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'F
 /** Records a failed attempt to create a volume, and decides when to retry. */
 export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: FailedTry): Promise<Outcome> {
   const { deps, log } = run
-  const { claim, class: storageClass, error } = failed
+  const { claim, class: storageClass, error, isRepeated } = failed
   const { memory, settings, driver } = deps
   if (error instanceof PopulatorError) return ignore(run, claim, error)
   const node = nodeOfRequest(claim)
   const mayReschedule = settings.topology && node !== ''
-  const failure = failureOf(error, { mayReschedule })
+  const failure = failureOf(error, { mayReschedule, isRepeated })
   const { state, answered, infeasible, message } = failure
   if (answered) {
     const what = `supports topology = ${settings.topology}, node selected ${node} => may reschedule = ${mayReschedule}`
@@ -45,11 +49,15 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
-  // The claim keeps its selected node while an earlier CreateVolume call may still be running.
-  if (state === 'background' || state === 'unchanged' || (!answered && memory.inProgress.has(claim.uid))) return retry
-  memory.ended(claim.uid)
+  const isRefused = isRepeated && isAlreadyExists(error) && memory.inProgress.get(claim.uid)?.isRebuilt === true
+  // The driver has another request for the volume. The next try follows the class, which may be as before then.
+  if (isRefused) memory.inProgress.delete(claim.uid)
+  const cannotRepeat = isRefused || (!answered && isLasting(error))
+  if (cannotRepeat && (await giveUp(run, claim, message))) return SETTLED
+  if (state === 'background' || state === 'unchanged') return retry
+  if (answered) memory.ended(claim.uid)
   const reschedules = state === 'reschedule' && selectedNode(claim) !== undefined
-  const isReleased = await release(run, claim, reschedules)
+  const isReleased = await release(run, claim, { ended: answered, reschedules })
   if (cachedClaim(claim.uid, deps) === undefined) return SETTLED
   if (!isReleased) return retry
   if (reschedules) {
@@ -72,15 +80,19 @@ function ignore({ deps, log }: ClaimRun, claim: ProvisionerClaim, error: Populat
   return SETTLED
 }
 
-/**
- * Removes our finalizer from the claim after the creation has ended. Also removes the selected node if another node may
- * succeed. Returns false if the write fails.
- */
-async function release(run: ClaimRun, claim: ProvisionerClaim, rescheduled: boolean): Promise<boolean> {
+interface Release {
+  /** True if the creation has ended. False if a call of an earlier process may still be running. */
+  readonly ended: boolean
+  /** True if another node may succeed. */
+  readonly reschedules: boolean
+}
+
+/** Removes our finalizer from the claim, the selected node, or both. Returns false if the write fails. */
+async function release(run: ClaimRun, claim: ProvisionerClaim, { ended, reschedules }: Release): Promise<boolean> {
   const { settings } = run.deps
   const current = cachedClaim(claim.uid, run.deps) ?? claim
-  const marks = isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []
-  const edits = rescheduled ? [...marks, withoutSelectedNode] : marks
+  const marks = ended && isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []
+  const edits = reschedules ? [...marks, withoutSelectedNode] : marks
   if (edits.length === 0) return true
   try {
     await edit(run, claim, (pvc) => edits.reduce((edited, change) => change(edited), pvc))

@@ -2,7 +2,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { decideConflict } from './save.ts'
 
-const CREATED = { volumeId: 'vol-1', secretRef: undefined, migrated: false }
+const CREATED = { volumeId: 'vol-1', secretRef: undefined, secrets: {}, migrated: false }
 const CLAIM = { uid: 'uid' }
 const DYING = { deletionTimestamp: '2026-01-01T00:00:00Z' }
 

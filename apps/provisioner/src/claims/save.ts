@@ -5,11 +5,13 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { withoutFinalizer } from '../edit.ts'
 import { csiVolumeOf } from '../request/migration.ts'
-import { secretsForDeletion } from '../request/secrets.ts'
+import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'
+import { forgetGone } from './forget.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
+import { readOwner } from './owner.ts'
 import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
 
 /**
@@ -34,8 +36,10 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }
-  const owner = ownerOf(created.volumeId, run)
-  if (owner !== undefined && owner !== name) return keptFor(name, owner)
+  const owner = await readOwner(run, { volumeId: created.volumeId, claimUid: claim.uid })
+  // The deletion of that PersistentVolume also deletes the volume, after the checks that it needs.
+  if (owner?.name === name && owner.deleting) throw new Error(`the PersistentVolume ${name} is being deleted`)
+  if (owner !== undefined) return keptFor(name, owner.name)
   await deleteCreated(run, created)
   const message = `the PersistentVolume ${name} exists for another volume, so the new volume is deleted`
   return new AnswerError(message, { mayExist: false })
@@ -71,7 +75,7 @@ export function decideConflict(
   if (isDoomed(existing)) return 'unwanted'
   const handle = csiVolumeOf(existing)?.spec?.csi?.volumeHandle
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
-  // `ownerOf` finds no in-tree PersistentVolumes, so the volume of a migrated plugin is kept.
+  // The in-tree form may name the volume in another way, so the volume of a migrated plugin is kept.
   return handle === undefined || created.migrated ? 'kept' : 'unwanted'
 }
 
@@ -81,16 +85,11 @@ function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
 }
 
-/** Returns the PersistentVolume that refers to the volume. Such a volume must not be deleted. */
-export function ownerOf(volumeId: string, { deps }: Pick<ClaimRun, 'deps'>): string | undefined {
-  for (const { key, handle } of deps.volumes.store.values()) if (handle === volumeId) return key
-  return undefined
-}
-
 /** Deletes a volume that has no PersistentVolume. */
-async function deleteCreated(run: ClaimRun, { volumeId, secretRef, migrated }: CreatedVolume): Promise<void> {
-  const { deps, signal } = run
-  const secrets = await secretsForDeletion(run, secretRef, volumeId)
+async function deleteCreated(run: ClaimRun, created: CreatedVolume): Promise<void> {
+  const { deps, signal, log } = run
+  const { volumeId, secretRef, migrated } = created
+  const secrets = await secretValuesAgain(deps.api, secretRef, { signal, log, earlier: created.secrets })
   await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
 }
 
@@ -172,6 +171,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
         const conflict = await storeUnsaved(run, unsaved)
         if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
         deps.claimAgain(unsaved.claim.uid)
+        forgetGone(unsaved.claim.uid, deps)
         return SETTLED
       } catch (error) {
         signal.throwIfAborted()

@@ -1,4 +1,6 @@
+import { causesOf } from '@csi-sidecars/base'
 import type { Cause } from '@csi-sidecars/controller'
+import { ApiError, isForbidden, isNotFound } from '@csi-sidecars/kube-client'
 
 export interface ProvisionErrorOptions {
   readonly cause?: unknown
@@ -19,4 +21,9 @@ export class ProvisionError extends Error {
     this.waitsFor = waitsFor
     this.reschedule = reschedule
   }
+}
+
+/** Reports whether an error before the call lasts until a user acts. Other errors of the API server are temporary. */
+export function isLasting(error: unknown): boolean {
+  return [...causesOf(error)].every((cause) => !(cause instanceof ApiError) || isNotFound(cause) || isForbidden(cause))
 }

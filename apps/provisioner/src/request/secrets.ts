@@ -3,7 +3,7 @@ import { resolveTemplate, secretsFrom } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
-import { ProvisionError } from './failure.ts'
+import { isLasting, ProvisionError } from './failure.ts'
 
 /** The purposes of Secrets: one for each kind of CSI call. */
 export type SecretUse = keyof typeof USES
@@ -138,9 +138,30 @@ export async function secretsForDeletion(
 ): Promise<Record<string, string>> {
   return await secretValues(deps.api, ref, signal).catch((error: unknown) => {
     signal.throwIfAborted()
-    if (!(error instanceof ProvisionError) || error.waitsFor.length === 0) throw error
+    if (!(error instanceof ProvisionError) || error.waitsFor.length === 0 || !isLasting(error)) throw error
     log.error(undefined, `failed to get credentials for volume ${volume}: ${error.message}`, UNQUOTED)
     return {}
+  })
+}
+
+export interface EarlierSecrets {
+  readonly signal: AbortSignal
+  readonly log: Logger
+  /** The values of the Secret in an earlier call. */
+  readonly earlier: Readonly<Record<string, string>>
+}
+
+/** Reads the values of a Secret again. If the Secret is gone or unusable, returns the earlier values. */
+export async function secretValuesAgain(
+  api: Reading,
+  ref: SecretRef | undefined,
+  { signal, log, earlier }: EarlierSecrets,
+): Promise<Readonly<Record<string, string>>> {
+  return await secretValues(api, ref, signal).catch((error: unknown) => {
+    signal.throwIfAborted()
+    if (!isLasting(error)) throw error
+    log.info('Using the earlier values of a Secret', { err: messageOf(error) })
+    return earlier
   })
 }
 

@@ -1,8 +1,10 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { isConflict, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { VOLUME_SNAPSHOTS, type VolumeSnapshot } from '@csi-sidecars/kube-types'
+import { isConflict, isForbidden, isNotFound, isOutcomeUnknown, type KubeClient } from '@csi-sidecars/kube-client'
+import { namespacedRef, VOLUME_SNAPSHOTS, type VolumeSnapshot } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
+import { snapshotKey } from '../caches/claim.ts'
 import { SNAPSHOT_FINALIZER } from '../caches/names.ts'
+import type { SourceUses } from './uses.ts'
 
 export interface SnapshotWrite {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
@@ -25,32 +27,47 @@ export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snaps
   }
 }
 
-const CONFLICT_TRIES = 5
+const WRITE_TRIES = 5
 
-/** Removes our finalizer from the snapshot `namespace/name`. Throws if the API server refuses. */
-export async function releaseSnapshot({ api, signal }: SnapshotWrite, key: string): Promise<void> {
-  const [namespace = '', name = ''] = key.split('/')
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    try {
-      const snapshot = await api.get(VOLUME_SNAPSHOTS, { namespace, name }, { signal })
-      const finalizers = snapshot.metadata?.finalizers ?? []
-      if (!finalizers.includes(SNAPSHOT_FINALIZER)) return
-      const kept = finalizers.filter((each) => each !== SNAPSHOT_FINALIZER)
-      const metadata = { ...snapshot.metadata, finalizers: kept }
-      await api.replace(VOLUME_SNAPSHOTS, { ...snapshot, metadata }, { signal })
-      return
-    } catch (error) {
-      if (isNotFound(error)) return
-      if (!isConflict(error) || left <= 1) throw error
+export interface SnapshotRelease extends SnapshotWrite {
+  readonly uses: SourceUses
+  /** Reports whether a claim needs the snapshot. Called after the snapshot was read, before the finalizer is removed. */
+  readonly isNeeded: () => boolean | Promise<boolean>
+}
+
+/**
+ * Removes our finalizer from the snapshot `namespace/name`, unless a claim needs the snapshot. Returns true if it was
+ * removed. Throws if the API server refuses.
+ */
+export function releaseSnapshot(release: SnapshotRelease, key: string): Promise<boolean> {
+  const { api, signal, uses, isNeeded } = release
+  return uses.exclusively(snapshotKey(key), signal, async () => {
+    for (let left = WRITE_TRIES; ; left -= 1) {
+      try {
+        const snapshot = await api.get(VOLUME_SNAPSHOTS, namespacedRef(key), { signal })
+        const finalizers = snapshot.metadata?.finalizers ?? []
+        if (!finalizers.includes(SNAPSHOT_FINALIZER) || (await isNeeded())) return false
+        const kept = finalizers.filter((each) => each !== SNAPSHOT_FINALIZER)
+        const metadata = { ...snapshot.metadata, finalizers: kept }
+        await api.replace(VOLUME_SNAPSHOTS, { ...snapshot, metadata }, { signal })
+        return true
+      } catch (error) {
+        if (isNotFound(error)) return false
+        // A write without an answer may still take effect. A further write, which is answered, rules this out.
+        if (!(isConflict(error) || isOutcomeUnknown(error)) || left <= 1) throw error
+      }
     }
-  }
+  })
 }
 
 export interface SweepOptions {
   readonly api: KubeClient
+  readonly uses: SourceUses
   readonly intervalMs: number
-  /** Reports whether a claim still needs the snapshot `namespace/name`. */
+  /** Reports whether a cached claim needs the snapshot `namespace/name`. */
   readonly isNeeded: (snapshot: string) => boolean
+  /** Lists the claims of the namespace, and reports whether a claim needs the snapshot: the cache may lag. */
+  readonly isListed: (snapshot: string, signal: AbortSignal) => Promise<boolean>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -76,14 +93,16 @@ export async function sweepSnapshots(options: SweepOptions, signal: AbortSignal)
   }
 }
 
-async function sweepOnce({ api, isNeeded, log }: SweepOptions, signal: AbortSignal): Promise<void> {
-  const options = { project: protectedKey, signal, priority: 'low' } as const
-  for await (const { items } of api.list(VOLUME_SNAPSHOTS, options)) {
+async function sweepOnce(options: SweepOptions, signal: AbortSignal): Promise<void> {
+  const { api, uses, log } = options
+  const listing = { project: protectedKey, signal, priority: 'low' } as const
+  for await (const { items } of api.list(VOLUME_SNAPSHOTS, listing)) {
     for (const key of items) {
-      if (isNeeded(key)) continue
+      if (options.isNeeded(key)) continue
+      const isNeeded = async (): Promise<boolean> => (await options.isListed(key, signal)) || options.isNeeded(key)
       try {
-        await releaseSnapshot({ api, signal, log }, key)
-        log.info('Removed the finalizer of a forgotten restore from a snapshot', { snapshot: key })
+        if (await releaseSnapshot({ api, uses, signal, log, isNeeded }, key))
+          log.info('Removed the finalizer of a forgotten restore from a snapshot', { snapshot: key })
       } catch (error) {
         signal.throwIfAborted()
         log.info('The finalizer of a snapshot could not be removed', { snapshot: key, err: messageOf(error) })

@@ -11,14 +11,16 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { cloneKey, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
+import { cloneKey, isPending, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { editClaim, withoutFinalizer } from '../edit.ts'
+import { END_OF_USE, type SourceUses } from './uses.ts'
 
 export interface ReleaseOptions {
   readonly api: KubeClient
   readonly claims: Informer<ProvisionerClaim, PersistentVolumeClaim>
+  readonly uses: SourceUses
   readonly workers: number
   readonly backoff: Controller['backoff']
   readonly log: Logger
@@ -26,7 +28,7 @@ export interface ReleaseOptions {
 
 /** Removes our finalizer from deleted claims whose volumes are no longer being cloned. */
 export function cloneReleaseController(options: ReleaseOptions): Controller {
-  const { claims, workers, backoff } = options
+  const { claims, uses, workers, backoff } = options
   return {
     name: 'claims',
     workers,
@@ -40,6 +42,7 @@ export function cloneReleaseController(options: ReleaseOptions): Controller {
         const clone = event.type === 'updated' ? event.before : event.object
         return sourceKeys(clone).map((name) => ({ on: 'clone', name }))
       }),
+      uses.source,
     ],
     reconcile: (key, run) => release(key, options, run),
     callsDriver: false,
@@ -56,17 +59,33 @@ function isReleasing({ deleting, finalizers }: ProvisionerClaim): boolean {
   return deleting && finalizers?.includes(CLONE_FINALIZER) === true
 }
 
-async function release(key: string, { api, claims, log }: ReleaseOptions, run: Run): Promise<Outcome> {
+async function release(key: string, options: ReleaseOptions, run: Run): Promise<Outcome> {
+  const { api, claims, uses, log } = options
   const claim = claims.store.get(key)
   if (claim === undefined || !isReleasing(claim)) return SETTLED
-  const clone = claims.store.byIndex(CLAIMS_BY_SOURCE, cloneKey(key)).find(({ phase }) => phase === 'Pending')
-  if (clone !== undefined) {
-    run.waitFor({ on: 'clone', name: cloneKey(key) })
-    const message = `PVC '${namespacedRef(clone.key).name}' is in 'Pending' state, cloning in progress`
-    log.v(4)?.info(message, { PVC: key })
-    return { kind: 'retry', cause: new Error(message) }
+  run.waitFor({ on: 'clone', name: cloneKey(key) }, { on: END_OF_USE, name: claim.uid })
+  const write = { api, claims, signal: run.signal }
+  const why = await uses.exclusively(claim.uid, run.signal, async () => {
+    let reason = whyNeeded(claim, options)
+    // The reason is checked again after the claim was read, because a clone may have begun during the read.
+    if (reason !== undefined) return reason
+    await editClaim(write, claim, (stored) => {
+      reason = whyNeeded(claim, options)
+      return reason === undefined ? withoutFinalizer(CLONE_FINALIZER)(stored) : stored
+    })
+    return reason
+  })
+  if (why === undefined) {
+    run.waitFor()
+    return SETTLED
   }
-  run.waitFor()
-  await editClaim({ api, claims, signal: run.signal }, claim, withoutFinalizer(CLONE_FINALIZER))
-  return SETTLED
+  log.v(4)?.info(why, { PVC: key })
+  return { kind: 'retry', cause: new Error(why) }
+}
+
+/** Returns the reason why the source claim keeps the finalizer. Undefined if no clone needs the claim. */
+function whyNeeded({ key, uid }: ProvisionerClaim, { claims, uses }: ReleaseOptions): string | undefined {
+  const clone = claims.store.byIndex(CLAIMS_BY_SOURCE, cloneKey(key)).find(isPending)
+  if (clone !== undefined) return `PVC '${namespacedRef(clone.key).name}' is in 'Pending' state, cloning in progress`
+  return uses.isUsed(uid) ? 'a CreateVolume call that clones its volume may be running' : undefined
 }

@@ -2,6 +2,8 @@ import { type Controller, causesOf, keysOf } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
+import { END_OF_USE } from '../sources/uses.ts'
+import { AttachedVolumes } from './attached.ts'
 import { decideVolume } from './decide.ts'
 import type { VolumeDeps } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
@@ -12,7 +14,8 @@ import { onVolume } from './triggers.ts'
 export function volumeController(parts: TermParts): Controller {
   const { settings, volumes, classes, attachments } = parts
   const memory = new VolumeMemory(parts.clock)
-  const deps: VolumeDeps = { ...parts, memory }
+  const attached = attachments && new AttachedVolumes(parts.api)
+  const deps: VolumeDeps = { ...parts, memory, attached }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {
     name: 'volumes',
@@ -28,6 +31,7 @@ export function volumeController(parts: TermParts): Controller {
           memory.forget(event.object.uid)
         }),
       keysOf(volumes, onVolume),
+      parts.uses.source,
       // A released volume waits for the deletion of its VolumeAttachment.
       ...(attachments === undefined
         ? []
@@ -44,7 +48,10 @@ export function volumeController(parts: TermParts): Controller {
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }
       },
-      causes: { attachment: { kind: 'VolumeAttachment', reason: 'StillAttached' } },
+      causes: {
+        attachment: { kind: 'VolumeAttachment', reason: 'StillAttached' },
+        [END_OF_USE]: { kind: 'PersistentVolumeClaim', reason: 'StillCloned' },
+      },
     },
     callsDriver: true,
   }

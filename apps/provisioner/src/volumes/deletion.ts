@@ -9,15 +9,12 @@ import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
 import { secretRefOf, secretsForDeletion } from '../request/secrets.ts'
+import type { AttachedVolumes } from './attached.ts'
 import type { VolumeMemory } from './memory.ts'
 
-/** Thrown for a volume that is still attached. Such a deletion waits, and does not count as failed. */
+/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
 export class InUseError extends Error {
   override readonly name = 'InUseError'
-
-  constructor(volume: string, node: string) {
-    super(`persistentvolume ${volume} is still attached to node ${node}, waiting for detach`)
-  }
 }
 
 /** The content of a DeleteVolume call. */
@@ -61,6 +58,8 @@ function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume, migrated
 
 export interface VolumeDeps extends TermParts {
   readonly memory: VolumeMemory
+  /** The attached volumes. Undefined if the driver does not support ControllerPublishVolume. */
+  readonly attached: AttachedVolumes | undefined
 }
 
 /** The dependencies of one run of the reconciler for one PersistentVolume. */

@@ -13,6 +13,7 @@ import {
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
+import { END_OF_USE } from '../sources/uses.ts'
 import { decideVolume, type VolumeDecision } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
 
@@ -76,8 +77,9 @@ async function deleteVolume(
   { isDeleted, attachedTo }: VolumeDecision & { do: 'delete' },
 ): Promise<Outcome> {
   const { deps, signal, log } = run
-  if (attachedTo !== undefined) run.waitFor({ on: 'attachment', name: volume.key })
-  // The cache may lag: the user may have just retained the volume or bound it again.
+  run.waitFor({ on: 'attachment', name: volume.key }, { on: END_OF_USE, name: volume.claimUid ?? '' })
+  // The cache may lag: the user may have just retained the volume, bound it again or attached it.
+  const node = attachedTo ?? (isDeleted ? undefined : await deps.attached?.nodeOf(volume.key, signal))
   const pv = await readAgain(run, volume.key)
   const current = deps.volumes.store.get(volume.key)
   if (pv === undefined || current === undefined) return SETTLED
@@ -88,7 +90,7 @@ async function deleteVolume(
   try {
     if (!isDeleted) {
       const deletion = await deletionOf(run, pv)
-      if (attachedTo !== undefined) throw new InUseError(volume.key, attachedTo)
+      throwIfUsed(run, current, node)
       run.waitFor()
       await deps.driver.delete(deletion, { migrated: deletion.migrated, signal })
       deps.memory.deleted(volume.uid)
@@ -108,6 +110,13 @@ async function deleteVolume(
   }
   deps.metrics.deletions.succeeded({ class: className }, deps.clock.monotonic() - since)
   return DONE
+}
+
+function throwIfUsed({ deps }: VolumeRun, { key, claimUid }: ProvisionerVolume, node: string | undefined): void {
+  if (node !== undefined)
+    throw new InUseError(`persistentvolume ${key} is still attached to node ${node}, waiting for detach`)
+  if (claimUid !== undefined && deps.uses.isUsed(claimUid))
+    throw new InUseError(`persistentvolume ${key} is still being cloned, waiting for the end of the call`)
 }
 
 /** Deletes the object before it removes the finalizer, so that no other client adds the finalizer again. */
@@ -146,13 +155,13 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
     if (deps.driver.lost) return { kind: 'retry', cause: error }
     failureLog(error, log)?.error(error, 'Volume deletion failed')
   }
-  const text = isInUse ? VOLUME_EVENTS.attached(message) : VOLUME_EVENTS.failed(message)
+  const text = isInUse ? VOLUME_EVENTS.inUse(message) : VOLUME_EVENTS.failed(message)
   if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
   return { kind: 'retry', cause: error }
 }
 
 /** The events of a PersistentVolume. The texts equal the texts of the Go original. */
 export const VOLUME_EVENTS = {
-  attached: (message: string): EventText => ({ type: 'Normal', reason: 'VolumeDelete', message }),
+  inUse: (message: string): EventText => ({ type: 'Normal', reason: 'VolumeDelete', message }),
   failed: (message: string): EventText => ({ type: 'Warning', reason: 'VolumeFailedDelete', message }),
 } as const

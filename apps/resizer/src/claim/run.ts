@@ -1,4 +1,4 @@
-import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Clock, type KeyedMutex, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
 import type { RpcError } from '@csi-sidecars/csi'
 import type { EventText, Recorder } from '@csi-sidecars/events'
@@ -15,7 +15,6 @@ import {
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import type { KeyedMutex } from './keyed-mutex.ts'
 
 /** The maximum number of attempts to patch a claim in one run, if other writers keep changing the claim. */
 export const CONFLICT_TRIES = 5
@@ -29,7 +28,11 @@ export interface ResizerClaimDeps {
   readonly api: KubeClient
   readonly claims: LearningCache<ResizerClaim, PersistentVolumeClaim>
   readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
-  /** Serializes the writes of both controllers to one claim. */
+  /**
+   * Serializes the writes of both controllers to one claim. Each write enters the cache before the mutex is released,
+   * so the next patch does not conflict. The mutex is never held during a call to the driver. Some storage systems
+   * require that an expansion and a modification of one claim can run at the same time.
+   */
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>

@@ -4,8 +4,8 @@ import type { Reader } from '@csi-sidecars/informer'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { SlowSet } from '../claim/keyed-mutex.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
+import { SlowSet } from '../claim/slow-set.ts'
 
 /** The CSI calls of a modification, with the deadline of `--modify-timeout`. */
 export interface ModifyClient {

@@ -4,7 +4,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { type ResizerVolume, wholeVolume } from '../caches/volume.ts'
-import { SlowSet } from '../claim/keyed-mutex.ts'
+import { SlowSet } from '../claim/slow-set.ts'
 import { isOurs } from './source.ts'
 
 /** The settings that decisions depend on. They never change during the life of the process. */

@@ -4,6 +4,7 @@ import {
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  SECRETS,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
@@ -339,17 +340,27 @@ for (const [kind, nth, where] of REQUESTS) {
   }
 }
 
-leaks('CreateVolume is repeated for a deleted claim although its class has become invalid', async (t) => {
-  const { driver } = await scene(t, { args: ['--retry-interval-max=1s'] })
-  driver.on('CreateVolume', { code: 4, message: 'slow' })
+leaks('CreateVolume is repeated with the same request although its inputs are deleted with the claim', async (t) => {
+  const secret = await t.createSecret({ user: 'u' })
+  const parameters = { ...secretParameters('provisioner-', secret), tier: 'one' }
+  const prepare = (each: FakeDriver): void => each.on('CreateVolume', { code: 4, message: 'slow' })
+  const args = [...FLAGS, '--retry-interval-max=1s']
+  const { driver } = await scene(t, { args, class: { parameters, mountOptions: ['ro'] }, prepare })
   const uid = await createClaim(t)
   await claimEvent(t, 'slow')
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
+  await t.api.delete(SECRETS, secret)
+  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
-  await claimEvent(t, 'found unknown parameter key "csi.storage.k8s.io/x"')
   driver.on('CreateVolume', { reply: {} })
-  await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  await provisioned(t, uid)
+  const pv = await provisioned(t, uid)
+  equal(pv.spec?.mountOptions, ['ro'])
+  const [first, ...others] = driver.requestsOf('CreateVolume')
+  for (const other of others) equal(other, first)
+  await eventually('the end of the claim', async () => {
+    const claim = await t.api.find(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
+    return claim === undefined || !isHeld(claim)
+  })
 })
 
 /** PersistentVolumes that another process creates during CreateVolume, and whether the driver's new volume is kept. */
@@ -389,6 +400,12 @@ for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
     resolve()
     const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
     await claimEvent(t, text)
+    if (dying) {
+      // The volume is deleted only after the PersistentVolume that names it is gone.
+      equal(driver.fieldsOf('DeleteVolume', 'volume_id'), [])
+      await t.strip(PERSISTENT_VOLUMES, { name })
+      await calls(driver, 'DeleteVolume')
+    }
     equal(driver.fieldsOf('DeleteVolume', 'volume_id'), kept ? [] : ['mine'])
     hold()
   })

@@ -2,6 +2,7 @@ import { CancelledError, type Clock } from '@csi-sidecars/base'
 import { Backlog, runTerm } from '@csi-sidecars/controller'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import type { ApiError } from '@csi-sidecars/kube-client'
+import type { Resource } from '@csi-sidecars/kube-types'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
@@ -43,6 +44,8 @@ export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
   readonly api: FakeApi<ApiError>
   readonly clock: Clock
   readonly settings: Partial<ProvisionerSettings>
+  /** True if the driver attaches volumes, so that the process caches VolumeAttachments. */
+  readonly attaches?: boolean
 }
 
 /** One process of the provisioner. The test answers each of its requests and delivers the watch events. */
@@ -57,7 +60,7 @@ export class Process {
   readonly #caches = new AbortController()
   #leads = true
 
-  constructor({ api, clock, settings, ...options }: ProcessOptions) {
+  constructor({ api, clock, settings, attaches = false, ...options }: ProcessOptions) {
     this.#client = api.newClient({ gate: this.gate, watchesLag: true })
     const { log, gate } = this
     const client = this.#client
@@ -70,7 +73,7 @@ export class Process {
         return informer
       },
     }
-    const caches = openCaches({ ...own, caches: registry, attaches: false, nodes: false })
+    const caches = openCaches({ ...own, caches: registry, attaches, nodes: false })
     const metrics = new Metrics()
     const recorder: ProvisionerParts['recorder'] = {
       event: (_, { reason, message }) => void this.events.push(`${reason}: ${message}`),
@@ -102,8 +105,9 @@ export class Process {
     for (const informer of informers) void informer.run(this.#caches.signal)
   }
 
-  deliver(): void {
-    this.#client.deliver()
+  /** Delivers the events of all watches, or of the watches of one resource. */
+  deliver(resource?: Resource<unknown>): void {
+    this.#client.deliver(resource)
   }
 
   /** Makes the watches deliver each later change without a delay. */

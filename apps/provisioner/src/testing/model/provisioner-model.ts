@@ -1,23 +1,39 @@
 import { invariant } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type CreateVolumeRequest,
+} from '@csi-sidecars/csi-proto'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  SECRETS,
   STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+  VOLUME_SNAPSHOT_CONTENTS,
+  VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { FakeApi, type InFlight } from '@csi-sidecars/testkit'
-import { VOLUME_FINALIZER } from '../../caches/names.ts'
+import { SNAPSHOT_FINALIZER, VOLUME_FINALIZER } from '../../caches/names.ts'
 import type { ProvisionerSettings } from '../../parts.ts'
 import { CLAIM_FINALIZER, Process } from './process.ts'
-import { DRIVER, ModelStorage } from './storage.ts'
+import { DRIVER, isSameCreation, ModelStorage } from './storage.ts'
 
 export const CLAIMS = ['a', 'b'] as const
 const NAMESPACE = 'ns'
 const CLASS = { name: 'fast' }
+const ATTRIBUTES = { name: 'gold' }
+const SECRET = { namespace: NAMESPACE, name: 'creds' }
+const SNAPSHOT = { namespace: NAMESPACE, name: 'snap' }
+const GROUP = 'snapshot.storage.k8s.io'
+const SECRET_KEYS = {
+  'csi.storage.k8s.io/provisioner-secret-name': SECRET.name,
+  'csi.storage.k8s.io/provisioner-secret-namespace': SECRET.namespace,
+}
 
 /** Faults of the API server: error responses, and a lost connection with the code 0. */
 const API_FAULTS = [
@@ -29,6 +45,7 @@ const API_FAULTS = [
 ] as const
 /** The gRPC codes after which the driver may continue the creation. */
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
+const NOT_FINAL_CODES: ReadonlySet<number> = new Set(NOT_FINAL.map((name) => CODES[name]))
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
 /** A time that is several times the longest back-off. */
@@ -46,11 +63,49 @@ export class ProvisionerModel {
   /** True if a process was killed or lost its lease, so that the facts in its memory are lost. */
   hasCrashed = false
   readonly #settings: Partial<ProvisionerSettings>
+  /** The names of volumes for which the driver has another request. */
+  readonly refused = new Set<string>()
+  /** The first requests of the calls of this process whose outcome is unknown, by the names of the volumes. */
+  readonly #uncertain = new Map<string, CreateVolumeRequest>()
+  /** The last request for each volume. */
+  readonly #sent = new Map<string, CreateVolumeRequest>()
+  /** The volumes that the calls of this process restore from the snapshot. */
+  readonly #restores = new Set<string>()
+  /** The handles of volumes whose PersistentVolumes a user has stripped. */
+  readonly #abandoned = new Set<string>()
+  #inputVersion = 1
+  /** The events of ended processes. */
+  readonly #events: string[] = []
   #violation: unknown
 
   constructor(settings: Partial<ProvisionerSettings> = {}) {
     this.#settings = settings
     this.createClass()
+    this.createInputs()
+    this.#createSnapshot()
+  }
+
+  #createSnapshot(): void {
+    const head = { apiVersion: `${GROUP}/v1` }
+    const { metadata } = this.api.server.create(VOLUME_SNAPSHOTS, {
+      ...head,
+      kind: 'VolumeSnapshot',
+      metadata: SNAPSHOT,
+      spec: { source: { volumeSnapshotContentName: 'content' } },
+      status: { boundVolumeSnapshotContentName: 'content', readyToUse: true, restoreSize: '1Gi' },
+    })
+    this.api.server.create(VOLUME_SNAPSHOT_CONTENTS, {
+      ...head,
+      kind: 'VolumeSnapshotContent',
+      metadata: { name: 'content' },
+      spec: {
+        driver: DRIVER,
+        deletionPolicy: 'Delete',
+        source: { snapshotHandle: 'handle' },
+        volumeSnapshotRef: { ...SNAPSHOT, uid: metadata?.uid },
+      },
+      status: { readyToUse: true, snapshotHandle: 'handle' },
+    })
   }
 
   start(): void {
@@ -59,8 +114,11 @@ export class ProvisionerModel {
       clock: this.clock,
       storage: this.storage,
       settings: this.#settings,
-      onCreate: () => {},
-      onDelete: (handle) => this.#deleted(handle),
+      controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT, ControllerRpc.MODIFY_VOLUME],
+      onCreate: (_, request) => this.#creates(request),
+      onAnswer: (request, error) => this.#answered(request, error),
+      onDeletion: (handle) => this.#deletes(handle),
+      onDelete: () => {},
     })
   }
 
@@ -77,6 +135,9 @@ export class ProvisionerModel {
   }
 
   #end(): void {
+    this.#uncertain.clear()
+    this.#restores.clear()
+    this.#events.push(...(this.process?.events ?? []))
     this.process = undefined
     this.hasCrashed = true
   }
@@ -100,23 +161,54 @@ export class ProvisionerModel {
     const codes: readonly CodeName[] = isFinal ? FINAL : NOT_FINAL
     const code = codes[fault % codes.length] ?? 'Internal'
     if (method === 'create') {
+      const request = this.#sent.get(volume)
       if (isFinal) this.storage.late.delete(volume)
-      else if (!applied && fault % 3 === 0) this.storage.late.add(volume)
+      else if (!applied && fault % 3 === 0 && request !== undefined) this.storage.late.set(volume, request)
     }
     answer(new RpcError(CODES[code], 'no'))
   }
 
-  createClass(): void {
+  createClass(provisioner = DRIVER): void {
     if (this.api.server.get(STORAGE_CLASSES, CLASS) !== undefined) return
-    this.api.server.create(STORAGE_CLASSES, { metadata: CLASS, provisioner: DRIVER, reclaimPolicy: 'Delete' })
+    const version = `${this.#inputVersion}`
+    const parameters = { ...SECRET_KEYS, version }
+    const storageClass = { metadata: CLASS, provisioner, reclaimPolicy: 'Delete', parameters, mountOptions: [version] }
+    this.api.server.create(STORAGE_CLASSES, storageClass)
+  }
+
+  /** Recreates the class, the VolumeAttributesClass and the Secret with other parameters. */
+  recreateInputs(provisioner = DRIVER): void {
+    this.#inputVersion += 1
+    this.deleteClass()
+    this.createClass(provisioner)
+    this.createInputs()
+  }
+
+  /** Creates or changes the VolumeAttributesClass and the Secret. */
+  createInputs(): void {
+    const version = `${this.#inputVersion}`
+    this.api.put(VOLUME_ATTRIBUTES_CLASSES, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttributesClass',
+      metadata: ATTRIBUTES,
+      driverName: DRIVER,
+      parameters: { version },
+    })
+    this.api.put(SECRETS, { metadata: SECRET, data: { version: btoa(version) } })
+  }
+
+  deleteInputs(): void {
+    this.api.delete(VOLUME_ATTRIBUTES_CLASSES, ATTRIBUTES)
+    this.api.delete(SECRETS, SECRET)
   }
 
   deleteClass(): void {
     this.api.delete(STORAGE_CLASSES, CLASS)
   }
 
-  createClaim(name: string): void {
+  createClaim(name: string, isRestored = false): void {
     if (this.claim(name) !== undefined) return
+    const dataSource = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: SNAPSHOT.name }
     this.api.server.create(PERSISTENT_VOLUME_CLAIMS, {
       metadata: {
         namespace: NAMESPACE,
@@ -128,7 +220,9 @@ export class ProvisionerModel {
       spec: {
         accessModes: ['ReadWriteOnce'],
         storageClassName: CLASS.name,
+        volumeAttributesClassName: ATTRIBUTES.name,
         resources: { requests: { storage: '1Gi' } },
+        ...(isRestored && { dataSource, dataSourceRef: dataSource }),
       },
       status: { phase: 'Pending' },
     })
@@ -155,14 +249,43 @@ export class ProvisionerModel {
     return this.api.server.list(PERSISTENT_VOLUMES)
   }
 
-  /** Sets the reclaim policy Retain on volumes in use. The deletion of other volumes may have begun. */
+  /** Sets the reclaim policy of the volumes of a claim to Retain, unless their deletion has begun. */
   retain(name: string): void {
-    const body = { spec: { persistentVolumeReclaimPolicy: 'Retain' } }
-    for (const { metadata, spec, status } of this.volumes) {
-      const isInUse = status?.phase !== 'Released'
-      if (isInUse && spec?.claimRef?.name === name)
-        this.api.edit(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' }, body)
+    this.#setPolicy(name, 'Retain')
+  }
+
+  /** Sets the reclaim policy of the volumes of a claim to Delete. */
+  unretain(name: string): void {
+    this.#setPolicy(name, 'Delete')
+  }
+
+  #setPolicy(name: string, persistentVolumeReclaimPolicy: 'Delete' | 'Retain'): void {
+    if (this.#isDeleting) return
+    const body = { spec: { persistentVolumeReclaimPolicy } }
+    for (const { metadata, spec } of this.volumes) {
+      if (spec?.claimRef?.name === name) this.api.edit(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' }, body)
     }
+  }
+
+  /** Retains the released volumes of a claim and removes all finalizers in one edit, then deletes the objects. */
+  stripVolumes(name: string): void {
+    if (this.#isDeleting) return
+    const body = { metadata: { finalizers: null }, spec: { persistentVolumeReclaimPolicy: 'Retain' } }
+    for (const { metadata, spec, status } of this.volumes) {
+      if (spec?.claimRef?.name !== name || status?.phase !== 'Released') continue
+      this.#abandoned.add(spec.csi?.volumeHandle ?? '')
+      this.api.edit(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' }, body)
+      this.api.delete(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })
+    }
+  }
+
+  /** True if the last read before a DeleteVolume call may have taken effect. A later edit cannot stop the call. */
+  get #isDeleting(): boolean {
+    const flights = this.process?.gate.inFlight ?? []
+    return flights.some(({ label, applied }) => {
+      if (label.startsWith('call delete') || label.includes('/secrets/')) return true
+      return applied && label.startsWith('get persistentvolumes/')
+    })
   }
 
   /** Runs the PV controller once: it binds volumes to claims, releases volumes, and removes its own finalizers. */
@@ -197,7 +320,30 @@ export class ProvisionerModel {
     if (kept.length < finalizers.length) this.api.edit(resource, ref, { metadata: { finalizers: kept } })
   }
 
-  #deleted(handle: string): void {
+  #creates(request: CreateVolumeRequest): void {
+    const { name, volumeContentSource } = request
+    const first = this.#uncertain.get(name)
+    if (first !== undefined && !isSameCreation(first, request))
+      this.#violation ??= new Error(`the repeated CreateVolume call for ${name} differs from the first call`)
+    this.#uncertain.set(name, first ?? structuredClone(request))
+    this.#sent.set(name, structuredClone(request))
+    if (volumeContentSource !== undefined) this.#restores.add(name)
+  }
+
+  #answered({ name }: CreateVolumeRequest, error: unknown): void {
+    const code = error instanceof RpcError ? error.code : undefined
+    const isRefused = code === CODES.AlreadyExists
+    if (isRefused) this.refused.add(name)
+    const isCertain = error === undefined || (code !== undefined && !isRefused && !NOT_FINAL_CODES.has(code))
+    // After a crash, the first call is lost, and the driver may refuse every other call.
+    if (!isCertain && !(isRefused && this.hasCrashed)) return
+    this.#uncertain.delete(name)
+    this.#restores.delete(name)
+  }
+
+  /** Checks that the newest objects allow the DeleteVolume call. */
+  #deletes(handle: string): void {
+    if (this.#abandoned.has(handle)) this.#violation ??= new Error(`${handle} is deleted, but a user keeps it`)
     const owner = this.volumes.find(({ spec }) => spec?.csi?.volumeHandle === handle)
     const { phase } = owner?.status ?? {}
     const isReleased = phase === 'Released' && owner?.spec?.persistentVolumeReclaimPolicy === 'Delete'
@@ -205,16 +351,30 @@ export class ProvisionerModel {
     this.#violation ??= new Error(`${handle} is deleted, and the PersistentVolume ${owner.metadata?.name} is ${phase}`)
   }
 
+  #checkSources(): void {
+    const { finalizers } = this.api.server.get(VOLUME_SNAPSHOTS, SNAPSHOT)?.metadata ?? {}
+    if (this.#restores.size === 0 || finalizers?.includes(SNAPSHOT_FINALIZER) === true) return
+    throw new Error(`the snapshot is not protected during the restore of ${[...this.#restores].join()}`)
+  }
+
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
+    this.#checkSources()
     const bad = this.process?.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
   }
 
+  /** Lets the driver end the creations that it continues after a call without an answer. */
+  continueCreations(): void {
+    for (const request of [...this.storage.late.values()]) {
+      if (!this.storage.refuses(request)) this.storage.create(request)
+    }
+  }
+
   /** Ends all faults, delivers all events, and lets enough time pass to converge. */
   async calmDown(): Promise<void> {
-    this.createClass()
-    for (const name of this.storage.late) this.storage.create(name)
+    this.recreateInputs()
+    this.continueCreations()
     this.start()
     const { process } = this
     invariant(process !== undefined, 'a process runs')
@@ -228,11 +388,18 @@ export class ProvisionerModel {
     await this.clock.advance(LONG_MS)
   }
 
+  /** Reports whether a process has crashed after it sent a request, and the driver refuses all later requests. */
+  #isLost(name: string): boolean {
+    return this.hasCrashed && this.refused.has(name)
+  }
+
   checkConverged({ leaksAllowed }: { readonly leaksAllowed: boolean }): void {
     this.checkAlways()
     for (const { metadata, spec } of this.claims) {
       const name = metadata?.name ?? ''
       invariant(metadata?.deletionTimestamp == null, `the claim ${name} is never gone`)
+      // No class has the parameters of the first call any more, and the claim keeps the finalizer.
+      if (this.#isLost(`pvc-${metadata?.uid}`)) continue
       invariant(metadata?.finalizers?.includes(CLAIM_FINALIZER) !== true, `the claim ${name} is still marked`)
       const pv = this.volumes.find((each) => each.metadata?.name === spec?.volumeName)
       invariant(pv?.spec?.claimRef?.uid === metadata?.uid, `the claim ${name} has no volume`)
@@ -246,7 +413,16 @@ export class ProvisionerModel {
       const { phase } = status ?? {}
       invariant(phase === 'Bound' || isKept, `the PersistentVolume ${metadata?.name} is ${phase} and never deleted`)
     }
+    const { finalizers = [] } = this.api.server.get(VOLUME_SNAPSHOTS, SNAPSHOT)?.metadata ?? {}
+    const isRestoring = this.claims.some(({ metadata }) => this.#isLost(`pvc-${metadata?.uid}`))
+    invariant(isRestoring || finalizers.length === 0, 'the snapshot keeps our finalizer')
     if (leaksAllowed) return
-    for (const [handle, name] of this.storage.volumes) invariant(owned.has(handle), `${handle} of ${name} leaks`)
+    const events = [...this.#events, ...(this.process?.events ?? [])]
+    const isNamed = (name: string): boolean => events.some((event) => event.includes(`${name} may be orphaned`))
+    for (const [handle, name] of this.storage.volumes)
+      invariant(
+        owned.has(handle) || this.#abandoned.has(handle) || this.#isLost(name) || isNamed(name),
+        `${handle} of ${name} leaks, and no event names it`,
+      )
   }
 }

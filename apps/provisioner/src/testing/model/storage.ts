@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { CODES, type Driver, type DriverEvent, RpcError } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -16,17 +17,32 @@ export const DRIVER = 'csi.example.com'
 export class ModelStorage {
   /** The names of the volumes, by their handles. */
   readonly volumes = new Map<string, string>()
-  /** The names of volumes whose creation the driver continues after a call without an answer. */
-  readonly late = new Set<string>()
+  /** The requests of volumes whose creation the driver continues after a call without an answer, by name. */
+  readonly late = new Map<string, CreateVolumeRequest>()
+  /** The requests that created the volumes, by the names of the volumes. */
+  readonly #requests = new Map<string, CreateVolumeRequest>()
   #next = 1
 
-  create(name: string): string {
+  /** Creates a volume. Throws AlreadyExists if the volume of this name was created by another request. */
+  create(request: CreateVolumeRequest): string {
+    const { name } = request
     const known = this.handleOf(name)
+    if (known !== undefined) {
+      if (this.refuses(request)) throw new RpcError(CODES.AlreadyExists, `${name} exists with another request`)
+      this.late.delete(name)
+      return known
+    }
     this.late.delete(name)
-    if (known !== undefined) return known
     const handle = `vol-${this.#next++}`
     this.volumes.set(handle, name)
+    this.#requests.set(name, request)
     return handle
+  }
+
+  /** Reports whether the volume of this name was created by another request. Secrets may differ. */
+  refuses(request: CreateVolumeRequest): boolean {
+    const first = this.handleOf(request.name) === undefined ? undefined : this.#requests.get(request.name)
+    return first !== undefined && !isSameCreation(first, request)
   }
 
   handleOf(name: string): string | undefined {
@@ -38,12 +54,21 @@ export class ModelStorage {
   }
 }
 
+/** Reports whether two requests ask for the same volume. Only their Secrets may differ. */
+export function isSameCreation(first: CreateVolumeRequest, second: CreateVolumeRequest): boolean {
+  return isDeepStrictEqual(structuredClone({ ...first, secrets: {} }), structuredClone({ ...second, secrets: {} }))
+}
+
 export interface ModelDriverOptions {
   readonly storage: ModelStorage
   readonly gate: StepGate
   /** Called when a DeleteVolume call takes effect. */
   readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
-  readonly onCreate: (name: string) => void
+  readonly onCreate: (name: string, request: CreateVolumeRequest) => void
+  /** Called when the caller gets the answer to a CreateVolume call. `error` is undefined after success. */
+  readonly onAnswer?: (request: CreateVolumeRequest, error: unknown) => void
+  /** Called when a DeleteVolume call is sent. */
+  readonly onDeletion?: (handle: string) => void
   /** Further capabilities of the driver. */
   readonly controller?: readonly ControllerRpc[]
   /** Changes the volume in the answer to CreateVolume. */
@@ -52,18 +77,28 @@ export interface ModelDriverOptions {
 
 /** Returns the driver as one process of the provisioner sees it. */
 export function modelDriver(options: ModelDriverOptions): Driver {
-  const { storage, gate, onDelete, onCreate, controller = [], answer = (volume) => volume } = options
+  const {
+    storage,
+    gate,
+    onDelete,
+    onCreate,
+    onAnswer,
+    onDeletion,
+    controller = [],
+    answer = (volume) => volume,
+  } = options
   const creating = new Set<string>()
   const call = (method: UnaryMethod<unknown, unknown>, request: unknown, signal?: AbortSignal): Promise<unknown> => {
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
     if (method.path === CreateVolume.path) {
-      const { name, capacityRange, volumeContentSource: contentSource } = request as CreateVolumeRequest
+      const creation = request as CreateVolumeRequest
+      const { name, capacityRange, volumeContentSource: contentSource } = creation
       if (creating.has(name)) throw new Error(`two creations of ${name} at once`)
       creating.add(name)
-      if (!gate.isClosed) onCreate(name)
+      if (!gate.isClosed) onCreate(name, creation)
       const effect = async (): Promise<object> => ({
         volume: answer({
-          volumeId: storage.create(name),
+          volumeId: storage.create(creation),
           capacityBytes: capacityRange?.requiredBytes ?? 0n,
           volumeContext: {},
           contentSource,
@@ -71,10 +106,24 @@ export function modelDriver(options: ModelDriverOptions): Driver {
         }),
       })
       const passing = gate.pass({ label: `call create ${name}`, write: true }, effect, { signal, onAbort })
-      return passing.finally(() => creating.delete(name))
+      const ended = (error?: unknown): void => {
+        creating.delete(name)
+        if (!gate.isClosed) onAnswer?.(creation, error)
+      }
+      return passing.then(
+        (result) => {
+          ended()
+          return result
+        },
+        (error: unknown) => {
+          ended(error)
+          throw error
+        },
+      )
     }
     const deletion = request as DeleteVolumeRequest
     const { volumeId } = deletion
+    if (!gate.isClosed) onDeletion?.(volumeId)
     const effect = async (): Promise<object> => {
       await onDelete(volumeId, deletion)
       storage.delete(volumeId)

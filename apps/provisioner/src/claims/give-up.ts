@@ -1,0 +1,27 @@
+import type { ProvisionerClaim } from '../caches/claim.ts'
+import { withoutFinalizer } from '../edit.ts'
+import { volumeNameOf } from '../request/request.ts'
+import { isMarked } from './decide.ts'
+import { cachedClaim } from './observe.ts'
+import { CLAIM_EVENTS, type ClaimRun, edit, recordNews } from './run.ts'
+
+/** A class or a Secret that a user replaces is missing for seconds. */
+const MAX_MISSING_MS = 30_000
+
+/**
+ * Gives up the creation of a deleted claim if its CreateVolume call could not be repeated for some time: otherwise our
+ * finalizer would keep the claim forever. Returns false if the creation is not given up now.
+ */
+export async function giveUp(run: ClaimRun, claim: ProvisionerClaim, why: string): Promise<boolean> {
+  const { deps, log } = run
+  const { memory, settings } = deps
+  const current = cachedClaim(claim.uid, deps)
+  if (current !== undefined && !(current.deleting && isMarked(current, settings))) return false
+  if (memory.unrepeatableForMs(claim.uid) < Math.min(MAX_MISSING_MS, settings.retryMaxMs)) return false
+  const event = CLAIM_EVENTS.orphaned(volumeNameOf(claim.uid, settings), settings.names.driver, why)
+  log.warn(event.message)
+  recordNews(run, claim, event)
+  if (current !== undefined) await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
+  memory.ended(claim.uid)
+  return true
+}

@@ -1,0 +1,17 @@
+import type { CreateVolumeRequest, VolumeCapability } from '@csi-sidecars/csi-proto'
+import type { ProvisionerClaim } from '../caches/claim.ts'
+import type { Class } from '../caches/cluster.ts'
+import type { SecretRefs } from '../request/secrets.ts'
+
+/** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
+export interface Prepared {
+  readonly claim: ProvisionerClaim
+  /** The StorageClass as stored, before the translation of an in-tree class. */
+  readonly class: Class
+  readonly request: CreateVolumeRequest
+  readonly fsType: string
+  readonly refs: SecretRefs
+  readonly capabilities: readonly VolumeCapability[]
+  /** True if the class belongs to the in-tree plugin that is migrated to the driver. */
+  readonly migrated: boolean
+}

@@ -1,0 +1,47 @@
+import { KeyedMutex } from '@csi-sidecars/base'
+import type { Enqueuer, Source } from '@csi-sidecars/controller'
+
+/** The cause that happens when a CreateVolume call no longer uses the source. Its name is the name of the source. */
+export const END_OF_USE = 'endOfUse'
+
+/**
+ * The sources of the CreateVolume calls of this process. A source is a VolumeSnapshot, by its `snapshotKey`, or the
+ * claim of the cloned volume, by its UID.
+ *
+ * Guarantees: a use begins before its run reads the source, and ends after its CreateVolume call. Only one run at a time
+ * adds or removes the finalizer of a source. So a run that sees the finalizer keeps it: a removal that has not asked
+ * `isUsed` yet finds the use, and any other removal ended before the run read the source.
+ */
+export class SourceUses {
+  /** The source of each call, by the UID of the claim that gets the volume. */
+  readonly #sources = new Map<string, string>()
+  readonly #mutex = new KeyedMutex()
+  readonly #queues = new Set<Enqueuer>()
+
+  /** Wakes keys that wait for `END_OF_USE`. */
+  readonly source: Source = (queue) => {
+    this.#queues.add(queue)
+    return () => this.#queues.delete(queue)
+  }
+
+  begin(claimUid: string, source: string): void {
+    this.#sources.set(claimUid, source)
+  }
+
+  end(claimUid: string): void {
+    const name = this.#sources.get(claimUid)
+    if (name === undefined) return
+    this.#sources.delete(claimUid)
+    for (const queue of this.#queues) queue.wake({ on: END_OF_USE, name })
+  }
+
+  isUsed(source: string): boolean {
+    for (const used of this.#sources.values()) if (used === source) return true
+    return false
+  }
+
+  /** Runs work that adds or removes the finalizer of the source, after all earlier work of this kind. */
+  exclusively<T>(source: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(source, signal, work)
+  }
+}
