@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { changesAfter, concerns, type Facts, type SidecarName, type SwapChange } from '@csi-sidecars/swap-changes'
+import {
+  type Condition,
+  changesAfter,
+  concerns,
+  type Facts,
+  type SidecarName,
+  type SwapChange,
+} from '@csi-sidecars/swap-changes'
 import { code, table } from './markdown.ts'
 
 export interface PublicDriver {
@@ -94,8 +101,8 @@ export function consequencesOf({ name, sidecars }: PublicDriver): readonly Conse
 
 /** Returns the capabilities for a change that depends on topology alone, if it is known whether the driver reports it. */
 function topologyFact({ conditions }: SwapChange, topology: boolean | undefined): Facts {
-  const needed = conditions.flatMap((each) => (each.kind === 'capability' ? [each.capability] : []))
-  if (topology === undefined || needed.some((capability) => capability !== TOPOLOGY)) return {}
+  const needsAnother = (each: Condition): boolean => each.kind === 'capability' && each.capability !== TOPOLOGY
+  if (topology === undefined || conditions.some(needsAnother)) return {}
   return { capabilities: new Set(topology ? [TOPOLOGY] : []) }
 }
 
@@ -103,8 +110,8 @@ function topologyFact({ conditions }: SwapChange, topology: boolean | undefined)
 function factsOf(line: string): Facts {
   const flags = new Set<string>()
   const gates = new Map<string, boolean>()
-  for (const word of line.split(' ')) {
-    const [, flag, value = ''] = /^--?([^=]+)(?:=(.*))?$/.exec(word) ?? []
+  for (const argument of line.split(' ')) {
+    const [, flag, value = ''] = /^--?([^=]+)(?:=(.*))?$/.exec(argument) ?? []
     if (flag === undefined) continue
     flags.add(flag)
     if (flag !== 'feature-gates') continue

@@ -67,7 +67,7 @@ for (const late of [false, true]) {
 interface InTreeVolume {
   readonly plugin: string
   readonly driver: string
-  readonly spec: Partial<PersistentVolumeSpec>
+  readonly spec: Omit<Partial<PersistentVolumeSpec>, 'csi'>
   readonly labels?: Readonly<Record<string, string>>
   /** The expected volume ID of DeleteVolume. */
   readonly handle: (name: string) => string
