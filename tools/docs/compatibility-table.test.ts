@@ -1,13 +1,19 @@
-import { SIDECARS } from '@csi-sidecars/sidecars'
+import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { compatibilityTable, requiredModule } from './compatibility-table.ts'
 
-it.each(SIDECARS.map(({ app, value }) => [app, value.replaces]))(
+/** The folders of the Go originals with a go.mod of their own. */
+const FOLDERS: Readonly<Record<string, string>> = {
+  'external-provisioner': 'originals/provisioner',
+  'external-snapshotter': 'originals/snapshotter',
+}
+
+it.each([...SIDECARS, ...PREVIEWS].map(({ app, value }) => [app, value.replaces]))(
   'the end-to-end tests compare the %s with the original that it replaces: %s',
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]
-    const folder = name === 'external-provisioner' ? 'originals/provisioner' : 'originals'
+    const folder = FOLDERS[name] ?? 'originals'
     expect(requiredModule(`testing/e2e/${folder}/go.mod`, `github.com/kubernetes-csi/${name}/v${major}`)).toBe(version)
   },
 )

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { code, table } from './markdown.ts'
 import { ROOT } from './source-texts.ts'
 
@@ -25,6 +25,7 @@ export function compatibilityTable(): string {
     ['what', 'this version'],
     [
       ...SIDECARS.map(({ value }) => [`${code(value.name)} takes the place of`, value.replaces]),
+      ...PREVIEWS.map(({ value }) => [`${code(value.name)} (a preview) takes the place of`, value.replaces]),
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       [
         'Kubernetes',

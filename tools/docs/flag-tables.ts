@@ -9,7 +9,7 @@ import {
   processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { CHOICE, LIVENESSPROBE, SIDECARS } from '@csi-sidecars/sidecars'
+import { CHOICE, LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
@@ -22,7 +22,9 @@ export function standardFlags(): string {
 }
 
 const PROCESS_KEYS: Readonly<Record<string, string>> = {
-  controllers: '`attacher.enabled`, `resizer.enabled`, `livenessprobe.enabled`',
+  controllers: [...SIDECARS, ...PREVIEWS, { app: LIVENESSPROBE.prefix }]
+    .map(({ app }) => code(`${app}.enabled`))
+    .join(', '),
   'single-lease': '`sidecars.singleLease`',
 }
 
@@ -94,9 +96,17 @@ function keyText(key: string | undefined): string {
 
 /** The purpose of each feature gate. The gate tables of the sidecars contain only the stage of a gate. */
 const GATE_MEANINGS: Readonly<Record<string, string>> = {
+  CSIVolumeGroupSnapshot:
+    'Create and delete group snapshots. Off for this run if the API server does not serve them as v1, or the role does not allow them.',
+  CrossNamespaceVolumeDataSource: 'Taken without effect: the data source of a claim has the namespace of the claim.',
+  HonorPVReclaimPolicy: 'Always on; taken with either value.',
+  Topology:
+    'Create volumes where nodes can reach them, if the driver reports `VOLUME_ACCESSIBILITY_CONSTRAINTS`. Set it to false in a cluster without topology keys.',
+  'provisioner/VolumeAttributesClass':
+    'Send the parameters of the VolumeAttributesClass of a claim. Where it is not set, off on an API server that does not have VolumeAttributesClasses.',
   AnnotateFsResize: 'Note on the PersistentVolume the size before an expansion that the node has yet to finish.',
   MutableCSINodeAllocatableCount:
-    'Write the code of a failed attach to `status.attachError.errorCode`, so that the scheduler learns of a full node.',
+    'Write the code of a failed attach to `status.attachError.errorCode`. The kubelet then updates the limit of a full node, if the CSIDriver sets `nodeAllocatableUpdatePeriodSeconds`; without it the scheduler learns nothing.',
   RecoverVolumeExpansionFailure: 'Always on; taken with either value.',
   ReleaseLeaderElectionOnExit:
     'On SIGTERM let running calls end, save their results and free the lease, instead of ending at once.',
@@ -112,19 +122,19 @@ export function featureGates(): string {
       app,
       gate.stage,
       code(String(gate.default)),
-      meaning(name),
+      meaning(app, name),
     ]),
     ...Object.entries(permanent).map(([name, value]) => [
       code(name),
       app,
       'permanent',
       code(String(value)),
-      meaning(name),
+      meaning(app, name),
     ]),
   ]
   return table(
     ['gate', 'sidecar', 'stage', 'default', 'meaning'],
-    SIDECARS.flatMap(({ app, value }) => rows(app, value.gates)),
+    [...SIDECARS, ...PREVIEWS].flatMap(({ app, value }) => rows(app, value.gates)),
   )
 }
 
@@ -133,8 +143,8 @@ interface GateRows {
   readonly permanent: Readonly<Record<string, boolean>>
 }
 
-function meaning(name: string): string {
-  const text = GATE_MEANINGS[name]
+function meaning(app: string, name: string): string {
+  const text = GATE_MEANINGS[`${app}/${name}`] ?? GATE_MEANINGS[name]
   if (text === undefined) throw new Error(`gate ${name} has no description`)
   return text
 }

@@ -1,4 +1,4 @@
-import { APPS } from '@csi-sidecars/sidecars'
+import { APPS } from '../../charts/tools/flag-keys.ts'
 import { documentedValues } from '../../charts/tools/value-comments.ts'
 import { compatibilityTable } from './compatibility-table.ts'
 import {
@@ -14,6 +14,7 @@ import { code, sectionNames, table, withNewSection } from './markdown.ts'
 import { alertSections, metricTable } from './monitoring-tables.ts'
 import { publicDriversTable } from './public-drivers-table.ts'
 import { rollbackTable } from './rollback-table.ts'
+import { swapChangesTables } from './swap-changes-table.ts'
 
 /** The sections of documents that are generated from the code, by the name in their marks. */
 export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> = {
@@ -27,6 +28,7 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   alerts: alertSections,
   'rollback-flags': rollbackTable,
   'public-drivers': publicDriversTable,
+  'swap-changes': swapChangesTables,
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,

@@ -1,12 +1,12 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { APPS } from '@csi-sidecars/sidecars'
+import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
 /** The folders whose code runs in a sidecar. */
 const RUNTIME = [
-  `apps/{${[...APPS, 'livenessprobe', 'sidecars'].join()}}`,
+  `apps/{${[...APPS, ...PREVIEWS.map(({ app }) => app), 'livenessprobe', 'sidecars'].join()}}`,
   'libs/{base,controller,csi,csi-translation,events,informer}',
 ]
 const MORE = ['libs/{kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']
@@ -22,23 +22,28 @@ export function runtimeSources(): string {
 export function errorMessages(sources: string): ReadonlySet<string> {
   // The message is the first literal argument of a log call. An error may precede it: a variable or `new Error`.
   const calls = sources.matchAll(
-    /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
+    /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|"([^"]+)"|`([^`]+)`)/g,
   )
-  return new Set([...calls].map(([, plain, template]) => plain ?? template ?? ''))
+  const messages = [...calls].map(([, plain, quoted, template]) => plain ?? quoted ?? template ?? '')
+  // A template without text of its own gets its text from constants elsewhere.
+  return new Set(messages.filter((message) => /[a-z]/i.test(message.replace(/\$\{[^}]*\}/g, ''))))
 }
 
 /** Returns the messages of errors that end the start of a sidecar. */
 export function startMessages(sources: string): ReadonlySet<string> {
-  const calls = sources.matchAll(/(?:StartError|failing)\(\s*'([^']+)'/g)
+  const calls = sources.matchAll(/(?:StartError|failing|sentence|refusal|needs)\(\s*(?:'([^']+)'|`([^`]+)`)/g)
   // These messages are in two tables of the sources: of errors at the start, and of the first calls to a driver.
   const rows = sources.matchAll(
     /\b(?:gates|addresses|config|client|endpoint|message): '((?:Failed|failed|Only) [^']+)'/g,
   )
-  return new Set([...calls, ...rows].map(([, message = '']) => message))
+  return new Set([...calls, ...rows].map(([, plain, template]) => plain ?? template ?? ''))
 }
 
 /** Returns the reasons of the events that the sidecars record. */
 export function eventReasons(sources: string): ReadonlySet<string> {
   const rows = sources.matchAll(/type: '(?:Normal|Warning)',\s*reason: '(\w+)'/g)
-  return new Set([...rows].map(([, reason = '']) => reason))
+  // The snapshotter has a table of reasons for each kind of content.
+  const tables = sources.matchAll(/\breasons: \{([^}]*)\}/g)
+  const inTables = [...tables].flatMap(([, table = '']) => [...table.matchAll(/'(\w+)'/g)])
+  return new Set([...rows, ...inTables].map(([, reason = '']) => reason))
 }

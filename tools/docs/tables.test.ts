@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { APPS } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
+import { CAPACITY_GAUGES } from './monitoring-tables.ts'
 import { DOCUMENTS, SECTIONS, sectionText, withMissingSections } from './sections.ts'
 import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
 
@@ -20,6 +21,37 @@ function firstColumn(heading: string): readonly string[] {
 function shown(message: string): string {
   return message.replaceAll('`', "'").replace(/\$\{[^}]*\}/g, '...')
 }
+
+/** Lines of the log as the documents show them, and the literals of which the sources build them. */
+const COMPOSED_LINES: readonly (readonly [string, ...string[]])[] = [
+  [
+    '"..." is deprecated and will be removed in a future release, please use "..." instead',
+    'is deprecated and will be removed in a future release',
+    ', please use "',
+  ],
+  [
+    'requested volume size ... is greater than the size ... for the source snapshot .... Volume plugin needs to handle volume expansion.',
+    'is greater than the size',
+    'Volume plugin needs to handle volume expansion.',
+  ],
+  [
+    'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run. Install the VolumeGroupSnapshot CRDs to use this feature: ...',
+    'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run',
+    'Install the VolumeGroupSnapshot CRDs to use this feature',
+  ],
+  [
+    'error determining if driver supports create/delete group snapshot operations: ...',
+    'error determining if driver supports create/delete group snapshot operations',
+  ],
+  [
+    'createSnapshot for content [...]: error occurred in createSnapshotWrapper: ...',
+    'createSnapshot for content',
+    ']: error occurred',
+    'createSnapshotWrapper',
+  ],
+  ['checkandUpdateContentStatus [...]: error occurred ...', 'checkandUpdateContentStatus', ']: error occurred'],
+  ['could not sync content "...": ...', 'could not sync '],
+]
 
 describe('the generated sections', () => {
   const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
@@ -48,7 +80,12 @@ describe('the documentation', () => {
       'Failed to make a certificate, the one before stays',
     ]
     for (const message of constants) expect(sources).toContain(message)
-    expect(listed.toSorted()).toEqual([...inCode, ...constants].toSorted())
+    // These messages are put together from several literals, each of which is in the sources.
+    const composed = COMPOSED_LINES.map(([line, ...parts]) => {
+      for (const part of parts) expect(sources).toContain(part)
+      return line
+    })
+    expect(listed.toSorted()).toEqual([...inCode, ...constants, ...composed].toSorted())
   })
 
   it('the documentation explains every error line that ends the start of a sidecar', () => {
@@ -88,13 +125,18 @@ describe('the documentation', () => {
     expect(wrong).toEqual([])
   })
 
+  it('the documentation has the gauges of the provisioner about capacity', () => {
+    const declared = [...sources.matchAll(/\['(\w+)', (?:'that [^']+'|[A-Z_]+), /g)].map(([, name]) => name)
+    expect(CAPACITY_GAUGES.map(({ name }) => name)).toEqual(declared.map((name) => `csistoragecapacities_${name}`))
+  })
+
   it('the documentation names only existing flags', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
     // The driver test declares its flags as the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
-    // The driver test has a flag for each sidecar. `sources` does not contain the flags of provisioner and snapshotter.
+    // The driver test has a flag for each sidecar. In the combined process flags have the prefix of their sidecar.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
       for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {
@@ -102,7 +144,10 @@ describe('the documentation', () => {
       }
     }
     const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']
-    const foreign = [...ofCommands, ...removed, 'flag', 'log_dir', 'logtostderr', 'attacher-X', 'resizer-X']
+    // These flags are in texts about older versions, or in a message of the Go originals.
+    const ofOthers = ['log_dir', 'logtostderr', 'stderrthreshold', 'capacity-controller-deployment-mode']
+    const placeholders = ['flag', 'attacher-X', 'resizer-X', 'provisioner-X', 'snapshotter-X']
+    const foreign = [...ofCommands, ...removed, ...ofOthers, ...placeholders, 'enable-node-deployment']
     for (const path of [
       'README.md',
       'docs/operations.md',
@@ -144,10 +189,10 @@ describe('withSection', () => {
   it('the generated section of a new sidecar is added after the section of the previous sidecar', () => {
     const path = 'docs/reference.md'
     const whole = read(path)
-    const without = whole.replace(/\n\n### Flags of the resizer\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
+    const without = whole.replace(/\n\n### Flags of the snapshotter\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
     const made = withMissingSections(without)
     expect(sectionNames(made)).toEqual(sectionNames(whole))
-    expect(made).toContain('### Flags of the resizer\n\n<!-- made from the code: resizer-flags -->')
+    expect(made).toContain('### Flags of the snapshotter\n\n<!-- made from the code: snapshotter-flags -->')
     expect(withMissingSections(whole)).toBe(whole)
     expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })

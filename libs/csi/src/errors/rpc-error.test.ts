@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { retryDelayMs } from './rpc-error.ts'
+import { connectFailure, retryDelayMs } from './rpc-error.ts'
 
 const bytes = (...parts: (number | string | Uint8Array)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))
@@ -53,4 +53,23 @@ test('damaged bytes in an error of the driver never cause an exception', () => {
       expect(() => retryDelayMs(whole.subarray(0, length))).not.toThrow()
     }
   }
+})
+
+test.each([
+  ['ENOENT', 'connect: no such file or directory'],
+  ['ECONNREFUSED', 'connect: connection refused'],
+  ['EMFILE', 'connect: EMFILE'],
+])('a failed connection with the code %s is reported as %s', (code, text) => {
+  expect(connectFailure(Object.assign(new Error('no'), { code }))).toBe(text)
+})
+
+test('a refused connection names both causes: the permission of the socket, and SELinux', () => {
+  const text = connectFailure(Object.assign(new Error('no'), { code: 'EACCES' }))
+  expect(text).toMatch(/^connect: permission denied: /)
+  expect(text).toContain('the user of this process cannot write to the socket')
+  expect(text).toContain('SELinux (avc: denied { connectto })')
+})
+
+test('a failed connection without a code is reported with the message of the error', () => {
+  expect(connectFailure(new Error('strange'))).toBe('connect: strange')
 })

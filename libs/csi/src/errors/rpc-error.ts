@@ -96,7 +96,10 @@ export class ConnectError extends Error {
 /** The error messages of Go for the error codes of Node. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
+  // Go reports only the first two words. Both causes look the same here, and the log of the driver shows neither.
+  EACCES:
+    'permission denied: the user of this process cannot write to the socket, or SELinux (avc: denied { connectto }) ' +
+    'or another security module refuses',
   ECONNREFUSED: 'connection refused',
   ENOTDIR: 'not a directory',
   EPROTOTYPE: 'protocol wrong type for socket',
@@ -108,15 +111,18 @@ const REASONS: Readonly<Record<string, string>> = {
 export function whyUnreachable(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path)
-    socket.once('error', (error) => {
-      const code = systemCodeOf(error)
-      resolve(`connect: ${(code !== undefined && REASONS[code]) || (code ?? messageOf(error))}`)
-    })
+    socket.once('error', (error) => resolve(connectFailure(error)))
     socket.once('connect', () => {
       socket.destroy()
       resolve('connected, but the other side does not speak gRPC')
     })
   })
+}
+
+/** Returns the text about a failed connection to a socket. */
+export function connectFailure(error: unknown): string {
+  const code = systemCodeOf(error)
+  return `connect: ${(code !== undefined && REASONS[code]) || (code ?? messageOf(error))}`
 }
 
 /**

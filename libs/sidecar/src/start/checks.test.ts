@@ -1,6 +1,6 @@
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
-import { warnOfLittleMemory } from './checks.ts'
+import { warnOfFips, warnOfLittleMemory } from './checks.ts'
 
 const MIB = 1024 * 1024
 
@@ -18,3 +18,24 @@ test.each([
   warnOfLittleMemory({ limit, sidecars }, log)
   expect(log.lines.map((line) => line.pairs)).toEqual(pairs === undefined ? [] : [pairs])
 })
+
+test.each([
+  ['fips140=on', 'on'],
+  ['madvdontneed=1,fips140=only', 'only'],
+  ['fips140=on,fips140=debug', 'debug'],
+])('GODEBUG=%s causes one warning that the process does not use a validated module', (GODEBUG, fips140) => {
+  const log = recordingLogger()
+  warnOfFips({ GODEBUG }, log)
+  expect(log.lines).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/^GODEBUG=fips140 has no effect/), pairs: { fips140 } }),
+  ])
+})
+
+test.each([undefined, '', 'fips140=off', 'fips140=on,fips140=off', 'tlsfips140=on', 'madvdontneed=1'])(
+  'GODEBUG=%s causes no warning',
+  (GODEBUG) => {
+    const log = recordingLogger()
+    warnOfFips({ GODEBUG }, log)
+    expect(log.lines).toEqual([])
+  },
+)

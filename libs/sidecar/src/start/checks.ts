@@ -63,6 +63,7 @@ export function checkCommandLine(
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })
   warnOfLittleMemory({ limit: host.memoryLimit, sidecars: sidecars.length }, log)
+  warnOfFips(host.env, log)
   if (sidecars.length > 0 && table.bothAddresses !== undefined && bothAddresses(values)) {
     throw new StartError(table.bothAddresses)
   }
@@ -98,6 +99,16 @@ export function warnOfLittleMemory(
     needed: `${needed}Mi`,
     neededPerThousandObjects: `${PER_THOUSAND_OBJECTS_MIB}Mi`,
   })
+}
+
+/**
+ * Warns if the environment asks the runtime of Go for its validated cryptographic module. A container keeps its
+ * variables when its image is replaced, so a cluster could lose FIPS 140 without a sign.
+ */
+export function warnOfFips({ GODEBUG = '' }: NodeJS.ProcessEnv, log: Logger): void {
+  const fips140 = GODEBUG.split(',').reduce((last, pair) => /^fips140=(.*)$/.exec(pair)?.[1] ?? last, 'off')
+  if (fips140 === 'off') return
+  log.warn('GODEBUG=fips140 has no effect: this process is not Go, and its cryptography is not validated', { fips140 })
 }
 
 /** Lets each app ask the API server. Returns the apps with their resulting gates. */

@@ -1,0 +1,5 @@
+export type { Condition, Keep, SidecarName, SwapChange } from './change.ts'
+export { CHANGES } from './changes/all.ts'
+export { changesAfter, OLDEST_EXAMINED } from './changes-after.ts'
+export { concerns, type Facts } from './concerns.ts'
+export { parseVersion } from './version.ts'
