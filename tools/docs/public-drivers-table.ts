@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import {
-  type Condition,
   changesAfter,
   concerns,
   type Facts,
   type SidecarName,
   type SwapChange,
+  type SwapCondition,
 } from '@csi-sidecars/swap-changes'
 import { code, table } from './markdown.ts'
 
@@ -101,7 +101,7 @@ export function consequencesOf({ name, sidecars }: PublicDriver): readonly Conse
 
 /** Returns the capabilities for a change that depends on topology alone, if it is known whether the driver reports it. */
 function topologyFact({ conditions }: SwapChange, topology: boolean | undefined): Facts {
-  const needsAnother = (each: Condition): boolean => each.kind === 'capability' && each.capability !== TOPOLOGY
+  const needsAnother = (each: SwapCondition): boolean => each.kind === 'capability' && each.capability !== TOPOLOGY
   if (topology === undefined || conditions.some(needsAnother)) return {}
   return { capabilities: new Set(topology ? [TOPOLOGY] : []) }
 }

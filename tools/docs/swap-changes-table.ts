@@ -22,7 +22,7 @@ function headingOf(sidecar: SidecarName): string {
 function changesTable(sidecar: SidecarName): string {
   const rows = CHANGES.filter((change) => change.sidecar === sidecar).map((change) => [
     sinceText(change),
-    change.kind,
+    `${change.title} (${change.kind})`,
     change.change,
     change.effect,
     change.affects,
@@ -30,7 +30,7 @@ function changesTable(sidecar: SidecarName): string {
   ])
   const oldest = OLDEST_EXAMINED[sidecar]
   return table(
-    ['older than', 'what', 'after the swap', 'you see', 'concerns', 'to keep the old way'],
+    ['older than', 'change', 'after the swap', 'you see', 'concerns', 'to keep the old way'],
     [...rows, [oldest, '', 'not examined', '', '', '']],
   )
 }

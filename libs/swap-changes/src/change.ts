@@ -13,7 +13,7 @@ export type ChangeKind = 'default' | 'flag' | 'gate' | 'right' | 'API' | 'behavi
 export type Weight = 'danger' | 'check' | 'note'
 
 /** A fact that decides whether a change concerns an installation. A program can test each kind, if it knows the fact. */
-export type Condition =
+export type SwapCondition =
   /** The command line of the sidecar sets one of these flags, with any value. */
   | { readonly kind: 'flag-given'; readonly flags: readonly string[] }
   | { readonly kind: 'flag-not-given'; readonly flag: string }
@@ -39,7 +39,7 @@ export type Keep =
   | { readonly kind: 'none' }
 
 /** The proof of a change in the repository of the Go sidecar. */
-export type Source =
+export type ChangeSource =
   | { readonly kind: 'changelog'; readonly file: string; readonly heading: string; readonly pull?: number }
   /** The changelog does not mention the change. The file differs between the two tags. */
   | { readonly kind: 'code'; readonly file: string; readonly between: readonly [string, string] }
@@ -68,9 +68,9 @@ export interface SwapChange {
   /** The affected installations, as a phrase. Markdown. */
   readonly affects: string
   /** All conditions must hold, or the change has no effect. Empty: every installation is affected. */
-  readonly conditions: readonly Condition[]
+  readonly conditions: readonly SwapCondition[]
   readonly keep: Keep
   /** The rules that the role of the sidecar must have, for changes of the kind `right`. */
   readonly rules?: readonly Rule[]
-  readonly source: Source
+  readonly source: ChangeSource
 }

@@ -1,4 +1,4 @@
-import type { Condition, SwapChange } from './change.ts'
+import type { SwapChange, SwapCondition } from './change.ts'
 import { compareVersions, parseVersion } from './version.ts'
 
 /** The known facts about an installation. A missing field means: unknown. */
@@ -24,7 +24,7 @@ export function concerns({ conditions }: SwapChange, facts: Facts): 'yes' | 'no'
   return results.includes(undefined) ? 'unknown' : 'yes'
 }
 
-function holds(condition: Condition, { flags, gates, capabilities, kubernetes, migrated, resources }: Facts) {
+function holds(condition: SwapCondition, { flags, gates, capabilities, kubernetes, migrated, resources }: Facts) {
   switch (condition.kind) {
     case 'flag-given':
       return flags && condition.flags.some((flag) => flags.has(flag))

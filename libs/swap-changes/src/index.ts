@@ -1,4 +1,4 @@
-export type { Condition, Keep, SidecarName, SwapChange } from './change.ts'
+export type { Keep, SidecarName, SwapChange, SwapCondition } from './change.ts'
 export { CHANGES } from './changes/all.ts'
 export { changesAfter, OLDEST_EXAMINED } from './changes-after.ts'
 export { concerns, type Facts } from './concerns.ts'
