@@ -124,11 +124,14 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
     const marks = finalizeClaims ? ['get persistentvolumeclaims', 'replace persistentvolumeclaims'] : []
     const kinds = answered.map((label) => label.replace(/namespaces\/\w+\/|\/\w.*| (pvc|vol)-.*/g, ''))
     expect(kinds).toEqual([
+      'get secrets',
+      'get volumeattributesclasses',
       ...marks,
       'call create',
       'create persistentvolumes',
       ...marks,
       'get persistentvolumes',
+      'get secrets',
       'call delete',
       'delete persistentvolumes',
       'get persistentvolumes',

@@ -94,9 +94,12 @@ async function begin(finalizeClaims = true): Promise<string> {
   return uid
 }
 
-/** Creates a claim that has the finalizer of a crashed process, and deletes it. Then starts a provisioner. */
-function restart(metadata: object = { finalizers: [CLAIM_FINALIZER] }): string {
-  const uid = ask(metadata)
+/** Creates a volume in a process that crashes, and recreates all inputs. Then starts a provisioner. */
+async function crash(): Promise<string> {
+  const uid = await begin()
+  process.kill()
+  putInputs('second')
+  code = undefined
   start()
   return uid
 }
@@ -250,22 +253,17 @@ describe('a creation that a crashed process has begun', () => {
   })
 
   it('a claim whose class was recreated with other parameters keeps the finalizer until the class is as before', async () => {
-    putInputs('second')
-    code = CODES.AlreadyExists
-    const uid = restart()
+    const uid = await crash()
     await clock.advance(GIVEN_UP_MS)
     expect(claim()?.metadata?.finalizers).toEqual([CLAIM_FINALIZER])
     putInputs('first')
-    code = undefined
-    await clock.advance(GIVEN_UP_MS)
+    await clock.advance(1_000)
     expect(volumeOf(uid)?.spec?.mountOptions).toEqual(['first'])
     expect(claim()?.metadata?.finalizers ?? []).toEqual([])
   })
 
   it('a deleted claim whose class was recreated with other parameters is released with an event', async () => {
-    putInputs('second')
-    code = CODES.AlreadyExists
-    const uid = restart()
+    const uid = await crash()
     await clock.advance(1_000)
     deleteClaim()
     await clock.advance(GIVEN_UP_MS)

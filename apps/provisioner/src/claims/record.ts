@@ -51,7 +51,10 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
   const isRefused = isRepeated && isAlreadyExists(error) && memory.inProgress.get(claim.uid)?.isRebuilt === true
   // The driver has another request for the volume. The next try follows the class, which may be as before then.
-  if (isRefused) memory.inProgress.delete(claim.uid)
+  if (isRefused) {
+    memory.inProgress.delete(claim.uid)
+    controllerRun.waitFor({ on: 'class', name: storageClass.key })
+  }
   const cannotRepeat = isRefused || (!answered && isLasting(error))
   if (cannotRepeat && (await giveUp(run, claim, message))) return SETTLED
   if (state === 'background' || state === 'unchanged') return retry

@@ -398,7 +398,7 @@ export class ProvisionerModel {
     for (const { metadata, spec } of this.claims) {
       const name = metadata?.name ?? ''
       invariant(metadata?.deletionTimestamp == null, `the claim ${name} is never gone`)
-      // No class has the parameters of the first call any more, and the claim keeps the finalizer.
+      // No class has the parameters of the first call, so the claim keeps the finalizer.
       if (this.#isLost(`pvc-${metadata?.uid}`)) continue
       invariant(metadata?.finalizers?.includes(CLAIM_FINALIZER) !== true, `the claim ${name} is still marked`)
       const pv = this.volumes.find((each) => each.metadata?.name === spec?.volumeName)
