@@ -59,7 +59,7 @@ export function contentController(
   const states: Source = (queue) =>
     contents.subscribe((event) => {
       if (event.type !== 'deleted') return memory.sawState(objectOf(event))
-      const hasSnapshot = handleToDelete(viewOf(event.object, deps)) !== undefined
+      const hasSnapshot = handleToDelete(viewOf(event.last ?? event.object, deps)) !== undefined
       if (memory.contentLost(event.object, event.last, hasSnapshot)) queue.add(event.object.key)
     })
   return {

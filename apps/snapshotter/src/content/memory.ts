@@ -20,6 +20,9 @@ export interface LostContent {
   readonly creation: SnapshotCreation | undefined
 }
 
+/** The age at which uncertain calls are forgotten, in milliseconds. It is longer than any `--timeout` in use. */
+const MAX_AGE_MS = 3_600_000
+
 /** Facts about snapshots that only this process remembers. They are lost when it ends or stops leading. */
 export class ContentMemory {
   /** The unfinished creations, by the UIDs of their contents. */
@@ -82,6 +85,9 @@ export class ContentMemory {
 
   /** Called when a DeleteSnapshot call begins, with Infinity, and when it ends with an unknown outcome. */
   deletionUncertain({ refUid }: Content, endMs: number): void {
+    for (const [other, end] of this.#uncertainDeletions) {
+      if (end < endMs - MAX_AGE_MS && Number.isFinite(endMs)) this.#uncertainDeletions.delete(other)
+    }
     this.#uncertainDeletions.set(refUid, endMs)
   }
 
@@ -103,10 +109,11 @@ export class ContentMemory {
   contentLost(cached: Content, last: Content | undefined, hasSnapshot: boolean): boolean {
     const { key, uid } = cached
     if (last !== undefined) this.sawState(last)
-    const creation = this.#creations.get(uid)
+    const content = last ?? cached
+    // A snapshot whose handle is stored is known to the user.
+    const creation = content.status?.handle === undefined ? this.#creations.get(uid) : undefined
     this.#creations.delete(uid)
     if (this.#finished.delete(uid) || (creation === undefined && !hasSnapshot)) return this.lostOf(key).length > 0
-    const content = last ?? cached
     const lost = { content, isLastState: last !== undefined, creation }
     this.#lost.set(key, [...this.lostOf(key), lost])
     return true

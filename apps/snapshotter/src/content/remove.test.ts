@@ -316,6 +316,26 @@ describe('interrupted creation', () => {
     expect(fixture.takeEvents()).toEqual([left(`with the name snapshot-${UID}`, 'its last state is unknown')])
   })
 
+  it('a retained snapshot that is not ready is not reported when its content is deleted', async () => {
+    const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', RETAIN)]] })
+    fixture.storage.ready = false
+    await fixture.start()
+    await remove(fixture)
+    await fixture.clock.advance(60_000)
+    expect(contentOf(fixture)).toBeUndefined()
+    expect([fixture.takeEvents(), fixture.storage.deleted]).toEqual([[], []])
+  })
+
+  it('a snapshot that a person retains while the watch is behind is not reported', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.running.lag()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
+    fixture.running.answerAtOnce()
+    await fixture.clock.advance(60_000)
+    expect([fixture.takeEvents(), fixture.storage.deleted]).toEqual([[], []])
+  })
+
   it('a lost content that leaves no snapshot is not reported', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', async () => {
@@ -601,6 +621,20 @@ describe('a snapshot that a person keeps', () => {
     await fixture.clock.advance(60_000)
     expect(fixture.storage.deleted).toEqual([])
     expect(fixture.find(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })).toBeUndefined()
+  })
+
+  it('the snapshotter reads a changed content with growing pauses while its cache does not accept the new state', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', failing(CODES.Internal))
+    await remove(fixture)
+    fixture.scripts.clear()
+    fixture.running.lag()
+    fixture.running.rejectReads()
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'c', RETAIN)
+    fixture.api.served.splice(0)
+    await fixture.clock.advance(30_000)
+    expect(fixture.api.served.filter(({ verb }) => verb === 'get').length).toBeLessThanOrEqual(5)
+    expect(fixture.storage.deleted).toEqual([])
   })
 
   it('the snapshotter sends no DeleteSnapshot until it can read the content', async () => {

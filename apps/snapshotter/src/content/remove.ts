@@ -16,7 +16,8 @@ export async function removeSnapshot(
   for (const step of steps) {
     try {
       if (step.do === 'delete') {
-        if (!(await deleteAtDriver(run, content, step))) return AGAIN
+        const changed = await deleteAtDriver(run, content, step)
+        if (changed !== undefined) return afterChange(run, changed)
         run.deps.memory.snapshotDeleted(content)
       } else if (step.do === 'keepForOther') keepForOther(run, content, step.handle)
       else if (step.do === 'clear') await clear(run, content)
@@ -30,8 +31,15 @@ export async function removeSnapshot(
   return DONE
 }
 
-/** Returns false if the content has changed since it was cached, so that the next step must be decided again. */
-async function deleteAtDriver(run: ContentRun, content: Content, step: SnapshotDeletion): Promise<boolean> {
+/** Decides again with the changed content. If the cache does not accept it, waits for the watch or the back-off. */
+function afterChange(run: ContentRun, changed: Content): Outcome {
+  const cached = run.deps.contents.store.get(run.key)
+  if (cached?.resourceVersion === changed.resourceVersion) return AGAIN
+  return { kind: 'retry', cause: new Error(`${run.key} has changed`) }
+}
+
+/** Deletes the snapshot. If the content has changed so that another step is due, returns the changed content instead. */
+async function deleteAtDriver(run: ContentRun, content: Content, step: SnapshotDeletion): Promise<Content | undefined> {
   const { kind } = run.deps
   const { snapshot, content: noun, snapshotContent } = kind.words
   const cannotDelete = `failed to get input parameters to delete ${snapshot} for ${noun} ${run.key}`
@@ -45,7 +53,7 @@ async function deleteAtDriver(run: ContentRun, content: Content, step: SnapshotD
   })
   const due = decide(viewOf(fresh, run.deps)).find((each) => each.do === 'delete')
   const hasSameSecret = fresh.secretName === content.secretName && fresh.secretNamespace === content.secretNamespace
-  if (due?.handle !== step.handle || !hasSameSecret) return false
+  if (due?.handle !== step.handle || !hasSameSecret) return fresh
   await callDelete(run, { kind: 'content', content: fresh, step: due }, secrets).catch((cause: unknown) => {
     report(run, content, `Failed to delete ${snapshot}`)
     const what = `failed to delete ${snapshot} ${goQuote(run.key)}, err`
@@ -53,7 +61,7 @@ async function deleteAtDriver(run: ContentRun, content: Content, step: SnapshotD
     if (!kind.listsSnapshots) return explain(run, what)(cause)
     return explain(run, `${what}: failed to delete snapshot content ${run.key}`, goQuote)(cause)
   })
-  return true
+  return undefined
 }
 
 /** Leaves the snapshot to the other content that names it. */

@@ -132,6 +132,8 @@ export class Process {
   readonly resync: () => void
   /** Returns the cached state of this VolumeSnapshotContent. Undefined if the cache does not have its UID. */
   readonly cached: (object: KubeObject) => Content | undefined
+  /** Makes the cache of contents reject the answers to reads and writes, as it does for contents of another node. */
+  readonly rejectReads: () => void
   readonly #client: InProcessClient<ApiError>
   readonly #server: Fixture['api']['server']
   readonly #stop = new AbortController()
@@ -165,6 +167,9 @@ export class Process {
     const informers: readonly Informer<unknown, never>[] = [snapshots, groups].flatMap(Object.values)
     this.resync = () => {
       for (const informer of informers) if (informer.store.synced) informer.resync()
+    }
+    this.rejectReads = () => {
+      snapshots.contents.learn = () => undefined
     }
     this.cached = ({ metadata }) => {
       const content = snapshots.contents.store.get(metadata?.name ?? '')
