@@ -1,0 +1,58 @@
+import type { SwapChange } from '../change.ts'
+import { KLOG_FLAGS } from './klog-flags.ts'
+
+/** The changes since livenessprobe v2.0.0, the newest first. */
+export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
+  {
+    id: 'livenessprobe-timeout',
+    sidecar: 'livenessprobe',
+    since: '2.17.0',
+    kind: 'default',
+    weight: 'check',
+    change: 'The default of `--probe-timeout` is 3 s, no longer 1 s',
+    effect: 'A slow driver is reported later. A `livenessProbe` with a `timeoutSeconds` below 3 fails first',
+    affects: 'command lines without the flag',
+    conditions: [{ kind: 'flag-not-given', flag: 'probe-timeout' }],
+    keep: { kind: 'argument', argument: '--probe-timeout=1s' },
+    source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.17.md', heading: 'Uncategorized', pull: 365 },
+  },
+  {
+    id: 'livenessprobe-klog-flags',
+    sidecar: 'livenessprobe',
+    since: '2.12.0',
+    kind: 'flag',
+    weight: 'danger',
+    change: 'The klog flags are refused: `--logtostderr`, `--log_dir`, `--stderrthreshold` and the like',
+    effect: 'The process ends with code 2: `flag provided but not defined`',
+    affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
+    conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
+    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.12.md', heading: 'Feature', pull: 202 },
+  },
+  {
+    id: 'livenessprobe-unreachable-driver',
+    sidecar: 'livenessprobe',
+    since: '2.12.0',
+    kind: 'behaviour',
+    weight: 'note',
+    change: 'It does not end if the driver is unreachable at its start. Until the first connection probes are refused',
+    effect: 'Fewer restarts of its container',
+    affects: 'all',
+    conditions: [],
+    keep: { kind: 'none' },
+    source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.12.md', heading: 'Bug or Regression', pull: 240 },
+  },
+  {
+    id: 'livenessprobe-missing-socket',
+    sidecar: 'livenessprobe',
+    since: '2.1.0',
+    kind: 'behaviour',
+    weight: 'note',
+    change: 'A socket file that has disappeared counts as unhealthy',
+    effect: 'The kubelet restarts the container of the driver',
+    affects: 'all',
+    conditions: [],
+    keep: { kind: 'none' },
+    source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.1.md', heading: 'Bug or Regression', pull: 69 },
+  },
+]
