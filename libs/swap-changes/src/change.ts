@@ -54,6 +54,8 @@ export interface Rule {
 export interface SwapChange {
   /** A stable name, unique in the list. Documents and reports may refer to it. */
   readonly id: string
+  /** The subject in a few words, for lists. Markdown. */
+  readonly title: string
   readonly sidecar: SidecarName
   /** The first version of the Go sidecar that behaves like ours. All older versions differ. */
   readonly since: string

@@ -5,6 +5,7 @@ import { KLOG_FLAGS } from './klog-flags.ts'
 export const ATTACHER_CHANGES: readonly SwapChange[] = [
   {
     id: 'attacher-error-code',
+    title: 'error code of a failed attach',
     sidecar: 'attacher',
     since: '4.12.0',
     kind: 'gate',
@@ -19,6 +20,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-detached-object',
+    title: 'order of the writes of a detach',
     sidecar: 'attacher',
     since: '4.9.0',
     kind: 'behaviour',
@@ -32,6 +34,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-metrics',
+    title: 'more metrics',
     sidecar: 'attacher',
     since: '4.9.0',
     kind: 'behaviour',
@@ -45,6 +48,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-klog-flags',
+    title: 'klog flags',
     sidecar: 'attacher',
     since: '4.6.0',
     kind: 'flag',
@@ -58,6 +62,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-structured-log',
+    title: 'other log lines',
     sidecar: 'attacher',
     since: '4.6.0',
     kind: 'behaviour',
@@ -71,6 +76,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-default-fstype',
+    title: 'no default file system',
     sidecar: 'attacher',
     since: '4.0.0',
     kind: 'default',
@@ -84,6 +90,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-access-modes',
+    title: 'other access modes',
     sidecar: 'attacher',
     since: '3.3.0',
     kind: 'behaviour',
@@ -97,6 +104,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-detach-without-csinode',
+    title: 'detach without CSINode',
     sidecar: 'attacher',
     since: '3.2.0',
     kind: 'behaviour',
@@ -110,6 +118,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'attacher-migrated-label',
+    title: 'label `migrated`',
     sidecar: 'attacher',
     since: '3.2.0',
     kind: 'behaviour',

@@ -5,6 +5,7 @@ import { KLOG_FLAGS } from './klog-flags.ts'
 export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
   {
     id: 'livenessprobe-timeout',
+    title: 'longer time-out',
     sidecar: 'livenessprobe',
     since: '2.17.0',
     kind: 'default',
@@ -18,6 +19,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'livenessprobe-klog-flags',
+    title: 'klog flags',
     sidecar: 'livenessprobe',
     since: '2.12.0',
     kind: 'flag',
@@ -31,6 +33,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'livenessprobe-unreachable-driver',
+    title: 'unreachable driver',
     sidecar: 'livenessprobe',
     since: '2.12.0',
     kind: 'behaviour',
@@ -44,6 +47,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'livenessprobe-missing-socket',
+    title: 'missing socket',
     sidecar: 'livenessprobe',
     since: '2.1.0',
     kind: 'behaviour',

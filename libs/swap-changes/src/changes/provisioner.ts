@@ -5,6 +5,7 @@ import { KLOG_FLAGS } from './klog-flags.ts'
 export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   {
     id: 'provisioner-immediate-topology-keys',
+    title: 'topology of immediate binding',
     sidecar: 'provisioner',
     since: '6.4.0',
     kind: 'behaviour',
@@ -19,6 +20,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-attached-event',
+    title: 'event of an attached volume',
     sidecar: 'provisioner',
     since: '6.4.0',
     kind: 'behaviour',
@@ -33,6 +35,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-orphan-sweep',
+    title: 'finalizers of interrupted restores',
     sidecar: 'provisioner',
     since: '6.3.0',
     kind: 'behaviour',
@@ -46,6 +49,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-snapshot-finalizer',
+    title: 'protected snapshots',
     sidecar: 'provisioner',
     since: '6.2.0',
     kind: 'right',
@@ -67,6 +71,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-pinned-topology',
+    title: 'topology of retries',
     sidecar: 'provisioner',
     since: '6.2.0',
     kind: 'behaviour',
@@ -80,6 +85,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-honor-gate',
+    title: 'gate `HonorPVReclaimPolicy`',
     sidecar: 'provisioner',
     since: '6.2.0',
     kind: 'gate',
@@ -93,6 +99,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-attributes-class-api',
+    title: 'VolumeAttributesClass v1',
     sidecar: 'provisioner',
     since: '6.0.0',
     kind: 'API',
@@ -109,6 +116,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-attributes-class-gate',
+    title: 'VolumeAttributesClass on',
     sidecar: 'provisioner',
     since: '6.0.0',
     kind: 'gate',
@@ -126,6 +134,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-attributes-class-right',
+    title: 'right for VolumeAttributesClasses',
     sidecar: 'provisioner',
     since: '6.0.0',
     kind: 'right',
@@ -140,6 +149,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-infeasible',
+    title: 'pause after InvalidArgument',
     sidecar: 'provisioner',
     since: '6.0.0',
     kind: 'behaviour',
@@ -153,6 +163,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-klog-flags',
+    title: 'klog flags',
     sidecar: 'provisioner',
     since: '5.2.0',
     kind: 'flag',
@@ -166,6 +177,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-topology',
+    title: '`Topology` on',
     sidecar: 'provisioner',
     since: '5.0.0',
     kind: 'gate',
@@ -184,6 +196,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-honor-policy',
+    title: 'reclaim policy always counts',
     sidecar: 'provisioner',
     since: '5.0.0',
     kind: 'gate',
@@ -198,6 +211,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-patch-volumes',
+    title: 'right `patch` for PersistentVolumes',
     sidecar: 'provisioner',
     since: '5.0.0',
     kind: 'right',
@@ -212,6 +226,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-capacity-capabilities',
+    title: 'GetCapacity without capabilities',
     sidecar: 'provisioner',
     since: '5.0.0',
     kind: 'behaviour',
@@ -225,6 +240,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-mode-conversion',
+    title: 'no other volume mode',
     sidecar: 'provisioner',
     since: '4.0.0',
     kind: 'default',
@@ -242,6 +258,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-mode-annotation',
+    title: 'annotation of the volume mode',
     sidecar: 'provisioner',
     since: '3.4.0',
     kind: 'API',
@@ -256,6 +273,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-capacity-namespace',
+    title: 'variable `NAMESPACE`',
     sidecar: 'provisioner',
     since: '3.0.0',
     kind: 'flag',
@@ -270,6 +288,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-provisioned-by',
+    title: 'owner of migrated volumes',
     sidecar: 'provisioner',
     since: '3.0.0',
     kind: 'behaviour',
@@ -283,6 +302,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-access-modes',
+    title: 'other access modes',
     sidecar: 'provisioner',
     since: '3.0.0',
     kind: 'behaviour',
@@ -296,6 +316,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-migrated-label',
+    title: 'label `migrated`',
     sidecar: 'provisioner',
     since: '2.2.0',
     kind: 'behaviour',
@@ -309,6 +330,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-capacity-flag',
+    title: 'flag for capacity',
     sidecar: 'provisioner',
     since: '2.1.0',
     kind: 'flag',
@@ -322,6 +344,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'provisioner-exact-size',
+    title: 'exact size',
     sidecar: 'provisioner',
     since: '2.1.0',
     kind: 'behaviour',

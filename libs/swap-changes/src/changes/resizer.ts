@@ -5,6 +5,7 @@ import { KLOG_FLAGS } from './klog-flags.ts'
 export const RESIZER_CHANGES: readonly SwapChange[] = [
   {
     id: 'resizer-recover-off',
+    title: 'recovery cannot be off',
     sidecar: 'resizer',
     since: '2.3.0',
     kind: 'gate',
@@ -20,6 +21,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-recover-gate',
+    title: 'gate `RecoverVolumeExpansionFailure`',
     sidecar: 'resizer',
     since: '2.3.0',
     kind: 'gate',
@@ -34,6 +36,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-annotate',
+    title: 'annotation of the former size',
     sidecar: 'resizer',
     since: '2.3.0',
     kind: 'gate',
@@ -48,6 +51,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-client-metrics',
+    title: 'metrics of the client',
     sidecar: 'resizer',
     since: '2.3.0',
     kind: 'behaviour',
@@ -61,6 +65,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-modify-secret',
+    title: 'secrets of modifications',
     sidecar: 'resizer',
     since: '2.1.0',
     kind: 'behaviour',
@@ -75,6 +80,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-attributes-class-api',
+    title: 'VolumeAttributesClass v1',
     sidecar: 'resizer',
     since: '2.0.0',
     kind: 'API',
@@ -91,6 +97,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-attributes-class-gate',
+    title: 'VolumeAttributesClass on',
     sidecar: 'resizer',
     since: '2.0.0',
     kind: 'gate',
@@ -108,6 +115,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-attributes-class-right',
+    title: 'right for VolumeAttributesClasses',
     sidecar: 'resizer',
     since: '2.0.0',
     kind: 'right',
@@ -125,6 +133,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-no-node-expansion',
+    title: 'annotation of finished expansions',
     sidecar: 'resizer',
     since: '2.0.0',
     kind: 'behaviour',
@@ -139,6 +148,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-metrics',
+    title: 'more metrics',
     sidecar: 'resizer',
     since: '1.14.0',
     kind: 'behaviour',
@@ -152,6 +162,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-recover',
+    title: 'recovery of failed expansions',
     sidecar: 'resizer',
     since: '1.13.0',
     kind: 'gate',
@@ -166,6 +177,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-klog-flags',
+    title: 'klog flags',
     sidecar: 'resizer',
     since: '1.10.0',
     kind: 'flag',
@@ -179,6 +191,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-access-modes',
+    title: 'other access modes',
     sidecar: 'resizer',
     since: '1.3.0',
     kind: 'behaviour',
@@ -192,6 +205,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'resizer-migrated-label',
+    title: 'label `migrated`',
     sidecar: 'resizer',
     since: '1.2.0',
     kind: 'behaviour',

@@ -5,6 +5,7 @@ import { KLOG_FLAGS } from './klog-flags.ts'
 export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   {
     id: 'snapshotter-groups-gate',
+    title: 'group snapshots on',
     sidecar: 'snapshotter',
     since: '8.7.0',
     kind: 'gate',
@@ -28,6 +29,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-groups-right',
+    title: 'rights for group snapshots',
     sidecar: 'snapshotter',
     since: '8.7.0',
     kind: 'right',
@@ -66,6 +68,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-groups-api',
+    title: 'group snapshots v1',
     sidecar: 'snapshotter',
     since: '8.6.0',
     kind: 'API',
@@ -81,6 +84,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-klog-flags',
+    title: 'klog flags',
     sidecar: 'snapshotter',
     since: '8.3.0',
     kind: 'flag',
@@ -94,6 +98,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-metrics',
+    title: 'more metrics',
     sidecar: 'snapshotter',
     since: '8.3.0',
     kind: 'behaviour',
@@ -107,6 +112,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-groups-flag',
+    title: 'flag for group snapshots',
     sidecar: 'snapshotter',
     since: '8.2.0',
     kind: 'flag',
@@ -121,6 +127,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-group-members',
+    title: 'members of group snapshots',
     sidecar: 'snapshotter',
     since: '8.2.0',
     kind: 'behaviour',
@@ -135,6 +142,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-restore-size',
+    title: 'unknown sizes',
     sidecar: 'snapshotter',
     since: '8.0.0',
     kind: 'behaviour',
@@ -148,6 +156,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-list-secrets',
+    title: 'secrets of lists',
     sidecar: 'snapshotter',
     since: '8.0.0',
     kind: 'behaviour',
@@ -161,6 +170,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-mode-conversion',
+    title: 'volume mode of snapshots',
     sidecar: 'snapshotter',
     since: '7.0.0',
     kind: 'behaviour',
@@ -175,6 +185,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-backoff',
+    title: 'pauses between checks',
     sidecar: 'snapshotter',
     since: '7.0.0',
     kind: 'behaviour',
@@ -188,6 +199,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-fewer-rights',
+    title: 'fewer rights',
     sidecar: 'snapshotter',
     since: '6.0.0',
     kind: 'right',
@@ -201,6 +213,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
   },
   {
     id: 'snapshotter-patch-right',
+    title: 'right `patch` for contents',
     sidecar: 'snapshotter',
     since: '5.0.0',
     kind: 'right',
