@@ -1,3 +1,4 @@
+import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
 import type { StorageClass, VolumeSnapshotClass } from '@csi-sidecars/kube-types'
 import { OLDEST_EXAMINED } from '@csi-sidecars/swap-changes'
 import { commandOf, startsThroughShell, variablesOf } from './containers/command.ts'
@@ -172,10 +173,11 @@ function examineSidecar(
       names.flatMap((each) => (each.kind === 'flag' ? [each.flag.name] : 'name' in each ? [each.name] : [])),
     ),
     gates: given.gates,
-    driverName: facts.driverName,
-    kubernetes: facts.kubernetes,
+    ...(facts.driverName !== undefined && { migrated: isMigratedCSIDriverByName(facts.driverName) }),
+    ...(facts.kubernetes !== undefined && { kubernetes: facts.kubernetes }),
   })
-  const added = keepingArguments(changes)
+  // Without a version the older behaviour is not known: an argument could turn a protection off.
+  const added = version === undefined ? [] : keepingArguments(changes)
   const words = [...flags.accepted, ...added]
   const socket = socketPlace(given.values.get('csi-address') ?? '/run/csi/socket', container)
   const nonRoot = runsAsNonRoot(facts.workload.pod, container)
@@ -199,7 +201,13 @@ function examineSidecar(
       ...flags.refused.map((each) => ({ kind: 'refusedFlag', container: name, ...each }) as const),
       ...flags.warned.map((each) => ({ kind: 'warnedFlag', container: name, ...each }) as const),
       ...changes.map(({ change, untested }) => {
-        return { kind: 'change', container: name, change, untested, isKept: isWorthKeeping(change) } as const
+        return {
+          kind: 'change',
+          container: name,
+          change,
+          untested,
+          isKept: version !== undefined && isWorthKeeping(change),
+        } as const
       }),
       ...fipsFindings(name, variables.get('GODEBUG')),
       ...(nonRoot && ourImage !== undefined ? [{ kind: 'nonRootImage', container: name } as const] : []),
@@ -215,20 +223,13 @@ function identityFindings(
   { sidecar, version, copiedTo }: Identity & { readonly kind: 'sidecar' },
 ): readonly PlanFinding[] {
   const oldest = OLDEST_EXAMINED[sidecar]
-  const isOlder = version !== undefined && !changesSince(sidecar, version, NO_FACTS).isComplete
+  const isOlder = version !== undefined && !changesSince(sidecar, version, {}).isComplete
   return [
     ...(copiedTo === undefined ? [] : [{ kind: 'copy', container, registry: copiedTo } as const]),
     ...(version === undefined ? [{ kind: 'unknownVersion', container, image } as const] : []),
     ...(isOlder ? [{ kind: 'notExamined', container, version, oldest } as const] : []),
     ...(sidecar === 'livenessprobe' ? [{ kind: 'livenessprobe', container } as const] : []),
   ]
-}
-
-const NO_FACTS = {
-  flags: new Set<string>(),
-  gates: new Map<string, boolean>(),
-  driverName: undefined,
-  kubernetes: undefined,
 }
 
 function fipsFindings(container: string, value: string | undefined): readonly PlanFinding[] {

@@ -1,23 +1,12 @@
-import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
 import {
   type Condition,
   changesAfter,
-  compareVersions,
+  concerns,
+  type Facts,
   OLDEST_EXAMINED,
-  parseVersion,
   type SidecarName,
   type SwapChange,
 } from '@csi-sidecars/swap-changes'
-
-/** Facts that decide whether a change concerns an installation. Undefined: not known. */
-export interface ChangeFacts {
-  /** The names of the given flags, with those that no current sidecar has. */
-  readonly flags: ReadonlySet<string>
-  readonly gates: ReadonlyMap<string, boolean>
-  readonly driverName: string | undefined
-  /** The version of the API server, such as `1.34`. */
-  readonly kubernetes: string | undefined
-}
 
 /** A change that concerns the installation, or that may concern it. */
 export interface FoundChange {
@@ -33,42 +22,16 @@ export interface FoundChanges {
 }
 
 /** Returns the changes since a version of a Go sidecar. Without a version: since the oldest examined version. */
-export function changesSince(sidecar: SidecarName, version: string | undefined, facts: ChangeFacts): FoundChanges {
+export function changesSince(sidecar: SidecarName, version: string | undefined, facts: Facts): FoundChanges {
   const { kind, changes } = changesAfter(sidecar, version ?? OLDEST_EXAMINED[sidecar])
   const found = changes.flatMap((change): readonly FoundChange[] => {
-    const answers = change.conditions.map((condition) => ({ condition, holds: holds(condition, facts) }))
-    if (answers.some(({ holds }) => holds === false)) return []
-    return [{ change, untested: answers.flatMap(({ condition, holds }) => (holds === undefined ? [condition] : [])) }]
+    if (concerns(change, facts) === 'no') return []
+    const untested = change.conditions.filter(
+      (condition) => concerns({ ...change, conditions: [condition] }, facts) === 'unknown',
+    )
+    return [{ change, untested }]
   })
   return { changes: found, isComplete: kind === 'examined' && version !== undefined }
-}
-
-/** Reports whether a condition holds. Undefined: the facts do not say it. */
-function holds(condition: Condition, { flags, gates, driverName, kubernetes }: ChangeFacts): boolean | undefined {
-  switch (condition.kind) {
-    case 'flag-given':
-      return condition.flags.some((flag) => flags.has(flag))
-    case 'flag-not-given':
-      return !flags.has(condition.flag)
-    case 'gate-given':
-      return condition.value === undefined ? gates.has(condition.gate) : gates.get(condition.gate) === condition.value
-    case 'gate-not-given':
-      return !gates.has(condition.gate)
-    case 'migrated-driver':
-      return driverName === undefined ? undefined : isMigratedCSIDriverByName(driverName)
-    case 'kubernetes-below':
-      return isBelow(kubernetes, condition.version)
-    case 'capability':
-    case 'resource':
-      return undefined
-    default:
-      return condition satisfies never
-  }
-}
-
-function isBelow(kubernetes: string | undefined, version: string): boolean | undefined {
-  const [running, limit] = [parseVersion(kubernetes ?? ''), parseVersion(version)]
-  return running === undefined || limit === undefined ? undefined : compareVersions(running, limit) < 0
 }
 
 const GATES = '--feature-gates='

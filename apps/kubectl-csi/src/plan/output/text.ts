@@ -34,7 +34,6 @@ const SECTIONS: Readonly<Record<FindingWeight, PlanSection>> = { stop: 'before',
 export function planText(plan: Plan): string {
   const { findings, workload, containers, toImages, toOneProcess } = plan
   const of = (section: PlanSection): readonly PlanFinding[] => findings.filter((each) => sectionOf(each) === section)
-  const smaller = of('jsonOnly').length
   const parts = [
     headline(plan),
     section('Before the swap', of('before').map(sentenceOf)),
@@ -44,7 +43,7 @@ export function planText(plan: Plan): string {
     `Containers\n${containers.map(containerText).join('\n')}`,
     section('The patches keep the older behaviour', of('kept').map(sentenceOf)),
     section('Good to know', of('note').map(sentenceOf)),
-    smaller === 0 ? undefined : `${counted(smaller, 'smaller change')} since these versions: -o json lists all.`,
+    section('Smaller changes, with more about each in -o json', titlesOf(of('jsonOnly'))),
     ...patchParts(plan),
     toImages === undefined && toOneProcess === undefined
       ? `There is nothing to patch in ${textOfWorkload(workload)}.`
@@ -70,6 +69,17 @@ function counted(count: number, what: string): string {
 function section(title: string, sentences: readonly string[]): string | undefined {
   if (sentences.length === 0) return undefined
   return `${title}\n${sentences.map((sentence) => `  - ${oneLine(sentence)}`).join('\n')}`
+}
+
+/** Returns a line for each container with the titles of its smaller changes. */
+function titlesOf(findings: readonly PlanFinding[]): readonly string[] {
+  const titles = new Map<string, string[]>()
+  for (const finding of findings) {
+    if (finding.kind !== 'change') continue
+    const { container, change } = finding
+    titles.set(container, [...(titles.get(container) ?? []), `${change.title} (${change.since})`])
+  }
+  return [...titles].map(([container, all]) => `${container}: ${all.join(', ')}`)
 }
 
 /** The level of YAML from which on a rule of a role is one line. */

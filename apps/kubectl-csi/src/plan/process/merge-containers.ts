@@ -122,9 +122,13 @@ interface MergedEndpoints {
 /** The process listens at one endpoint, that of the first container with one. The livenessprobe keeps its own port. */
 function mergedEndpoints(parts: readonly ContainerToMerge[]): MergedEndpoints {
   const controllers = parts.filter(({ sidecar }) => sidecar !== 'livenessprobe')
-  const serving = controllers.filter(({ words }) =>
-    words.some((word) => /^--?(?:http-endpoint|metrics-address)\b/.test(word)),
-  )
+  const serves = ({ words }: ContainerToMerge, flag: string): boolean =>
+    words.some((word) => word.replace(/^--?/, '').split('=')[0] === flag)
+  // The process has one kind of endpoint: the flag --http-endpoint takes precedence, as in the merged flags.
+  const serving = [
+    ...controllers.filter((each) => serves(each, 'http-endpoint')),
+    ...controllers.filter((each) => serves(each, 'metrics-address')),
+  ]
   const [first, ...others] = serving
   const own = parts
     .filter(({ sidecar }) => sidecar === 'livenessprobe')

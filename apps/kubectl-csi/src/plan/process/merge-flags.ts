@@ -50,6 +50,12 @@ export function mergeFlags(containers: readonly FlagsToMerge[]): MergedFlags {
       return value === undefined ? [] : [{ sidecar, value }]
     })
     if (given.length === 0) continue
+    if (name === 'metrics-address' && controllersGive('http-endpoint', all)) {
+      notes.push(
+        `--metrics-address=${given.map(({ value }) => value).join(' and ')} is left out: --http-endpoint serves the metrics`,
+      )
+      continue
+    }
     const merged = sharedValue(name, given, all)
     if ('refused' in merged) return { kind: 'refused', why: merged.refused }
     if (merged.note !== undefined) notes.push(merged.note)
@@ -82,6 +88,11 @@ function lastValues({ sidecar, flags }: FlagsToMerge): SidecarValues {
 /** Reports whether the endpoint flag belongs to the livenessprobe, which has an endpoint of its own in the process. */
 function isOwnEndpoint(sidecar: SidecarName, name: string): boolean {
   return sidecar === 'livenessprobe' && ENDPOINT.has(name)
+}
+
+/** Reports whether a controller has the flag. The flag of the livenessprobe is for its own endpoint. */
+function controllersGive(name: string, all: readonly SidecarValues[]): boolean {
+  return all.some(({ sidecar, values }) => sidecar !== 'livenessprobe' && values.has(name))
 }
 
 /** Returns a flag once if all sidecars have the same value, otherwise with the prefix of each sidecar. */
