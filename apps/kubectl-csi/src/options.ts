@@ -50,7 +50,7 @@ const WORKLOADS: Readonly<Record<string, WorkloadKind>> = {
 }
 
 const USAGE =
-  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. It reads, and never writes.'
+  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. Plans the swap of the Go sidecars of a driver. It reads, and never writes.'
 
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
@@ -128,7 +128,7 @@ export async function parseOptions(
           namespace,
           filename,
           driver,
-          images: { registry: registry.replace(/\/+$/, ''), version: programVersion() },
+          images: { registry: registry.replace(/\/$/, ''), version: programVersion() },
         }
       },
     )

@@ -337,11 +337,19 @@ describe('a cluster', () => {
       get: whole.get.bind(whole),
       list: (resource, options) => {
         if (hidden.includes(resource.plural)) {
-          throw apiErrorOf({ code: 403, reason: 'Forbidden', message: `${resource.plural} is forbidden` })
+          throw apiErrorOf({
+            kind: 'Status',
+            code: 403,
+            reason: 'Forbidden',
+            message: `${resource.plural} is forbidden`,
+          })
         }
         return whole.list(resource, options)
       },
-      discover: () => Promise.reject(apiErrorOf({ code: 403, reason: 'Forbidden', message: '/version is forbidden' })),
+      discover: () =>
+        Promise.reject(
+          apiErrorOf({ kind: 'Status', code: 403, reason: 'Forbidden', message: '/version is forbidden' }),
+        ),
     }
     const { code, text } = await ofCluster(server, { client })
     expect(code).toBe(1)

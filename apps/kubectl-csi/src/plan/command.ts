@@ -3,7 +3,7 @@ import { jsonText, oneLine } from '../output/explanation.ts'
 import { weightOf } from './finding.ts'
 import { planJson } from './output/json.ts'
 import { planText } from './output/text.ts'
-import { type OurImages, type Plan, planOf } from './plan.ts'
+import { type OurImages, planOf, type SwapPlan } from './plan.ts'
 import { factsFromCluster, type WorkloadRef } from './reading/from-cluster.ts'
 import { factsOfManifest, readManifest } from './reading/from-file.ts'
 import { textOfWorkload } from './workload.ts'
@@ -77,7 +77,7 @@ export function planFromManifest(question: PlanQuestion, text: string, printing:
 
 type Refused = readonly { readonly what: string; readonly why: string }[]
 
-function print(plans: readonly Plan[], refused: Refused, { json, write }: Printing): number {
+function print(plans: readonly SwapPlan[], refused: Refused, { json, write }: Printing): number {
   if (json) write(jsonText({ plans: plans.map(planJson), refused }))
   else {
     write(plans.map(planText).join('\n'))

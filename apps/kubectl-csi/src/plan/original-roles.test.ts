@@ -9,7 +9,7 @@ import { describe, expect, it } from '@jest/globals'
 import { ORIGINAL_MANIFESTS, type OriginalManifest } from '../testing/original-roles.ts'
 import { deploymentOf, PUBLIC_DRIVERS } from '../testing/public-drivers.ts'
 import { DRIVER_CONTAINER, facts, granted, IMAGES } from '../testing/workloads.ts'
-import { type Plan, planOf } from './plan.ts'
+import { planOf, type SwapPlan } from './plan.ts'
 import { SIDECAR_NAMES } from './sidecars.ts'
 import { type Workload, workloadOf } from './workload.ts'
 
@@ -20,7 +20,7 @@ const TOKEN = 'account'
 const USER = `system:serviceaccount:${NAMESPACE}:controller`
 const RBAC = 'rbac.authorization.k8s.io'
 
-function planFor(name: string, manifest: OriginalManifest): Plan {
+function planFor(name: string, manifest: OriginalManifest): SwapPlan {
   const driver = PUBLIC_DRIVERS.find((each) => each.name === name)
   if (driver === undefined) throw new Error(`no driver ${name}`)
   const whole = workloadOf(deploymentOf(driver), 'Deployment', NAMESPACE)

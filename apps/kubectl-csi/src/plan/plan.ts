@@ -7,7 +7,7 @@ import { placeKey, type SocketPlace, socketPlace } from './containers/socket.ts'
 import type { PlanFinding } from './finding.ts'
 import { argumentsOf } from './flags/arguments.ts'
 import { changesSince, isWorthKeeping, keepingArguments } from './flags/changes.ts'
-import { type EffectiveFlags, effectiveFlags, type JudgedFlags, judgeFlags, tableOf } from './flags/judge.ts'
+import { type CheckedFlags, checkFlags, type EffectiveFlags, effectiveFlags, tableOf } from './flags/check-flags.ts'
 import { type HelmRelease, helmReleaseOf } from './patches/helm.ts'
 import { imagesPatch, type SwappedContainer } from './patches/images.ts'
 import type { PatchPair } from './patches/json-patch.ts'
@@ -34,7 +34,7 @@ export interface PlanFacts {
   readonly notRead: readonly { readonly what: string; readonly why: string }[]
 }
 
-/** Where our images come from. */
+/** The place and the version of our images. */
 export interface OurImages {
   /** The registry and the folder, such as `ghcr.io/csi-sidecars`. */
   readonly registry: string
@@ -46,15 +46,15 @@ export interface PlannedContainer {
   readonly name: string
   readonly image: string
   readonly identity: Identity
-  /** The judged command line. Undefined if the container is not swapped. */
-  readonly flags: JudgedFlags | undefined
+  /** The checked command line. Undefined if the container is not swapped. */
+  readonly flags: CheckedFlags | undefined
   /** Arguments that the patches add to keep the older behaviour. */
   readonly added: readonly string[]
   /** Our image. Undefined if the container keeps its image. */
   readonly swappedTo: string | undefined
 }
 
-export interface Plan {
+export interface SwapPlan {
   readonly workload: Workload
   readonly driverName: string | undefined
   readonly containers: readonly PlannedContainer[]
@@ -65,7 +65,7 @@ export interface Plan {
 }
 
 /** Returns the plan of the swap. Pure. */
-export function planOf(facts: PlanFacts, images: OurImages): Plan {
+export function planOf(facts: PlanFacts, images: OurImages): SwapPlan {
   const { workload } = facts
   const examined = runningContainers(workload.pod).map((place) => examine(place, facts, images))
   const swapped = examined.filter((each): each is Swappable => each.swap !== undefined)
@@ -110,11 +110,11 @@ export interface Swap {
   readonly sidecar: SidecarName
   /** The effective flags after the swap. */
   readonly effective: EffectiveFlags
-  /** The words of the command line after the swap. */
+  /** The command line after the swap, word by word. */
   readonly words: readonly string[]
   /** Undefined for a sidecar that only the combined process contains. */
   readonly image: string | undefined
-  /** The fields that change beside the image. */
+  /** The fields that change in addition to the image. */
   readonly fields: SwappedContainer['fields']
 }
 
@@ -165,7 +165,7 @@ function examineSidecar(
   const known = KNOWN_SIDECARS[sidecar]
   const command = commandOf(container)
   const variables = variablesOf(container)
-  const flags = judgeFlags(known, command.args, variables)
+  const flags = checkFlags(known, command.args, variables)
   const given = effectiveFlags(flags.flags, variables)
   const names = argumentsOf(command.args, { table: tableOf(known), syntax: known.syntax })
   const { changes } = changesSince(sidecar, version, {
@@ -185,10 +185,10 @@ function examineSidecar(
     known.image === undefined
       ? undefined
       : `${images.registry}/${known.image}:${images.version}${nonRoot ? '-nonroot' : ''}`
-  const judged = judgeFlags(known, words, variables)
+  const checked = checkFlags(known, words, variables)
   const swap: Swap = {
     sidecar,
-    effective: effectiveFlags(judged.flags, variables),
+    effective: effectiveFlags(checked.flags, variables),
     words,
     image: ourImage,
     fields: changedFields(container, { words, image: known.image, isChanged: flags.refused.length + added.length > 0 }),

@@ -13,9 +13,9 @@ import { NOW } from '../testing/facts.ts'
 import { deploymentOf, PUBLIC_DRIVERS } from '../testing/public-drivers.ts'
 import { IMAGES } from '../testing/workloads.ts'
 import type { PlanFinding } from './finding.ts'
-import { tableOf } from './flags/judge.ts'
+import { tableOf } from './flags/check-flags.ts'
 import type { PatchPair } from './patches/json-patch.ts'
-import { type Plan, planOf } from './plan.ts'
+import { planOf, type SwapPlan } from './plan.ts'
 import { factsFromCluster } from './reading/from-cluster.ts'
 import { COMBINED, KNOWN_SIDECARS, SIDECAR_NAMES, type SidecarName } from './sidecars.ts'
 
@@ -28,7 +28,7 @@ const RBAC = 'rbac.authorization.k8s.io'
 interface Planned {
   readonly server: InProcessServer
   readonly client: InProcessClient<ApiError>
-  readonly plan: Plan
+  readonly plan: SwapPlan
 }
 
 /** Stores the Deployment of a driver on the emulator, and makes its plan from there. */
@@ -62,7 +62,8 @@ async function patch({ server, client }: Planned, { forward, back }: PatchPair):
   return containers
 }
 
-const refusals = ({ findings }: Plan): readonly PlanFinding[] => findings.filter(({ kind }) => kind === 'notOneProcess')
+const refusals = ({ findings }: SwapPlan): readonly PlanFinding[] =>
+  findings.filter(({ kind }) => kind === 'notOneProcess')
 
 let cluster: Cluster
 

@@ -1,5 +1,5 @@
 import type { PlanFinding } from './finding.ts'
-import type { EffectiveFlags } from './flags/judge.ts'
+import type { EffectiveFlags } from './flags/check-flags.ts'
 import type { GrantedRule } from './rights/granted.ts'
 import { missingRights } from './rights/missing.ts'
 import { neededRights } from './rights/needed.ts'

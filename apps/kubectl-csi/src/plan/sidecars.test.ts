@@ -1,7 +1,7 @@
 import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { describe, expect, it } from '@jest/globals'
-import { effectiveFlags } from './flags/judge.ts'
+import { effectiveFlags } from './flags/check-flags.ts'
 import { neededRights } from './rights/needed.ts'
 import { KNOWN_SIDECARS, SIDECAR_NAMES } from './sidecars.ts'
 

@@ -19,7 +19,7 @@ export type Argument =
 
 export type FlagSyntax = 'flag' | 'pflag'
 
-/** Splits a command line into arguments, without a judgement about their values. */
+/** Splits a command line into arguments, without a check of their values. */
 export function argumentsOf(
   words: readonly string[],
   { table, syntax }: { readonly table: FlagTable; readonly syntax: FlagSyntax },

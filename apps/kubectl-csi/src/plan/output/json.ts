@@ -1,13 +1,13 @@
 import { weightOf } from '../finding.ts'
 import type { PatchPair } from '../patches/json-patch.ts'
-import type { Plan } from '../plan.ts'
+import type { SwapPlan } from '../plan.ts'
 import { KNOWN_SIDECARS } from '../sidecars.ts'
 import { kubectlPatch, kustomizePatch, valuesOfChart } from './patches.ts'
 import { roleManifests } from './roles.ts'
 import { sentenceOf } from './sentences.ts'
 
 /** Returns the plan for programs. */
-export function planJson(plan: Plan): object {
+export function planJson(plan: SwapPlan): object {
   const { workload, driverName, containers, findings, helm, toImages, toOneProcess } = plan
   const { kind, namespace, name } = workload
   return {
@@ -33,7 +33,7 @@ export function planJson(plan: Plan): object {
   }
 }
 
-function pairJson({ workload }: Plan, pair: PatchPair | undefined): object | undefined {
+function pairJson({ workload }: SwapPlan, pair: PatchPair | undefined): object | undefined {
   if (pair === undefined) return undefined
   return {
     forward: pair.forward,

@@ -2,7 +2,7 @@ import { yamlText } from '@csi-sidecars/kube-client'
 import { parseImage } from '../containers/image.ts'
 import { type HelmRelease, helmValues } from '../patches/helm.ts'
 import type { JsonPatch } from '../patches/json-patch.ts'
-import type { Plan } from '../plan.ts'
+import type { SwapPlan } from '../plan.ts'
 import type { Workload } from '../workload.ts'
 
 /** Returns the `kubectl patch` command. Each operation has a line of its own. */
@@ -36,7 +36,7 @@ export function kustomizePatch({ kind, name }: Workload, patch: JsonPatch): stri
 }
 
 /** Returns the values of the chart that swap the images. Undefined if they are not known, or no chart owns the object. */
-export function valuesOfChart({ helm, containers }: Plan): string | undefined {
+export function valuesOfChart({ helm, containers }: SwapPlan): string | undefined {
   if (helm === undefined) return undefined
   const images = containers.flatMap(({ identity, swappedTo }) => {
     if (identity.kind !== 'sidecar' || swappedTo === undefined) return []

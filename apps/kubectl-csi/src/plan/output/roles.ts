@@ -19,7 +19,7 @@ interface Rule {
 const API = 'rbac.authorization.k8s.io'
 
 /**
- * Returns the roles and bindings that grant the missing rights, with those that only some installations need. Secrets
+ * Returns the roles and bindings that grant the missing rights, also rights that only some installations need. Secrets
  * are named one by one.
  */
 export function roleManifests(workload: Workload, findings: readonly PlanFinding[]): readonly RuleManifest[] {

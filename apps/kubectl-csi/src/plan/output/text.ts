@@ -2,7 +2,7 @@ import { yamlText } from '@csi-sidecars/kube-client'
 import { oneLine } from '../../output/explanation.ts'
 import { type FindingWeight, type PlanFinding, weightOf } from '../finding.ts'
 import type { PatchPair } from '../patches/json-patch.ts'
-import type { Plan, PlannedContainer } from '../plan.ts'
+import type { PlannedContainer, SwapPlan } from '../plan.ts'
 import { KNOWN_SIDECARS } from '../sidecars.ts'
 import { textOfWorkload } from '../workload.ts'
 import { helmUpgrade, kubectlPatch, kustomizePatch, valuesOfChart } from './patches.ts'
@@ -11,7 +11,7 @@ import { sentenceOf } from './sentences.ts'
 
 type PlanSection = 'before' | 'check' | 'kept' | 'go' | 'note' | 'jsonOnly'
 
-/** Returns the section of the text in which a finding stands. Smaller changes are in the JSON only. */
+/** Returns the section of the text that contains a finding. Smaller changes are in the JSON only. */
 function sectionOf(finding: PlanFinding): PlanSection {
   switch (finding.kind) {
     case 'remainsGo':
@@ -31,7 +31,7 @@ function sectionOf(finding: PlanFinding): PlanSection {
 const SECTIONS: Readonly<Record<FindingWeight, PlanSection>> = { stop: 'before', check: 'check', note: 'note' }
 
 /** Returns the plan as text: the answer first, then what to do before the swap, and last the patches. */
-export function planText(plan: Plan): string {
+export function planText(plan: SwapPlan): string {
   const { findings, workload, containers, toImages, toOneProcess } = plan
   const of = (section: PlanSection): readonly PlanFinding[] => findings.filter((each) => sectionOf(each) === section)
   const parts = [
@@ -52,7 +52,7 @@ export function planText(plan: Plan): string {
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }
 
-function headline({ workload, containers, findings, toOneProcess }: Plan): string {
+function headline({ workload, containers, findings, toOneProcess }: SwapPlan): string {
   const swapped = containers.filter(({ swappedTo }) => swappedTo !== undefined)
   const stops = findings.filter((finding) => weightOf(finding) === 'stop').length
   const checks = findings.filter((finding) => weightOf(finding) === 'check').length
@@ -85,7 +85,7 @@ function titlesOf(findings: readonly PlanFinding[]): readonly string[] {
 /** The level of YAML from which on a rule of a role is one line. */
 const RULE_LEVEL = 2
 
-function rightsPart({ workload, findings }: Plan): string | undefined {
+function rightsPart({ workload, findings }: SwapPlan): string | undefined {
   const manifests = roleManifests(workload, findings)
   if (manifests.length === 0) return undefined
   const documents = manifests.map((manifest) => yamlText(manifest, RULE_LEVEL)).join('---\n')
@@ -112,11 +112,11 @@ function flagLine(title: string, words: readonly string[]): readonly string[] {
   return words.length === 0 ? [] : [`    ${title}: ${words.map(oneLine).join(' ')}`]
 }
 
-function argumentsOf(judged: readonly { readonly argument: string }[]): readonly string[] {
-  return [...new Set(judged.map(({ argument }) => argument))]
+function argumentsOf(checked: readonly { readonly argument: string }[]): readonly string[] {
+  return [...new Set(checked.map(({ argument }) => argument))]
 }
 
-function patchParts(plan: Plan): readonly (string | undefined)[] {
+function patchParts(plan: SwapPlan): readonly (string | undefined)[] {
   const { toImages, toOneProcess, helm } = plan
   return [
     toImages && patchText('1. To our images, one for each container', plan, toImages),
@@ -129,7 +129,7 @@ function patchParts(plan: Plan): readonly (string | undefined)[] {
 const POST_RENDERER =
   'No value of a chart removes containers: give the Kustomize patch of the one process to Helm as a post-renderer, or its next upgrade brings the containers back.'
 
-function helmPart(plan: Plan): string | undefined {
+function helmPart(plan: SwapPlan): string | undefined {
   const { helm, containers } = plan
   if (helm === undefined) return undefined
   const title = `Helm manages the object as release ${helm.release}, and its next upgrade restores the images.`
@@ -142,7 +142,7 @@ function helmPart(plan: Plan): string | undefined {
   return `${title} Write values.yaml, and run ${helmUpgrade(helm)}.${flags}\n${indented(values)}`
 }
 
-function patchText(title: string, { workload }: Plan, { forward, back }: PatchPair): string {
+function patchText(title: string, { workload }: SwapPlan, { forward, back }: PatchPair): string {
   return [
     title,
     indented(kubectlPatch(workload, forward)),

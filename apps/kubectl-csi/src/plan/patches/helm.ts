@@ -1,4 +1,4 @@
-import { KNOWN_SIDECARS, type SidecarName } from '../sidecars.ts'
+import type { SidecarName } from '../sidecars.ts'
 import type { Workload } from '../workload.ts'
 
 /** The Helm release that owns an object. */
@@ -90,9 +90,4 @@ function setPath(values: Record<string, unknown>, path: string, value: string): 
   const below: Record<string, unknown> = typeof inner === 'object' && inner !== null ? { ...inner } : {}
   setPath(below, rest.join('.'), value)
   values[first] = below
-}
-
-/** Returns the name of our image of a sidecar. */
-export function imageNameOf(sidecar: SidecarName): string | undefined {
-  return KNOWN_SIDECARS[sidecar].image
 }

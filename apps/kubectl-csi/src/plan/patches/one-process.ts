@@ -36,7 +36,7 @@ export function oneProcessPatch(workload: Workload, combined: readonly CombinedC
 }
 
 /**
- * Tests the fields that the plan depends on. The generation of a live object stands for the command line, and other
+ * Tests the fields that the plan depends on. The generation of a live object already proves its command line. Other
  * fields of a manifest may be missing until the API server sets their defaults.
  */
 function testsOf(place: PlacedContainer, { version }: Workload): JsonPatch {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Container } from '@csi-sidecars/kube-types'
 import { commandOf, expanded, variablesIn, variablesOf } from '../containers/command.ts'
-import { type AcceptedFlag, judgeFlags } from '../flags/judge.ts'
+import { type AcceptedFlag, checkFlags } from '../flags/check-flags.ts'
 import { COMBINED, inOrder, KNOWN_SIDECARS, type SidecarName } from '../sidecars.ts'
 import { mergeFlags } from './merge-flags.ts'
 
@@ -9,7 +9,7 @@ import { mergeFlags } from './merge-flags.ts'
 export interface ContainerToMerge {
   readonly sidecar: SidecarName
   readonly container: Container
-  /** The accepted words of its command line, with those that keep the behaviour of its version. */
+  /** Its accepted command line, word by word, with the arguments that keep the behaviour of its version. */
   readonly words: readonly string[]
   /** The volume in which the container finds the socket of the driver. */
   readonly socketVolume: string | undefined
@@ -67,7 +67,7 @@ export function mergeContainers(
 /** Replaces variables by their values, so that equal names with different values do not conflict. */
 function literalFlags({ sidecar, container, words }: ContainerToMerge): readonly AcceptedFlag[] {
   const variables = variablesOf(container)
-  const { flags } = judgeFlags(KNOWN_SIDECARS[sidecar], words, variables)
+  const { flags } = checkFlags(KNOWN_SIDECARS[sidecar], words, variables)
   return flags.map((flag) => ({ ...flag, value: expanded(flag.value, variables) ?? flag.value }))
 }
 

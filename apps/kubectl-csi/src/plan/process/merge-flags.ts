@@ -1,9 +1,9 @@
 import { flagsForOne, parseCombined, STANDARD_FLAGS } from '@csi-sidecars/sidecar/command-line'
 import { expanded, type LiteralVariables } from '../containers/command.ts'
-import { type AcceptedFlag, gatesIn } from '../flags/judge.ts'
+import { type AcceptedFlag, gatesIn } from '../flags/check-flags.ts'
 import { inOrder, KNOWN_SIDECARS, SIDECAR_NAMES, type SidecarName } from '../sidecars.ts'
 
-/** The accepted flags of one container, with those that keep the behaviour of its version. */
+/** The accepted flags of one container, with the flags that keep the behaviour of its version. */
 export interface FlagsToMerge {
   readonly sidecar: SidecarName
   readonly flags: readonly AcceptedFlag[]
@@ -159,7 +159,7 @@ function forOneController(): ReadonlySet<string> {
   return new Set(ofAttacher.filter((name) => names.has(name)))
 }
 
-/** Reads the command line as the process does, with a stand-in for values that only the pod knows. */
+/** Reads the command line as the process does, without values that only the pod knows. */
 function refusalOf(args: readonly string[]): string | undefined {
   const choice = { byDefault: SIDECAR_NAMES.map((name) => KNOWN_SIDECARS[name]) }
   const known = args.filter((argument) => expanded(argument, NO_VARIABLES) !== undefined)

@@ -8,7 +8,7 @@ export interface GrantedRule {
 }
 
 /** One access, as the API server authorizes it. */
-export interface Access {
+export interface RequestedAccess {
   readonly group: string
   readonly resource: string
   readonly verb: string
@@ -19,7 +19,7 @@ export interface Access {
 }
 
 /** Reports whether a rule allows the access. */
-export function isGranted(granted: readonly GrantedRule[], access: Access): boolean {
+export function isGranted(granted: readonly GrantedRule[], access: RequestedAccess): boolean {
   return granted.some(({ rule, namespace }) => {
     if (namespace !== undefined && namespace !== access.namespace) return false
     const { apiGroups = [], resources = [], verbs, resourceNames = [] } = rule

@@ -34,7 +34,7 @@ function unique(rights: readonly NeededRight[]): readonly NeededRight[] {
     const verbs = [...new Set([...(found.get(key)?.verbs ?? []), ...right.verbs])]
     found.set(key, { ...right, verbs })
   }
-  // A right that one sidecar always needs is not listed again for the installations that need it for another one.
+  // A right that a sidecar always needs is not listed again for another sidecar that needs it sometimes.
   const always = [...found.values()].filter(({ onlyFor }) => onlyFor === undefined)
   return [...found.values()].flatMap((right) => {
     if (right.onlyFor === undefined) return [right]

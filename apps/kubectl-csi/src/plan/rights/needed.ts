@@ -1,5 +1,5 @@
-import type { EffectiveFlags } from '../flags/judge.ts'
-import { isOn } from '../flags/judge.ts'
+import type { EffectiveFlags } from '../flags/check-flags.ts'
+import { isOn } from '../flags/check-flags.ts'
 import type { SidecarName } from '../sidecars.ts'
 
 /** Access to one resource that a sidecar needs. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { granted } from '../../testing/workloads.ts'
-import { effectiveFlags, judgeFlags } from '../flags/judge.ts'
+import { checkFlags, effectiveFlags } from '../flags/check-flags.ts'
 import { KNOWN_SIDECARS, type SidecarName } from '../sidecars.ts'
 import { isGranted } from './granted.ts'
 import { missingRights } from './missing.ts'
@@ -10,7 +10,7 @@ import { readsAllSecrets, secretsOf, unreadableSecrets } from './secrets.ts'
 const needed = (sidecar: SidecarName, line = '') =>
   neededRights(
     sidecar,
-    effectiveFlags(judgeFlags(KNOWN_SIDECARS[sidecar], line.split(' ').filter(Boolean)).flags, new Map()),
+    effectiveFlags(checkFlags(KNOWN_SIDECARS[sidecar], line.split(' ').filter(Boolean)).flags, new Map()),
     {
       namespace: 'storage',
     },

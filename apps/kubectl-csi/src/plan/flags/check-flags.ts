@@ -10,18 +10,18 @@ import type { KnownSidecar } from '../sidecars.ts'
 import { type Argument, argumentsOf } from './arguments.ts'
 
 /** An argument that our sidecar accepts with a warning, or refuses. */
-export interface JudgedArgument {
+export interface RemarkedArgument {
   readonly argument: string
   readonly why: string
 }
 
 /** The command line of a Go sidecar, as our sidecar reads it. */
-export interface JudgedFlags {
+export interface CheckedFlags {
   /** Arguments with the meaning that they have for the current Go original. */
   readonly kept: readonly string[]
-  readonly warned: readonly JudgedArgument[]
-  readonly refused: readonly JudgedArgument[]
-  /** The words of the command line without refused flags and gates. */
+  readonly warned: readonly RemarkedArgument[]
+  readonly refused: readonly RemarkedArgument[]
+  /** The command line, word by word, without refused flags and gates. */
   readonly accepted: readonly string[]
   /** The accepted flags in their order, each with its value. */
   readonly flags: readonly AcceptedFlag[]
@@ -37,25 +37,25 @@ export function tableOf({ flags, driverFlags }: KnownSidecar): FlagTable {
   return [...standard, ...flags]
 }
 
-/** Judges each argument of a Go sidecar for our sidecar. `variables` are those of the container. */
-export function judgeFlags(
+/** Checks each argument of a Go sidecar for our sidecar. `variables` are those of the container. */
+export function checkFlags(
   sidecar: KnownSidecar,
   words: readonly string[],
   variables: LiteralVariables = new Map(),
-): JudgedFlags {
-  const judged = { kept: [] as string[], warned: [] as JudgedArgument[], refused: [] as JudgedArgument[] }
+): CheckedFlags {
+  const checked = { kept: [] as string[], warned: [] as RemarkedArgument[], refused: [] as RemarkedArgument[] }
   const accepted: string[] = []
   const flags: AcceptedFlag[] = []
   for (const argument of argumentsOf(words, { table: tableOf(sidecar), syntax: sidecar.syntax })) {
     const text = argument.written.join(' ')
     const verdict = verdictOf(sidecar, argument, variables)
-    for (const { what = text, why } of verdict.warnings) judged.warned.push({ argument: what, why })
-    for (const { what = text, why } of verdict.refusals) judged.refused.push({ argument: what, why })
-    if (verdict.warnings.length === 0 && verdict.refusals.length === 0) judged.kept.push(text)
+    for (const { what = text, why } of verdict.warnings) checked.warned.push({ argument: what, why })
+    for (const { what = text, why } of verdict.refusals) checked.refused.push({ argument: what, why })
+    if (verdict.warnings.length === 0 && verdict.refusals.length === 0) checked.kept.push(text)
     accepted.push(...verdict.words)
     if (verdict.flag !== undefined) flags.push(verdict.flag)
   }
-  return { ...judged, accepted, flags }
+  return { ...checked, accepted, flags }
 }
 
 interface Reason {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { KNOWN_SIDECARS, type SidecarName } from '../sidecars.ts'
 import { argumentsOf } from './arguments.ts'
-import { effectiveFlags, judgeFlags, tableOf } from './judge.ts'
+import { checkFlags, effectiveFlags, tableOf } from './check-flags.ts'
 
-const judge = (sidecar: SidecarName, line: string, variables: Record<string, string> = {}) =>
-  judgeFlags(KNOWN_SIDECARS[sidecar], line.split(' '), new Map(Object.entries(variables)))
+const check = (sidecar: SidecarName, line: string, variables: Record<string, string> = {}) =>
+  checkFlags(KNOWN_SIDECARS[sidecar], line.split(' '), new Map(Object.entries(variables)))
 
 describe('the arguments of a command line', () => {
   it.each<[SidecarName, string, readonly (readonly string[])[]]>([
@@ -30,7 +30,7 @@ describe('the arguments of a command line', () => {
   })
 })
 
-describe('the judgement of flags', () => {
+describe('the check of flags', () => {
   it.each<[SidecarName, string, string]>([
     ['attacher', '--timeout=15s', '--timeout=15s'],
     ['attacher', '--workers=3', '--workers=3'],
@@ -39,7 +39,7 @@ describe('the judgement of flags', () => {
     ['attacher', '--csi-address=$(ADDRESS)', '--csi-address=$(ADDRESS)'],
     ['livenessprobe', '--probe-timeout=3s', '--probe-timeout=3s'],
   ])('the %s keeps %s', (sidecar, line, kept) => {
-    expect(judge(sidecar, line)).toMatchObject({ kept: [kept], warned: [], refused: [], accepted: line.split(' ') })
+    expect(check(sidecar, line)).toMatchObject({ kept: [kept], warned: [], refused: [], accepted: line.split(' ') })
   })
 
   it.each<[SidecarName, string, string]>([
@@ -58,7 +58,7 @@ describe('the judgement of flags', () => {
     ['provisioner', '--feature-gates=Topology=true', 'setting GA feature gate. It will be removed in a future release'],
     ['provisioner', 'word', 'it is no flag, and has no effect'],
   ])('the %s accepts %s with a warning', (sidecar, line, why) => {
-    expect(judge(sidecar, line)).toMatchObject({
+    expect(check(sidecar, line)).toMatchObject({
       kept: [],
       warned: [{ argument: line, why }],
       refused: [],
@@ -72,7 +72,7 @@ describe('the judgement of flags', () => {
     ['attacher', '--feature-gates=Topology=true', 'unrecognized feature gate: Topology'],
     ['livenessprobe', '--leader-election', 'the current Go original does not know it either'],
   ])('the %s refuses %s, and the plan removes it', (sidecar, line, why) => {
-    expect(judge(sidecar, line)).toMatchObject({
+    expect(check(sidecar, line)).toMatchObject({
       kept: [],
       warned: [],
       refused: [{ argument: line, why }],
@@ -81,19 +81,19 @@ describe('the judgement of flags', () => {
   })
 
   it('a refused gate is removed, and the other gates of the argument stay', () => {
-    const judged = judge('provisioner', '--feature-gates=Topology=false,Gone=true')
-    expect(judged.refused).toEqual([{ argument: '--feature-gates=Gone=true', why: 'unrecognized feature gate: Gone' }])
-    expect(judged.accepted).toEqual(['--feature-gates=Topology=false'])
+    const checked = check('provisioner', '--feature-gates=Topology=false,Gone=true')
+    expect(checked.refused).toEqual([{ argument: '--feature-gates=Gone=true', why: 'unrecognized feature gate: Gone' }])
+    expect(checked.accepted).toEqual(['--feature-gates=Topology=false'])
   })
 
   it('a value that comes from a variable of the manifest is checked, and one of the running pod is not', () => {
-    expect(judge('attacher', '--timeout=$(T)', { T: 'soon' }).refused).toHaveLength(1)
-    expect(judge('attacher', '--timeout=$(T)').refused).toEqual([])
-    expect(judge('attacher', '--timeout=$$(T)').refused).toHaveLength(1)
+    expect(check('attacher', '--timeout=$(T)', { T: 'soon' }).refused).toHaveLength(1)
+    expect(check('attacher', '--timeout=$(T)').refused).toEqual([])
+    expect(check('attacher', '--timeout=$$(T)').refused).toHaveLength(1)
   })
 
   it('the last value of a flag counts, aliases are the same flag, and gates of several flags are merged', () => {
-    const { flags } = judge(
+    const { flags } = check(
       'attacher',
       '--workers=1 --worker-threads=$(N) --feature-gates=MutableCSINodeAllocatableCount=false',
     )
