@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import process from 'node:process'
 import { CancelledError, messageOf, systemClock } from '@csi-sidecars/base'
@@ -7,6 +8,7 @@ import { readOnly } from './facts/reader.ts'
 import { kubeconfigFiles } from './kubeconfig.ts'
 import { type PluginOptions, parseOptions } from './options.ts'
 import { oneLine } from './output/explanation.ts'
+import { planFromManifest } from './plan/command.ts'
 import { run } from './run.ts'
 
 const UNKNOWN = 2
@@ -28,7 +30,14 @@ async function main(): Promise<number> {
   try {
     const write = (text: string): void => void process.stdout.write(text)
     const options = await parseOptions(process.argv.slice(2), write)
-    return options === 'answered' ? 0 : await ask(options, write)
+    if (options === 'answered') return 0
+    const { question, json } = options
+    if (question.ask === 'plan' && question.filename !== undefined) {
+      // The descriptor 0 is the standard input.
+      const text = readFileSync(question.filename === '-' ? 0 : question.filename, 'utf8')
+      return planFromManifest(question, text, { json, write })
+    }
+    return await ask(options, write)
   } catch (error) {
     process.stderr.write(`kubectl-csi: ${oneLine(messageOf(error))}\n`)
     return stop.signal.aborted ? INTERRUPTED : UNKNOWN

@@ -21,6 +21,17 @@ describe('command line', () => {
     ['explain node 007', explained('node', '007')],
     ['stuck --stuck-after=1m30s', { question: { ask: 'stuck' }, stuckAfterMs: 90_000 }],
     ['stuck', { question: { ask: 'stuck' }, stuckAfterMs: 120_000, json: false }],
+    [
+      'plan deployment/web -n prod',
+      { question: { ask: 'plan', workload: { kind: 'Deployment', name: 'web', namespace: 'prod' } } },
+    ],
+    ['plan ds node', { question: { ask: 'plan', workload: { kind: 'DaemonSet', name: 'node' }, filename: undefined } }],
+    ['plan StatefulSets.apps/db -ojson', { question: { workload: { kind: 'StatefulSet', name: 'db' } }, json: true }],
+    ['plan -fpod.yaml --driver=a.b', { question: { workload: undefined, filename: 'pod.yaml', driver: 'a.b' } }],
+    [
+      'plan -f - deploy/web --registry=example.com/a/',
+      { question: { workload: { kind: 'Deployment' }, filename: '-', images: { registry: 'example.com/a' } } },
+    ],
     ['stuck --older-than=1h', { question: { ask: 'stuck' }, stuckAfterMs: 3_600_000 }],
   ])('the command line parser accepts: %s', async (line, expected) => {
     expect(await parse(line)).toMatchObject(expected)
@@ -32,6 +43,9 @@ describe('command line', () => {
     ['explain pod/', 'explain pod: which one? Give its name'],
     ['explain pod web other', 'Unknown argument: other'],
     ['stuck --all', 'Unknown argument: all'],
+    ['plan', 'plan: of which object? Give deployment/NAME, or -f and a manifest'],
+    ['plan pod/web', 'plan pod: known are deployment, statefulset, daemonset'],
+    ['plan deployment', 'plan deployment: which one? Give its name'],
     ['delete', 'Unknown argument: delete'],
     ['stuck -o yaml', 'Invalid values'],
     ['stuck --stuck-after=soon', '--older-than soon: a duration is as 30s or 5m'],

@@ -4,6 +4,9 @@ import { STUCK_AFTER_MS } from '@csi-sidecars/waits'
 import yargs from 'yargs'
 import { KINDS, type SubjectKind } from './facts/collect.ts'
 import { durationMs } from './output/age.ts'
+import type { PlanQuestion } from './plan/command.ts'
+import type { WorkloadRef } from './plan/reading/from-cluster.ts'
+import type { WorkloadKind } from './plan/workload.ts'
 
 /** The subcommand and its arguments. */
 export type CommandQuestion =
@@ -14,6 +17,7 @@ export type CommandQuestion =
       readonly namespace: string | undefined
     }
   | { readonly ask: 'stuck' }
+  | PlanQuestion
 
 export interface PluginOptions {
   readonly question: CommandQuestion
@@ -33,8 +37,20 @@ const ALIASES: Readonly<Record<SubjectKind, readonly string[]>> = {
   vsc: ['vsc', 'volumesnapshotcontent', 'volumesnapshotcontents', 'vscs'],
 }
 
+const WORKLOADS: Readonly<Record<string, WorkloadKind>> = {
+  deployment: 'Deployment',
+  deployments: 'Deployment',
+  deploy: 'Deployment',
+  statefulset: 'StatefulSet',
+  statefulsets: 'StatefulSet',
+  sts: 'StatefulSet',
+  daemonset: 'DaemonSet',
+  daemonsets: 'DaemonSet',
+  ds: 'DaemonSet',
+}
+
 const USAGE =
-  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. It reads, and never writes.'
+  'Says what objects wait for, since when, and what to do, about volumes that are created, attached, resized, modified or deleted, and about snapshots. Plans the swap of the Go sidecars of a driver. It reads, and never writes.'
 
 /** Throws one line that says what is wrong with the arguments. */
 export async function parseOptions(
@@ -78,13 +94,51 @@ export async function parseOptions(
     .command('stuck', 'All objects of the cluster that are stuck', {}, () => {
       question = { ask: 'stuck' }
     })
+    .command(
+      'plan [kind] [name]',
+      'How to swap the Go sidecars of a pod: plan deployment/NAME, or plan -f MANIFEST',
+      (command) =>
+        command
+          .positional('kind', { type: 'string', describe: 'deployment, statefulset or daemonset; or KIND/NAME' })
+          .positional('name', { type: 'string', describe: 'Name of the object' })
+          .options({
+            namespace: { alias: 'n', type: 'string', describe: 'Namespace of the object', requiresArg: true },
+            filename: {
+              alias: 'f',
+              type: 'string',
+              describe: 'A manifest, or - for the standard input. The cluster is not asked',
+              requiresArg: true,
+            },
+            driver: { type: 'string', describe: 'Name of the CSI driver, if it is not found', requiresArg: true },
+            registry: {
+              type: 'string',
+              default: 'ghcr.io/csi-sidecars',
+              describe: 'The registry and folder of the images of this project',
+              requiresArg: true,
+            },
+          }),
+      ({ kind, name, namespace, filename, driver, registry }) => {
+        const workload = kind === undefined ? undefined : workloadRef(kind, name, namespace)
+        if (workload === undefined && filename === undefined) {
+          throw new Error('plan: of which object? Give deployment/NAME, or -f and a manifest')
+        }
+        question = {
+          ask: 'plan',
+          workload,
+          namespace,
+          filename,
+          driver,
+          images: { registry: registry.replace(/\/$/, ''), version: programVersion() },
+        }
+      },
+    )
     .completion(
       'completion',
       'A script for bash or zsh that completes commands and options',
       (current: string, argv: unknown, defaults: () => void, done: (words: string[]) => void) =>
         wantsKind(argv, current) ? done(Object.keys(KINDS).filter((kind) => kind.startsWith(current))) : defaults(),
     )
-    .demandCommand(1, 'say what to do: explain or stuck')
+    .demandCommand(1, 'say what to do: explain, stuck or plan')
     .strict()
     .version(`kubectl-csi ${programVersion()}`)
     .wrap(100)
@@ -101,7 +155,7 @@ export async function parseOptions(
 
 /** Splits `-ojson` into two words, as kubectl does. Otherwise yargs reads it as five options. */
 function apart(word: string): readonly string[] {
-  const [, option, value] = /^(-[on])([^=].*)$/s.exec(word) ?? []
+  const [, option, value] = /^(-[fno])([^=].*)$/s.exec(word) ?? []
   return option === undefined || value === undefined ? [word] : [option, value]
 }
 
@@ -119,6 +173,21 @@ function explainQuestion(given: string, name: string | undefined, namespace: str
   const named = name ?? rest.join('/')
   if (named === '') throw new Error(`explain ${word}: which one? Give its name`)
   return { ask: 'explain', kind, name: named, namespace }
+}
+
+/** Reads the object to plan for, given as `deployment web` or as `deployment/web`. */
+function workloadRef(
+  given: string,
+  name: string | undefined,
+  namespace: string | undefined,
+): Omit<WorkloadRef, 'namespace'> & { readonly namespace: string | undefined } {
+  const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
+  const lower = word.toLowerCase().replace(/\.apps$/, '')
+  const kind = Object.hasOwn(WORKLOADS, lower) ? WORKLOADS[lower] : undefined
+  if (kind === undefined) throw new Error(`plan ${word}: known are deployment, statefulset, daemonset`)
+  const named = name ?? rest.join('/')
+  if (named === '') throw new Error(`plan ${word}: which one? Give its name`)
+  return { kind, name: named, namespace }
 }
 
 declare const __VERSION__: string | undefined

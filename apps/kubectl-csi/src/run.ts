@@ -6,7 +6,7 @@ import { collectPending } from './facts/collect-pending.ts'
 import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { FactCollection } from './facts/collection.ts'
 import { type ClusterFacts, claimNamesOf, groupedBy, type KindRef, keyOf, objectOf, textOf } from './facts/facts.ts'
-import { ApiReader, type ReadOnlyClient } from './facts/reader.ts'
+import { ApiReader, NoSuchObjectError, type ReadOnlyClient } from './facts/reader.ts'
 import { volumeNameOf } from './findings/around.ts'
 import { explainedFindings } from './findings/chain.ts'
 import { claimHasFindings } from './findings/claim.ts'
@@ -16,6 +16,7 @@ import type { CommandQuestion, PluginOptions } from './options.ts'
 import { ageText } from './output/age.ts'
 import { EXIT_CODES, explanationJson, findingJson, jsonText, oneLine, verdictOf } from './output/explanation.ts'
 import { explanationText, missingPart, unseenPart } from './output/text.ts'
+import { planFromCluster } from './plan/command.ts'
 
 export interface Surroundings {
   readonly client: ReadOnlyClient
@@ -26,15 +27,22 @@ export interface Surroundings {
   readonly write: (text: string) => void
 }
 
-/** Thrown if the object to explain does not exist. */
-export class NoSuchObjectError extends Error {
-  override readonly name = 'NoSuchObjectError'
-}
-
-/** Runs `explain` or `stuck`. Resolves with the exit code: 0 if nothing is stuck, 1 if something is, 2 if unknown. */
-export function run(options: PluginOptions, around: Surroundings): Promise<number> {
+/**
+ * Runs the subcommand. Resolves with the exit code of `explain` and `stuck`: 0 if nothing is stuck, 1 if something is, 2
+ * if unknown. The exit codes of `plan` are in `plan/command.ts`.
+ */
+export async function run(options: PluginOptions, around: Surroundings): Promise<number> {
   const { question } = options
-  return question.ask === 'stuck' ? stuck(options, around) : explain(question, options, around)
+  switch (question.ask) {
+    case 'explain':
+      return await explain(question, options, around)
+    case 'stuck':
+      return await stuck(options, around)
+    case 'plan':
+      return await planFromCluster(question, options.json, around)
+    default:
+      return question satisfies never
+  }
 }
 
 async function stuck(options: PluginOptions, { client, clock, signal, write }: Surroundings): Promise<number> {

@@ -33,6 +33,7 @@ export type {
 export type { ClusterConfig } from './config/cluster-config.ts'
 export { parseKubeconfig as readYamlMapping } from './config/kubeconfig-document.ts'
 export { loadClusterConfig } from './config/load.ts'
+export { yamlDocuments, yamlText } from './config/yaml.ts'
 export { createKubeClient, type OwnedKubeClient } from './create-client.ts'
 export { flowOptions } from './flow/policy.ts'
 export { guarded } from './requests/guarded.ts'

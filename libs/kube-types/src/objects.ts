@@ -3,11 +3,14 @@ import type {
   V1ClusterRole,
   V1ClusterRoleBinding,
   V1ConfigMap,
+  V1Container,
   V1CSIDriver,
   V1CSINode,
   V1CSINodeDriver,
   V1CSIPersistentVolumeSource,
   V1CSIStorageCapacity,
+  V1DaemonSet,
+  V1Deployment,
   V1Lease,
   V1Namespace,
   V1Node,
@@ -27,6 +30,7 @@ import type {
   V1Secret,
   V1SecretReference,
   V1ServiceAccount,
+  V1StatefulSet,
   V1StorageClass,
   V1TopologySelectorTerm,
   V1Volume,
@@ -51,6 +55,12 @@ export type SecretReference = Wire<V1SecretReference>
 export type ServiceAccount = Wire<V1ServiceAccount>
 /** A volume of a pod. */
 export type Volume = Wire<V1Volume>
+
+/** A container of a pod. */
+export type Container = Wire<V1Container>
+export type Deployment = Wire<V1Deployment>
+export type DaemonSet = Wire<V1DaemonSet>
+export type StatefulSet = Wire<V1StatefulSet>
 
 export type PersistentVolume = Wire<V1PersistentVolume>
 export type PersistentVolumeSpec = Wire<V1PersistentVolumeSpec>

@@ -6,6 +6,8 @@ import type {
   CSIDriver,
   CSINode,
   CSIStorageCapacity,
+  DaemonSet,
+  Deployment,
   Event,
   KubeObject,
   Lease,
@@ -18,6 +20,7 @@ import type {
   RoleBinding,
   Secret,
   ServiceAccount,
+  StatefulSet,
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
@@ -175,12 +178,34 @@ export const GROUP_SNAPSHOT_RESOURCES: readonly Resource<unknown>[] = [
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
 ]
 
-/** Controllers of pods. Only their metadata is read, to find the owner of a pod. */
+export const DAEMON_SETS: Resource<DaemonSet> = {
+  ...APPS,
+  plural: 'daemonsets',
+  kind: 'DaemonSet',
+  namespaced: true,
+  subresources: STATUS,
+}
+export const DEPLOYMENTS: Resource<Deployment> = {
+  ...APPS,
+  plural: 'deployments',
+  kind: 'Deployment',
+  namespaced: true,
+  subresources: STATUS,
+}
+export const STATEFUL_SETS: Resource<StatefulSet> = {
+  ...APPS,
+  plural: 'statefulsets',
+  kind: 'StatefulSet',
+  namespaced: true,
+  subresources: STATUS,
+}
+
+/** Controllers of pods, which own pods and CSIStorageCapacity objects. */
 export const WORKLOADS: readonly Resource<KubeObject>[] = [
-  { ...APPS, plural: 'daemonsets', kind: 'DaemonSet', namespaced: true, subresources: STATUS },
-  { ...APPS, plural: 'deployments', kind: 'Deployment', namespaced: true, subresources: STATUS },
+  DAEMON_SETS,
+  DEPLOYMENTS,
   { ...APPS, plural: 'replicasets', kind: 'ReplicaSet', namespaced: true, subresources: STATUS },
-  { ...APPS, plural: 'statefulsets', kind: 'StatefulSet', namespaced: true, subresources: STATUS },
+  STATEFUL_SETS,
 ]
 
 export const LEASES: Resource<Lease> = {

@@ -110,7 +110,7 @@ export const DIFFERENCES: readonly Difference[] = [
     why: 'In a cluster the controller manager does it, which does not run beside this server.',
   },
   {
-    what: 'resources of other groups, and subresources other than status and token, are not served; of workloads only the metadata is kept',
+    what: 'resources of other groups, and subresources other than status and token, are not served; of workloads only metadata and `spec` are kept',
     why: 'The sidecars and the controllers around them do not use them.',
   },
   {

@@ -1,9 +1,9 @@
 import type { Lease } from '@csi-sidecars/kube-types'
 import { keyOf } from './facts.ts'
 
-export type SidecarName = 'external-attacher' | 'external-resizer' | 'external-provisioner' | 'external-snapshotter'
+export type OriginalName = 'external-attacher' | 'external-resizer' | 'external-provisioner' | 'external-snapshotter'
 
-const PREFIX: Readonly<Record<SidecarName, string>> = {
+const PREFIX: Readonly<Record<OriginalName, string>> = {
   'external-attacher': 'external-attacher-leader-',
   'external-resizer': 'external-resizer-',
   'external-snapshotter': 'external-snapshotter-leader-',
@@ -11,7 +11,7 @@ const PREFIX: Readonly<Record<SidecarName, string>> = {
 }
 
 /** Returns the name of a sidecar's Lease, which equals the name that the Go original uses. */
-export function leaseName(sidecar: SidecarName, driver: string): string {
+export function leaseName(sidecar: OriginalName, driver: string): string {
   const name = `${PREFIX[sidecar]}${driver}`.replace(/[^A-Za-z0-9-]/gu, '-')
   return name.endsWith('-') ? `${name}X` : name
 }

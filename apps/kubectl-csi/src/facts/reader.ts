@@ -15,6 +15,11 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
   }
 }
 
+/** Thrown if the object of the command does not exist. */
+export class NoSuchObjectError extends Error {
+  override readonly name = 'NoSuchObjectError'
+}
+
 export interface ListQuery<T> extends Selection {
   /** Selects the objects to keep in the result. */
   readonly where?: (object: T) => boolean
@@ -85,6 +90,17 @@ export class ApiReader {
   /** Sends a GET to a path that is not the path of an object. Throws if the read is refused, unlike `get`. */
   raw(path: string, options: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<unknown> {
     return this.#client.discover(path, options)
+  }
+
+  /** Reads the version of the API server. Undefined if the API server refuses it. */
+  async version(): Promise<unknown> {
+    try {
+      return await this.#client.discover('/version', { signal: this.#signal })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code === 0 || error.code === 401) throw error
+      this.notSeen({ what: '/version', why: error.message, essential: false })
+      return undefined
+    }
   }
 
   notSeen(unseen: Unseen): void {

@@ -1,6 +1,10 @@
 import type {
+  ClusterRole,
+  ClusterRoleBinding,
   CSIDriver,
   CSINode,
+  DaemonSet,
+  Deployment,
   Event,
   Lease,
   Node,
@@ -8,6 +12,9 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  Role,
+  RoleBinding,
+  StatefulSet,
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
@@ -27,6 +34,7 @@ const ofType =
 const text = ofType('text', 'string')
 const number = ofType('number', 'number', 'bigint')
 const flag = ofType('boolean', 'boolean')
+const textOrNumber = ofType('quantity', 'string', 'number')
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -91,6 +99,52 @@ const metadata = shape<ObjectMeta>({
 })
 const condition = { type: text, status: text, lastTransitionTime: text, message: text } as const
 const failure = { message: text, time: text } as const
+
+const securityContext = {
+  runAsUser: number,
+  runAsNonRoot: flag,
+  seLinuxOptions: { type: text },
+} as const
+const container = {
+  'name!': text,
+  image: text,
+  command: [text],
+  args: [text],
+  env: [{ 'name!': text, value: text, valueFrom: anyObject }],
+  envFrom: [anyObject],
+  ports: [anyObject],
+  volumeMounts: [{ 'name!': text, 'mountPath!': text, subPath: text }],
+  resources: { limits: map(textOrNumber), requests: map(textOrNumber) },
+  securityContext: { ...securityContext, privileged: flag },
+  restartPolicy: text,
+} as const
+const podTemplate = {
+  'spec!': {
+    'containers!': [container],
+    initContainers: [container],
+    serviceAccountName: text,
+    serviceAccount: text,
+    securityContext,
+  },
+} as const
+const workload = {
+  'metadata!': shape<ObjectMeta>({
+    'name!': text,
+    namespace: text,
+    uid: text,
+    generation: number,
+    labels: map(text),
+    annotations: map(text),
+    ownerReferences: [{ kind: text, name: text, controller: flag }],
+  }),
+  'spec!': { 'template!': podTemplate },
+} as const
+const rules = [{ apiGroups: [text], resources: [text], verbs: [text], resourceNames: [text] }] as const
+const binding = {
+  'metadata!': metadata,
+  'roleRef!': { kind: text, name: text },
+  subjects: [{ kind: text, name: text, namespace: text }],
+} as const
 
 /**
  * The expected shapes of the fields that this command reads, by kind. A missing field is accepted unless required. An
@@ -158,7 +212,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
     },
   }),
   csidrivers: shape<CSIDriver>({ 'metadata!': metadata, 'spec!': { attachRequired: flag } }),
-  storageclasses: shape<StorageClass>({ 'metadata!': metadata, provisioner: text, volumeBindingMode: text }),
+  storageclasses: shape<StorageClass>({
+    'metadata!': metadata,
+    provisioner: text,
+    volumeBindingMode: text,
+    parameters: map(text),
+  }),
   volumeattributesclasses: shape<VolumeAttributesClass>({ 'metadata!': metadata, driverName: text }),
   volumesnapshots: shape<VolumeSnapshot>({
     'metadata!': metadata,
@@ -178,7 +237,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
     },
     status: { snapshotHandle: text, readyToUse: flag, error: failure },
   }),
-  volumesnapshotclasses: shape<VolumeSnapshotClass>({ 'metadata!': metadata }),
+  volumesnapshotclasses: shape<VolumeSnapshotClass>({ 'metadata!': metadata, driver: text, parameters: map(text) }),
+  deployments: shape<Deployment>(workload),
+  statefulsets: shape<StatefulSet>(workload),
+  daemonsets: shape<DaemonSet>(workload),
+  roles: shape<Role>({ 'metadata!': metadata, rules }),
+  clusterroles: shape<ClusterRole>({ 'metadata!': metadata, rules }),
+  rolebindings: shape<RoleBinding>(binding),
+  clusterrolebindings: shape<ClusterRoleBinding>(binding),
   leases: shape<Lease>({
     'metadata!': metadata,
     spec: { holderIdentity: text, renewTime: text, leaseDurationSeconds: number },

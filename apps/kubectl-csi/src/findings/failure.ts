@@ -1,4 +1,4 @@
-import type { SidecarName } from '../facts/leases.ts'
+import type { OriginalName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
@@ -10,7 +10,7 @@ export interface FailureCause {
 }
 
 export interface FailureContext {
-  readonly sidecar: SidecarName
+  readonly sidecar: OriginalName
   readonly driver: string
   /** The node, if the failure is about an attachment. */
   readonly node?: string | undefined
@@ -19,7 +19,7 @@ export interface FailureContext {
 
 interface Rule {
   readonly words: RegExp
-  readonly only?: SidecarName
+  readonly only?: OriginalName
   readonly cause: (match: readonly string[], context: FailureContext) => FailureCause
 }
 

@@ -1,6 +1,6 @@
 import { isStuck, type Remedy, remedyOf } from '@csi-sidecars/waits'
 import type { ClusterFacts, KindRef } from '../facts/facts.ts'
-import type { SidecarName } from '../facts/leases.ts'
+import type { OriginalName } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
 
 /** Evidence for a finding: one field of one object, and its value. */
@@ -70,7 +70,7 @@ export function stuckNow(reason: string, { since, pending, facts }: Stuckness): 
   )
 }
 
-export function sidecarOf(sidecar: SidecarName, driver: string): string {
+export function sidecarOf(sidecar: OriginalName, driver: string): string {
   return `${sidecar} of ${driver}`
 }
 

@@ -1,6 +1,6 @@
 import { type Lease, type Pod, wholeNumberOf } from '@csi-sidecars/kube-types'
 import { type ClusterFacts, type KindRef, refOf, textOf, timeOf } from '../facts/facts.ts'
-import { leaseKey, leaseName, type SidecarName } from '../facts/leases.ts'
+import { leaseKey, leaseName, type OriginalName } from '../facts/leases.ts'
 import type { FailureCause } from './failure.ts'
 import { type Evidence, likely } from './finding.ts'
 import { ROWS } from './rows.ts'
@@ -25,7 +25,7 @@ export type Leadership =
 /** Returns the leadership that the Lease shows. If several namespaces have the Lease, the last renewed one counts. */
 export function leadershipOf(
   { leases, now }: Pick<ClusterFacts, 'leases' | 'now'>,
-  sidecar: SidecarName,
+  sidecar: OriginalName,
   driver: string,
 ): Leadership {
   if (leases === undefined) return { is: 'unseen' }

@@ -1,4 +1,4 @@
-import { CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { CONFIG_MAPS, DEPLOYMENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type ApiServer, startApiServer } from './server.ts'
 
@@ -28,6 +28,18 @@ test('stored objects are frozen copies that the caller of `create` cannot change
   given.metadata.labels.a = 'changed'
   expect(stored.metadata?.labels).toEqual({ a: 'b' })
   expect(Object.isFrozen(stored.metadata)).toBe(true)
+})
+
+test('a Deployment keeps its pod template, with the defaults of its containers', () => {
+  const spec = { replicas: 2, selector: {}, template: { spec: { containers: [{ name: 'driver', image: 'a:v1' }] } } }
+  const stored = api.create(DEPLOYMENTS, { metadata: { name: 'd' }, spec })
+  expect(stored).toMatchObject({
+    metadata: { generation: 1 },
+    spec: {
+      replicas: 2,
+      template: { spec: { containers: [{ image: 'a:v1', terminationMessagePolicy: 'File' }], restartPolicy: 'Always' } },
+    },
+  })
 })
 
 test('`create` throws if an object of the same name exists', () => {

@@ -4,6 +4,7 @@ import {
   defineMappingTag,
   defineScalarTag,
   defineSequenceTag,
+  dump,
   loadAll,
   mapTag,
   mergeTag,
@@ -32,10 +33,15 @@ const SCHEMA = CORE_SCHEMA.withTags(
 
 /** Returns the first YAML document of a text, or undefined if it is empty. The last of two equal keys counts. */
 export function yamlValue(content: string): unknown {
+  return yamlDocuments(firstDocument(content))[0]
+}
+
+/** Returns all YAML documents of a text. The last of two equal keys counts. Throws one line that quotes no content. */
+export function yamlDocuments(content: string): readonly unknown[] {
   try {
-    const value: unknown = loadAll(firstDocument(content), { schema: SCHEMA, json: true })[0]
-    checkAliases(value)
-    return value
+    const values: readonly unknown[] = loadAll(content, { schema: SCHEMA, json: true })
+    for (const value of values) checkAliases(value)
+    return values
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     // The message of the YAMLException is not used, because it quotes the file with its secrets.
@@ -43,6 +49,11 @@ export function yamlValue(content: string): unknown {
     const reason = inOneLine(error.reason)
     throw new Error(mark === undefined ? `yaml: ${reason}` : `yaml: line ${mark.line + 1}: ${reason}`)
   }
+}
+
+/** Returns a value as YAML, without folded lines and anchors. From the level `flowLevel` on, each value is one line. */
+export function yamlText(value: unknown, flowLevel = -1): string {
+  return dump(value, { lineWidth: -1, noRefs: true, flowLevel })
 }
 
 /** Escapes control characters, such as the line breaks in a quoted name, so that the reason is one line. */

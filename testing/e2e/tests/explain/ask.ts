@@ -30,6 +30,13 @@ export const READER: readonly PolicyRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list'] },
 ]
 
+/** The permissions that docs/operations.md lists for `kubectl csi plan`, in addition to `READER`. */
+export const PLANNER: readonly PolicyRule[] = [
+  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'daemonsets'], verbs: ['get'] },
+  { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles', 'clusterroles'], verbs: ['get'] },
+  { apiGroups: ['rbac.authorization.k8s.io'], resources: ['rolebindings', 'clusterrolebindings'], verbs: ['list'] },
+]
+
 export interface Explanation {
   readonly code: number | null
   readonly stdout: string

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
-import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { DEPLOYMENTS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { allCommands } from '../../../../tools/docs/commands.ts'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
@@ -11,7 +11,8 @@ import { testsOf } from '../../harness/test.ts'
 import { controlPlaneFolder } from '../../tools/binaries.ts'
 import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
 import { bound, usedBy } from '../resizer/scene.ts'
-import { asking, BUNDLE, onlyReads, READER } from './ask.ts'
+import { asking, BUNDLE, onlyReads, PLANNER, READER } from './ask.ts'
+import { controllerOf } from './plan.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
@@ -105,19 +106,24 @@ test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', {
   const { pvc } = await bound(t)
   await usedBy(t, 'pod', pvc)
   const name = t.name('pod')
-  const { kubeconfig } = await asking(t)
+  await t.create(DEPLOYMENTS, { ...controllerOf(t, name), metadata: { name, namespace: 'default' } })
+  const { kubeconfig } = await asking(t, [...READER, ...PLANNER])
   const folder = pluginFolder(t)
   symlinkSync(KUBECTL, join(folder, 'kubectl'))
   const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(':')
   const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
   const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
   const paths = lines.map(({ path }) => path)
-  equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md'])
+  equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md', 'docs/operations.md'])
+  const firstLines = [
+    [' explain ', new RegExp(`^Pod default/${name}: `)],
+    [' plan ', new RegExp(`^Deployment default/${name}: 2 of 3 containers`)],
+  ] as const
   for (const { line } of lines) {
     const { code, stdout } = await runToEnd('sh', ['-c', line.replace('<name>', name)], options)
     // Exit code 0: nothing is stuck. Exit code 1: an object of this test or of another test is stuck.
     ok(code === 0 || code === 1, `${line} ends with ${code}`)
-    match(stdout, line.includes('explain') ? new RegExp(`^Pod default/${name}: `) : /stuck/)
+    match(stdout, firstLines.find(([command]) => line.includes(command))?.[1] ?? /stuck/)
   }
 })
 

@@ -148,6 +148,8 @@ PodStatus
   nodeAllocatableResourceClaimStatuses:21 [NodeAllocatableResourceClaimStatus], nominatedNodeName:11,
   observedGeneration:17 long, phase:1, podIP:6, podIPs:12 [PodIP]@ip, qosClass:9, reason:4, resize:14,
   resourceClaimStatuses:15 [PodResourceClaimStatus]@name+, resources:20? ResourceRequirements, startTime:7? time
+PodTemplateSpec
+  metadata:1 ObjectMeta, spec:2 PodSpec
 PreferredSchedulingTerm
   preference:2 NodeSelectorTerm, weight:1! int
 Probe

@@ -73,16 +73,41 @@ LeaseSpec
   preferredHolder:7?, renewTime:4? microtime, strategy:6?
 `
 
-/** The types of the group apps. The server stores only the metadata of workloads such as Deployments. */
+/**
+ * The types of the group apps. Of workloads such as Deployments, the server stores the metadata and the `spec`. They have
+ * no status, because no controller runs.
+ */
 export const APPS = `
 DaemonSet
-  metadata:1 ObjectMeta
+  metadata:1 ObjectMeta, spec:2 DaemonSetSpec
+DaemonSetSpec
+  minReadySeconds:4 int, revisionHistoryLimit:6? int, selector:1? LabelSelector, template:2 PodTemplateSpec,
+  updateStrategy:3~ DaemonSetUpdateStrategy
+DaemonSetUpdateStrategy
+  rollingUpdate:2? RollingUpdateDaemonSet, type:1
 Deployment
-  metadata:1 ObjectMeta
+  metadata:1 ObjectMeta, spec:2 DeploymentSpec
+DeploymentSpec
+  minReadySeconds:5 int, paused:7 bool, progressDeadlineSeconds:9? int, replicas:1? int, revisionHistoryLimit:6? int,
+  selector:2? LabelSelector, strategy:4~ DeploymentStrategy, template:3 PodTemplateSpec
+DeploymentStrategy
+  rollingUpdate:2? RollingUpdateDeployment, type:1
 ReplicaSet
   metadata:1 ObjectMeta
+RollingUpdateDaemonSet
+  maxSurge:2? intOrString, maxUnavailable:1? intOrString
+RollingUpdateDeployment
+  maxSurge:2? intOrString, maxUnavailable:1? intOrString
+RollingUpdateStatefulSetStrategy
+  maxUnavailable:2? intOrString, partition:1? int
 StatefulSet
-  metadata:1 ObjectMeta
+  metadata:1 ObjectMeta, spec:2 StatefulSetSpec
+StatefulSetSpec
+  minReadySeconds:9 int, podManagementPolicy:6, replicas:1? int, revisionHistoryLimit:8? int, selector:2? LabelSelector,
+  serviceName:5, template:3 PodTemplateSpec, updateStrategy:7~ StatefulSetUpdateStrategy,
+  volumeClaimTemplates:4 [PersistentVolumeClaim]
+StatefulSetUpdateStrategy
+  rollingUpdate:2? RollingUpdateStatefulSetStrategy, type:1
 `
 
 /** The types of the group storage.k8s.io, in the notation of schema.ts. */

@@ -1,0 +1,55 @@
+import {
+  type SwapCondition,
+  changesAfter,
+  concerns,
+  type Facts,
+  OLDEST_EXAMINED,
+  type SidecarName,
+  type SwapChange,
+} from '@csi-sidecars/swap-changes'
+
+/** A change that concerns the installation, or that may concern it. */
+export interface FoundChange {
+  readonly change: SwapChange
+  /** The conditions that the command cannot test. Empty: the change certainly concerns the installation. */
+  readonly untested: readonly SwapCondition[]
+}
+
+export interface FoundChanges {
+  readonly changes: readonly FoundChange[]
+  /** False: the version is older than the examined ones, or is unknown. */
+  readonly isComplete: boolean
+}
+
+/** Returns the changes since a version of a Go sidecar. Without a version: since the oldest examined version. */
+export function changesSince(sidecar: SidecarName, version: string | undefined, facts: Facts): FoundChanges {
+  const { kind, changes } = changesAfter(sidecar, version ?? OLDEST_EXAMINED[sidecar])
+  const found = changes.flatMap((change): readonly FoundChange[] => {
+    if (concerns(change, facts) === 'no') return []
+    const untested = change.conditions.filter(
+      (condition) => concerns({ ...change, conditions: [condition] }, facts) === 'unknown',
+    )
+    return [{ change, untested }]
+  })
+  return { changes: found, isComplete: kind === 'examined' && version !== undefined }
+}
+
+const GATES = '--feature-gates='
+
+/**
+ * Returns the arguments that keep the behaviour of the older version. A change that users only see, without anything to
+ * do, adds no argument. Gates become one argument.
+ */
+export function keepingArguments(changes: readonly FoundChange[]): readonly string[] {
+  const kept = new Set(changes.flatMap(({ change }) => (isWorthKeeping(change) ? [change.keep.argument] : [])))
+  const gates = [...kept].flatMap((argument) => (argument.startsWith(GATES) ? [argument.slice(GATES.length)] : []))
+  const others = [...kept].filter((argument) => !argument.startsWith(GATES))
+  return gates.length === 0 ? others : [...others, `${GATES}${gates.join(',')}`]
+}
+
+type KeptByArgument = SwapChange & { readonly keep: { readonly kind: 'argument' } }
+
+/** Reports whether the patches add the argument that keeps the behaviour before the change. */
+export function isWorthKeeping(change: SwapChange): change is KeptByArgument {
+  return change.keep.kind === 'argument' && change.weight !== 'note'
+}
