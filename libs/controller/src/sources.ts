@@ -118,8 +118,8 @@ export class KeyFeed {
  * Reports whether an event brings news: an object that appears or disappears, a resync, or an update that changes more
  * than the fields of this process. `withoutOurs` returns an object without these fields.
  *
- * Guarantees: an update whose only news is our own write brings none, whether its answer or its watch event comes
- * first, and an answer that shows a change by another writer too brings news.
+ * Guarantees: our own write alone brings no news, whether its answer or its watch event comes first. The answer to our
+ * own write brings news if it also shows a change by another writer.
  */
 export function bringsNews<T extends Cached>(event: InformerEvent<T>, withoutOurs: (object: T) => T): boolean {
   if (event.type !== 'updated' || event.cause === 'resync') return true

@@ -29,6 +29,8 @@ export interface ProvisionerClaim extends Cached {
 /** The description of the volume that an unbound claim asks for. */
 export interface WantedVolume {
   readonly annotations: Readonly<Record<string, string>>
+  /** The labels in one text. A change of them by a user is a reason to try a failed creation again at once. */
+  readonly labels: string
   readonly accessModes: readonly string[]
   readonly volumeMode: string | undefined
   readonly dataSource: DataSource | undefined
@@ -58,17 +60,18 @@ export function claimProjection(
       finalizers: finalizers?.length ? intern.list(finalizers) : undefined,
       size: size == null ? undefined : intern.text(String(size)),
       classField: intern.text(spec.storageClassName),
-      wanted:
-        settled && finalizers?.includes(finalizer) !== true
-          ? undefined
-          : wantedVolume(metadata.annotations ?? {}, spec),
+      wanted: settled && finalizers?.includes(finalizer) !== true ? undefined : wantedVolume(metadata, spec),
     }
   }
 }
 
-function wantedVolume(annotations: Readonly<Record<string, string>>, spec: PersistentVolumeClaimSpec): WantedVolume {
+function wantedVolume(
+  { annotations = {}, labels }: NonNullable<PersistentVolumeClaim['metadata']>,
+  spec: PersistentVolumeClaimSpec,
+): WantedVolume {
   return {
     annotations,
+    labels: labels === undefined ? '' : JSON.stringify(labels),
     accessModes: spec.accessModes ?? [],
     volumeMode: spec.volumeMode ?? undefined,
     dataSource: spec.dataSource ?? undefined,

@@ -1,7 +1,7 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { isReachable, type LocalNode } from '../node/local-node.ts'
-import { MIGRATED_TO, type Names, PROVISIONED_BY } from './names.ts'
+import { MIGRATED_TO, type Names, PROVISIONED_BY, VOLUME_FINALIZER } from './names.ts'
 
 /** The cached part of a PersistentVolume, flat to save memory. A deletion reads the full object from the API server. */
 export interface ProvisionerVolume extends Cached {
@@ -11,6 +11,11 @@ export interface ProvisionerVolume extends Cached {
   readonly reclaimPolicy: string | undefined
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
+  /**
+   * The labels and annotations of a released volume in one text. A change of them by a user, for example of the deletion
+   * secret, is a reason to try a failed deletion again at once. Empty for other volumes, to save memory.
+   */
+  readonly otherMetadata: string
   readonly claimUid: string | undefined
   /** The handle of a CSI volume of this driver. Undefined for all other volumes. */
   readonly handle: string | undefined
@@ -34,6 +39,7 @@ export function volumeProjection(
       reclaimPolicy: intern.text(spec?.persistentVolumeReclaimPolicy),
       deleting: metadata.deletionTimestamp != null,
       finalizers: metadata.finalizers?.length ? intern.list(metadata.finalizers) : undefined,
+      otherMetadata: status?.phase === 'Released' ? JSON.stringify([metadata.labels, metadata.annotations]) : '',
       claimUid: spec?.claimRef?.uid,
       handle: csi?.driver === names.driver ? csi.volumeHandle : undefined,
       isReachable: node === undefined || isReachable(pv, node),
@@ -52,4 +58,10 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
 /** Reports whether the name belongs to the driver, or to the in-tree plugin that is migrated to the driver. */
 export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
   return name !== undefined && (name === driver || name === inTree)
+}
+
+/** Returns the volume without the finalizer that this process writes. */
+export function withoutOurFinalizer(volume: ProvisionerVolume): ProvisionerVolume {
+  const others = volume.finalizers?.filter((name) => name !== VOLUME_FINALIZER)
+  return { ...volume, finalizers: others?.length ? others : undefined }
 }

@@ -41,6 +41,7 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
       size: '1Gi',
       classField: 'class',
       wanted: {
+        labels: '',
         annotations: { [STORAGE_PROVISIONER]: DRIVER, ...annotations },
         accessModes: ['ReadWriteOnce'],
         volumeMode: undefined,

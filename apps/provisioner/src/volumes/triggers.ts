@@ -1,7 +1,7 @@
 import { bringsNews, objectOf, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
-import type { ProvisionerVolume } from '../caches/volume.ts'
+import { type ProvisionerVolume, withoutOurFinalizer } from '../caches/volume.ts'
 
 /** Returns a PersistentVolume that may need our finalizer or its deletion. The run of an own write continues by itself. */
 export const onVolume: Trigger<ProvisionerVolume> = (event) => {
@@ -9,12 +9,6 @@ export const onVolume: Trigger<ProvisionerVolume> = (event) => {
   if (!bringsNews(event, withoutOurFinalizer) && !hasLostFinalizer(event)) return []
   const volume = objectOf(event)
   return volume.ours ? [volume.key] : []
-}
-
-/** Returns the volume without the finalizer that this process writes. */
-export function withoutOurFinalizer(volume: ProvisionerVolume): ProvisionerVolume {
-  const others = volume.finalizers?.filter((name) => name !== VOLUME_FINALIZER)
-  return { ...volume, finalizers: others?.length ? others : undefined }
 }
 
 /** Reports whether another writer has removed our finalizer. This process removes it only if it is not needed. */

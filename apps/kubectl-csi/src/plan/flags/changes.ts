@@ -1,11 +1,11 @@
 import {
-  type SwapCondition,
   changesAfter,
   concerns,
   type Facts,
   OLDEST_EXAMINED,
   type SidecarName,
   type SwapChange,
+  type SwapCondition,
 } from '@csi-sidecars/swap-changes'
 
 /** A change that concerns the installation, or that may concern it. */

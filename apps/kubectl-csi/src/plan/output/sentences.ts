@@ -1,4 +1,4 @@
-import type { SwapCondition, Keep } from '@csi-sidecars/swap-changes'
+import type { Keep, SwapCondition } from '@csi-sidecars/swap-changes'
 import type { RemainingProgram } from '../containers/identity.ts'
 import type { PlanFinding } from '../finding.ts'
 import { KNOWN_SIDECARS } from '../sidecars.ts'
