@@ -1,5 +1,5 @@
-export type { ChangeKind, Condition, Keep, Rule, SidecarName, Source, SwapChange, Weight } from './change.ts'
+export type { Condition, Keep, SidecarName, SwapChange } from './change.ts'
 export { CHANGES } from './changes/all.ts'
-export { type ChangesAfter, changesAfter, OLDEST_EXAMINED } from './changes-after.ts'
+export { changesAfter, OLDEST_EXAMINED } from './changes-after.ts'
 export { concerns, type Facts } from './concerns.ts'
-export { compareVersions, parseVersion, type Version } from './version.ts'
+export { parseVersion } from './version.ts'
