@@ -132,7 +132,7 @@ describe('the documentation', () => {
 
   it('the documentation names only existing flags', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
-    const ofCommands = ['help', 'previous', 'context', 'older-than', 'reset-then-reuse-values']
+    const ofCommands = ['help', 'previous', 'context', 'older-than', 'registry', 'reset-then-reuse-values']
     // The driver test declares its flags as the keys of a table.
     const table = read('apps/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)

@@ -64,7 +64,7 @@ export type PlanFinding =
   | { readonly kind: 'writtenByOperator'; readonly owner: string }
 
 /**
- * The weight of a finding. `stop`: the swap fails or loses work unless somebody acts. `check`: somebody should look.
+ * The weight of a finding. `stop`: the swap fails or loses work unless the user acts. `check`: the user should look.
  * `note`: nothing to do.
  */
 export type FindingWeight = 'stop' | 'check' | 'note'

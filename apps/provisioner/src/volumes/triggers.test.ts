@@ -9,7 +9,8 @@ const project = volumeProjection({ driver: DRIVER, inTree: undefined }, undefine
 const volume = (resourceVersion: string, metadata: PersistentVolume['metadata'] = {}): ProvisionerVolume => {
   const annotations = { 'pv.kubernetes.io/provisioned-by': DRIVER, ...metadata.annotations }
   const object = pv('pv', { metadata: { uid: 'u', ...metadata, annotations, resourceVersion } })
-  return project({ ...object, status: { phase: 'Released' } })
+  const spec = { ...object.spec, persistentVolumeReclaimPolicy: 'Delete' }
+  return project({ ...object, spec, status: { phase: 'Released' } })
 }
 const keys = (before: ProvisionerVolume, after: ProvisionerVolume): readonly string[] => [
   ...onVolume({ type: 'updated', before, after, cause: 'change' }),

@@ -6,7 +6,7 @@ export type Argument =
       readonly kind: 'flag'
       readonly flag: Flag
       readonly value: string
-      /** The words of the command line: `--timeout=1m`, or `--timeout` and `1m`. */
+      /** The argument, word by word: `--timeout=1m`, or `--timeout` and `1m`. */
       readonly written: readonly string[]
       /** The removed name under which the flag is given, such as `csiTimeout`. */
       readonly removedName?: string
@@ -77,7 +77,7 @@ interface RemovedFlag {
   readonly name: string
   /** The argument in its current form. Undefined if the flag has no effect. */
   readonly readAs: string | undefined
-  /** The number of words of the flag and its value. */
+  /** The number of words: the flag, and its value if that is separate. */
   readonly words: number
 }
 
