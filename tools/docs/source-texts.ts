@@ -22,7 +22,7 @@ export function runtimeSources(): string {
 export function errorMessages(sources: string): ReadonlySet<string> {
   // The message is the first literal argument of a log call. An error may precede it: a variable or `new Error`.
   const calls = sources.matchAll(
-    /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
+    /[lL]og\)?\??\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|`([^`]+)`)/g,
   )
   return new Set([...calls].map(([, plain, template]) => plain ?? template ?? ''))
 }

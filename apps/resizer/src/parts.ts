@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Backlog, type Controller, causesOf, presentKey, type Source } from '@csi-sidecars/controller'
+import { type Backlog, type Controller, causesOf, failureLog, presentKey, type Source } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -65,7 +65,8 @@ export function claimController(
     workers: order.capacity,
     order,
     backoff: { baseMs: retryStartMs, maxMs: retryMaxMs },
-    onFailure: (key, cause) => log.error(cause, 'Error syncing PVC', { PVC: objectRef(namespacedRef(key)) }),
+    onFailure: (key, cause) =>
+      failureLog(cause, log)?.error(cause, 'Error syncing PVC', { PVC: objectRef(namespacedRef(key)) }),
     onEnd: () => log.info('Shutting down external resizer', { controller: driverName }),
   }
 }

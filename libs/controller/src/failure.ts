@@ -1,6 +1,7 @@
 import { causesOf, messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
-import { ApiError } from '@csi-sidecars/kube-client'
+import { ApiError, isOutdated } from '@csi-sidecars/kube-client'
+import type { Logger, Verbose } from '@csi-sidecars/telemetry'
 
 /** The reason why a run has failed, for reports about pending work. */
 export interface RunFailure {
@@ -52,4 +53,17 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
 export function serverWaitOf(thrown: unknown): number | undefined {
   for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
   return undefined
+}
+
+/** The level of the lines about writes that another client has made outdated. */
+const OUTDATED_LEVEL = 3
+
+/**
+ * Returns the log for the error line of a failed run or write. A write that another client has made outdated is normal
+ * work: the next run repeats it from the newest object, so its line is an info line of level 3. Undefined if that level
+ * is off.
+ */
+export function failureLog(thrown: unknown, log: Logger): Pick<Verbose, 'error'> | undefined {
+  for (const cause of causesOf(thrown)) if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
+  return log
 }

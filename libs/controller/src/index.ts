@@ -1,5 +1,6 @@
 export { Backlog } from './backlog.ts'
 export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
+export { failureLog } from './failure.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export {
   causesOf,

@@ -18,6 +18,7 @@ import {
   isGone,
   isInvalid,
   isNotFound,
+  isOutdated,
   type ListPage,
   loadClusterConfig,
 } from './index.ts'
@@ -122,11 +123,11 @@ describe('refusals', () => {
     expect(isConflict(error)).toBe(true)
   })
 
-  test('`isInvalid` recognizes the refusal of a patch whose test operation fails', async () => {
+  test('`isInvalid` and `isOutdated` recognize the refusal of a patch whose test operation fails', async () => {
     cluster.add(pv('x'))
     const body = [{ op: 'test', path: '/metadata/name', value: 'y' }]
     const error = await failure(client.patch(PERSISTENT_VOLUMES, { name: 'x' }, { kind: 'json', body }))
-    expect(isInvalid(error)).toBe(true)
+    expect([isInvalid(error), isOutdated(error)]).toEqual([true, true])
   })
 })
 

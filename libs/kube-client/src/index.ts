@@ -9,6 +9,7 @@ export {
   isMissing,
   isNotFound,
   isOutcomeUnknown,
+  isOutdated,
   isTooManyRequests,
   isUidMismatch,
   isUnreachable,

@@ -40,6 +40,16 @@ describe('the text format', () => {
     )
   })
 
+  test('an error at a level is an info line with the pair `err`, and is missing if the level is off', () => {
+    const { log, records } = capture()
+    log.with({ driver: 'd' }).v(3)?.error(new Error('changed'), 'Failed', { pv: 'a' })
+    log.v(5)?.error(new Error('changed'), 'Failed')
+    expect(records).toHaveLength(1)
+    expect(unnumbered(records)).toBe(
+      `I1121 01:09:16.289000 ${PID} logger.test.ts:N] "Failed" driver="d" err="changed" pv="a"\n`,
+    )
+  })
+
   test('in text, an error line without an error object has no key `err`', () => {
     const { log, records } = capture()
     log.error(undefined, 'Stopped leading')

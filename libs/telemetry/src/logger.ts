@@ -8,6 +8,8 @@ import { type VmoduleRule, vmoduleLevels } from './vmodule.ts'
 
 export interface Verbose {
   info(message: string, pairs?: Pairs): void
+  /** Logs an error that needs no attention: an info line of this level, with the error as the pair `err`. */
+  error(error: unknown, message: string, pairs?: Pairs): void
 }
 
 /** A logger never throws and never blocks: a value that cannot be printed is replaced by a note about it. */
@@ -43,10 +45,10 @@ export interface LoggerOptions {
  */
 interface VerboseAt {
   infoAt(site: string, message: string, pairs?: Pairs): void
+  errorAt(site: string, error: unknown, message: string, pairs?: Pairs): void
 }
 interface LoggerAt extends VerboseAt {
   warnAt(site: string, message: string, pairs?: Pairs): void
-  errorAt(site: string, error: unknown, message: string, pairs?: Pairs): void
   fatalAt(site: string, message: string): void
   vAt(site: string, level: number): Verbose | undefined
 }
@@ -109,6 +111,14 @@ class LevelLogger implements Verbose, VerboseAt {
     this.#info(this.line(writtenSite(site), message, pairs))
   }
 
+  error(error: unknown, message: string, pairs?: Pairs): void {
+    this.#info(this.line(callSite(LevelLogger.prototype.error), message, withError(error, pairs)))
+  }
+
+  errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
+    this.#info(this.line(writtenSite(site), message, withError(error, pairs)))
+  }
+
   #info(line: LogLine): void {
     const { format, write } = this.output
     write(format.info(this.#level, line))
@@ -117,6 +127,10 @@ class LevelLogger implements Verbose, VerboseAt {
   protected line(caller: CallSite, message: string, pairs: Pairs | undefined): LogLine {
     return { caller, message, context: this.context, pairs, traceId: this.output.traceId() }
   }
+}
+
+function withError(error: unknown, pairs: Pairs | undefined): Pairs | undefined {
+  return error === undefined ? pairs : mergePairs({ err: error }, pairs)
 }
 
 class ContextLogger extends LevelLogger implements Logger, LoggerAt {
@@ -135,11 +149,11 @@ class ContextLogger extends LevelLogger implements Logger, LoggerAt {
     this.#warn(this.line(writtenSite(site), message, pairs))
   }
 
-  error(error: unknown, message: string, pairs?: Pairs): void {
+  override error(error: unknown, message: string, pairs?: Pairs): void {
     this.#error(error, this.line(callSite(ContextLogger.prototype.error), message, pairs))
   }
 
-  errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
+  override errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
     this.#error(error, this.line(writtenSite(site), message, pairs))
   }
 

@@ -1,12 +1,13 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { DONE, SETTLED } from '@csi-sidecars/controller'
 import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
-import type { KubeClient } from '@csi-sidecars/kube-client'
+import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { silentLogger } from '@csi-sidecars/telemetry'
+import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
 import type { UndoneWrite } from '../term/deps.ts'
+import { apiError } from '../testing/api-error.ts'
 import { ObjectApi } from '../testing/fake-api.ts'
 import { csi, DRIVER, FINALIZER } from '../testing/views.ts'
 import { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
@@ -40,12 +41,15 @@ beforeEach(() => {
 const client = (): KubeClient => api.client as KubeClient
 const finalizers = (): VolumeFinalizers => new VolumeFinalizers({ api: client(), volumes, finalizer: FINALIZER })
 
+const FAILED = 'Failed to remove finalizer from PersistentVolume'
+
 describe('reconcileVolume', () => {
   const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
   const REMOVE = (index: number): string =>
     `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
   let own: RecordingRun
   const clock = new FakeClock()
+  let log: RecordingLogger
   let undone: Map<string, UndoneWrite>
   const run = (attachments: unknown[] = []): ReturnType<typeof reconcileVolume> =>
     reconcileVolume(
@@ -58,13 +62,14 @@ describe('reconcileVolume', () => {
         undone,
         clock,
         settings: { driverName: DRIVER, finalizer: FINALIZER },
-        log: silentLogger,
+        log,
       },
       own,
     )
 
   beforeEach(() => {
     own = recordingRun()
+    log = recordingLogger()
     undone = new Map()
     cached = project(pv(deleted))
     api.put(pv(deleted))
@@ -87,6 +92,26 @@ describe('reconcileVolume', () => {
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
+  })
+
+  it('the attacher logs no error if another writer has changed the finalizers before the removal', async () => {
+    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
+    await run()
+    expect(log.lines.filter(({ message }) => message === FAILED)).toEqual([
+      { level: 3, message: FAILED, pairs: { PersistentVolume: 'pv1', err: expect.any(ApiError) } },
+    ])
+  })
+
+  it('the attacher logs an error if the API server refuses the removal of the finalizer', async () => {
+    const forbidden = apiError(403, 'Forbidden')
+    api.fail('patch pv1', forbidden)
+    await run()
+    expect(log.lines).toContainEqual({
+      level: 'error',
+      message: FAILED,
+      pairs: { PersistentVolume: 'pv1' },
+      error: forbidden,
+    })
   })
 
   it('the attacher does not apply the patch of a deleted volume to the recreated volume', async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
@@ -48,7 +48,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
   } catch (error) {
     signal.throwIfAborted()
     if (isNotFound(error)) return SETTLED
-    log.error(error, 'Failed to remove finalizer from PersistentVolume')
+    failureLog(error, log)?.error(error, 'Failed to remove finalizer from PersistentVolume')
     if (isInvalid(error)) await readAgain(name, deps, signal)
     return { kind: 'retry', cause: error }
   }

@@ -1,7 +1,16 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Controller, DONE, keysOf, type Outcome, objectsOf, type Run, SETTLED } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  DONE,
+  failureLog,
+  keysOf,
+  type Outcome,
+  objectsOf,
+  type Run,
+  SETTLED,
+} from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
-import { isUidMismatch, type KubeClient } from '@csi-sidecars/kube-client'
+import type { KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
@@ -87,8 +96,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
     known = deps.attachments.learn(saved)
   } catch (error) {
     signal.throwIfAborted()
-    // If the UID does not match, the attachment was recreated. The cache will show that, so nothing is logged.
-    if (!isUidMismatch(error)) log.error(error, 'Error saving VolumeAttachment as attached')
+    failureLog(error, log)?.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')

@@ -2,6 +2,7 @@ import { type Clock, TokenBucket } from '@csi-sidecars/base'
 import {
   type Controller,
   type Enqueuer,
+  failureLog,
   KeyFeed,
   type Outcome,
   type Run,
@@ -83,7 +84,8 @@ export function capacityControllers(deps: CapacityDeps): {
     sources: [feed.source, otherWriters(deps)],
     // The required objects are unknown until the `csitopology` controller has read the classes and nodes once.
     reconcile: async (key, run) => (isFirst ? SETTLED : await reconcile(key, { ...deps, bucket }, run)),
-    onFailure: (key, err) => deps.log.error(err, 'The capacity of a segment is unknown', { item: key }),
+    onFailure: (key, err) =>
+      failureLog(err, deps.log)?.error(err, 'The capacity of a segment is unknown', { item: key }),
     callsDriver: true,
     alongside: (queue, stop) => poll(queue, deps, stop),
   }

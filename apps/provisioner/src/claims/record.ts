@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
@@ -40,7 +40,7 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   controllerRun.waitFor(...failure.waitsFor, ...classes)
   deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
-    log.error(error, 'Failed to provision volume')
+    failureLog(error, log)?.error(error, 'Failed to provision volume')
     recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)

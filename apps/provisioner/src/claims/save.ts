@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
+import { type Controller, failureLog, SETTLED, type Source } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
@@ -146,7 +146,7 @@ async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<voi
     await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
   } catch (error) {
     run.signal.throwIfAborted()
-    run.log.error(error, 'Failed to remove the finalizer of the claim')
+    failureLog(error, run.log)?.error(error, 'Failed to remove the finalizer of the claim')
     claimAgain(claim.uid)
   }
 }

@@ -1,5 +1,5 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import {
@@ -144,7 +144,7 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
   else {
     deps.metrics.deletions.failed({ class: className })
     if (deps.driver.lost) return { kind: 'retry', cause: error }
-    log.error(error, 'Volume deletion failed')
+    failureLog(error, log)?.error(error, 'Volume deletion failed')
   }
   const text = isInUse ? VOLUME_EVENTS.attached(message) : VOLUME_EVENTS.failed(message)
   if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)

@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   type Controller,
   causesOf,
+  failureLog,
   keysOf,
   type Lead,
   objectsOf,
@@ -12,7 +13,7 @@ import {
 } from '@csi-sidecars/controller'
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { textLines, whileLeading } from '@csi-sidecars/events'
-import { guarded, isConflict } from '@csi-sidecars/kube-client'
+import { guarded } from '@csi-sidecars/kube-client'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
@@ -85,12 +86,11 @@ export function contentController(
   }
 }
 
-/** Logs a failed run: conflicts only at verbosity 3, and snapshots that are not ready never. */
+/** Logs a failed run. Does not log snapshots that are not ready. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
-  if (isConflict(cause)) log.v(3)?.info(line, UNQUOTED)
-  else log.error(undefined, line, UNQUOTED)
+  failureLog(cause, log)?.error(undefined, line, UNQUOTED)
 }
 
 /** Lists the snapshot contents with pending work for reports. */

@@ -1,5 +1,5 @@
 import { causesOf, messageOf } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome } from '@csi-sidecars/controller'
+import { AGAIN, DONE, failureLog, type Outcome } from '@csi-sidecars/controller'
 import { RpcError } from '@csi-sidecars/csi'
 import { rfc3339 } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
@@ -63,7 +63,7 @@ export async function recordFailure(
   const { creation, check, wrapper } = kind.words
   const occurred = `[${run.key}]: error occurred`
   const line = phase === 'create' ? `${creation} ${occurred} in ${wrapper}:` : `${check} ${occurred}`
-  log.error(undefined, `${line} ${messageOf(error)}`, UNQUOTED)
+  failureLog(error, log)?.error(undefined, `${line} ${messageOf(error)}`, UNQUOTED)
   // A creation that has finally failed does not block a requested deletion. The deletion follows at once.
   if (isToBeDeleted(newest(run, content))) return { kind: 'superseded', cause: error }
   return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }

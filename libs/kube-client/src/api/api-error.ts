@@ -85,6 +85,19 @@ export function isUidMismatch(thrown: unknown): boolean {
   return thrown.details?.causes?.some(({ field }) => field === 'metadata.uid') === true
 }
 
+/** The message with which the API server refuses a JSON patch that it cannot apply. */
+export const UNPROCESSABLE = 'the server rejected our request due to an error in our request'
+
+/**
+ * Reports whether the server refused a write because another client has changed or replaced the object: a conflict, or
+ * a failed `test` of a JSON patch. The caller reads the object and builds the write again.
+ */
+export function isOutdated(thrown: unknown): boolean {
+  if (isConflict(thrown) || isUidMismatch(thrown)) return true
+  // Webhooks may refuse a write as invalid, too. Their message starts with their name.
+  return isInvalid(thrown) && thrown instanceof ApiError && thrown.message === UNPROCESSABLE
+}
+
 /** Reports whether the target of a write was deleted, even if another object has its name now. */
 export function isMissing(thrown: unknown): boolean {
   return isNotFound(thrown) || isUidMismatch(thrown)

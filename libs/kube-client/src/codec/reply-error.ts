@@ -1,5 +1,5 @@
 import { type Resource, type Status, statusOf } from '@csi-sidecars/kube-types'
-import { ApiError, apiErrorOf } from '../api/api-error.ts'
+import { ApiError, apiErrorOf, UNPROCESSABLE } from '../api/api-error.ts'
 import type { HttpMethod } from '../api/client.ts'
 import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
@@ -73,7 +73,7 @@ const KNOWN: Readonly<Record<number, readonly [reason: string, message?: string]
   405: ['MethodNotAllowed', 'the server does not allow this method on the requested resource'],
   406: ['NotAcceptable'],
   415: ['UnsupportedMediaType'],
-  422: ['Invalid', 'the server rejected our request due to an error in our request'],
+  422: ['Invalid', UNPROCESSABLE],
   429: ['TooManyRequests', 'the server has received too many requests and has asked us to try again later'],
   503: ['ServiceUnavailable', 'the server is currently unable to handle the request'],
   504: [

@@ -24,6 +24,9 @@ function recorder(lines: RecordedLine[], context: Pairs): RecordingLogger {
     info: (message: string, pairs?: Pairs): void => {
       lines.push({ level, message, pairs: mergePairs(context, pairs) })
     },
+    error: (error: unknown, message: string, pairs?: Pairs): void => {
+      lines.push({ level, message, pairs: mergePairs(context, mergePairs({ err: error }, pairs)) })
+    },
   })
   return {
     lines,

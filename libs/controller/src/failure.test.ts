@@ -1,0 +1,25 @@
+import { RpcError } from '@csi-sidecars/csi'
+import { ApiError } from '@csi-sidecars/kube-client'
+import { silentLogger } from '@csi-sidecars/telemetry'
+import { recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { describe, expect, it } from '@jest/globals'
+import { failureLog } from './failure.ts'
+
+describe('failureLog', () => {
+  const conflict = new ApiError({ code: 409, reason: 'Conflict', message: 'changed' })
+
+  it.each<[what: string, error: unknown, level: number | 'error']>([
+    ['a conflict', conflict, 3],
+    ['a conflict inside another error', new Error('cannot save', { cause: conflict }), 3],
+    ['a missing permission', new ApiError({ code: 403, reason: 'Forbidden', message: 'no' }), 'error'],
+    ['a refusal of the driver', new RpcError(10, 'busy'), 'error'],
+  ])('the line about %s has the right level', (_what, error, level) => {
+    const log = recordingLogger()
+    failureLog(error, log)?.error(error, 'Failed')
+    expect(log.lines.map((line) => line.level)).toEqual([level])
+  })
+
+  it('a conflict is not logged if level 3 is off', () => {
+    expect(failureLog(conflict, silentLogger)).toBeUndefined()
+  })
+})
