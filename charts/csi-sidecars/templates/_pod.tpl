@@ -89,7 +89,7 @@ containers:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- range .workload.apps }}
-  - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" .) | nindent 4 | trim }}
+  - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" . "containers" $.driver.containers) | nindent 4 | trim }}
   {{- end }}
 volumes:
   {{- include "csi-sidecars.volumes" . | nindent 2 }}
