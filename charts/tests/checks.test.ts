@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { APPS } from '../tools/flag-keys.ts'
 import { CHART, EXAMPLES, type Example, exampleFile, runHelm, tryRender } from './helm.ts'
-import { at, merged, readValues } from './values.ts'
+import { at, merged, ON_OWN_NODES, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('helm lint', () => {
@@ -16,6 +16,7 @@ withHelm('helm lint', () => {
 })
 
 withHelm('value checks', () => {
+  const HOST_SOCKET = { socketDir: { volume: { hostPath: { path: '/var/lib/kubelet/plugins/example.csi.k8s.io' } } } }
   const driver = readValues(exampleFile('driver'))
   const separate = readValues(exampleFile('separate'))
   const failure = (base: object, values: object): string => {
@@ -57,6 +58,11 @@ withHelm('value checks', () => {
       { socketDir: { volumeName: 'elsewhere' } },
       'No container of driver.containers mounts the volume "elsewhere"',
     ],
+    ...[{}, { replicaCount: 3 }, { kind: 'StatefulSet' }].map((controller): [object, object, string] => [
+      driver,
+      { ...HOST_SOCKET, controller },
+      `controller.replicaCount is ${controller.replicaCount ?? 2}, but socketDir.volume is a hostPath`,
+    ]),
     [driver, { leaderElection: { leaseDuration: '10s' } }, 'leaderElection.leaseDuration (default 15s) must be longer'],
     [driver, { leaderElection: { renewDeadline: '1m' } }, 'leaderElection.leaseDuration (default 15s) must be longer'],
     [driver, { leaderElection: { retryPeriod: '8.4s' } }, 'leaderElection.renewDeadline (default 10s) must be longer'],
@@ -141,6 +147,12 @@ withHelm('value checks', () => {
     ...['80Mi', '83886080', '84M', '0.1Gi', '1e9', '1Ti'].map((memory) => ({
       resizer: { resources: { limits: { memory } } },
     })),
+    ...[
+      { replicaCount: 1 },
+      { kind: 'DaemonSet' },
+      { affinity: ON_OWN_NODES },
+      { podSpec: { affinity: ON_OWN_NODES } },
+    ].map((controller) => ({ ...HOST_SOCKET, controller })),
     { controller: { terminationGracePeriodSeconds: 10, podSpec: { terminationGracePeriodSeconds: 26 } } },
   ])('the chart renders values that are just valid: %j', (values) => {
     expect(failure(driver, values)).toBe('rendered')

@@ -2,7 +2,7 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
-import { merged, readValues } from './values.ts'
+import { merged, ON_OWN_NODES, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('controller values', () => {
@@ -77,6 +77,39 @@ withHelm('controller values', () => {
     expect(controllerOf('Deployment', {}).spec?.['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec?.['updateStrategy']).toEqual({ rollingUpdate: { maxUnavailable: 1 } })
     expect(controllerOf('StatefulSet', {}).spec).toMatchObject({ podManagementPolicy: 'Parallel', replicas: 2 })
+  })
+
+  const HOST_SOCKET = { volume: { hostPath: { path: '/var/lib/kubelet/plugins/example.csi.k8s.io' } } }
+  it.each<[what: string, values: object, strategy: object]>([
+    ['of two pods, one stays ready', {}, { rollingUpdate: { maxUnavailable: 1 } }],
+    [
+      'a single pod stays until the new one is ready',
+      { controller: { replicaCount: 1 } },
+      { rollingUpdate: { maxUnavailable: 0 } },
+    ],
+    [
+      'a single pod with a socket in a hostPath ends before the new one starts',
+      { controller: { replicaCount: 1 }, socketDir: HOST_SOCKET },
+      { type: 'Recreate' },
+    ],
+    [
+      'a single pod with the ports of its node ends before the new one starts',
+      { controller: { replicaCount: 1, hostNetwork: true } },
+      { type: 'Recreate' },
+    ],
+    [
+      'a single pod that excludes others from its node ends before the new one starts',
+      { controller: { replicaCount: 1, affinity: ON_OWN_NODES } },
+      { type: 'Recreate' },
+    ],
+    [
+      'of two pods on different nodes, one stays ready',
+      { controller: { affinity: ON_OWN_NODES }, socketDir: HOST_SOCKET },
+      { rollingUpdate: { maxUnavailable: 1 } },
+    ],
+  ])('by default, at an update of the Deployment %s', (_what, values, strategy) => {
+    const deployment = named(objectsOf(values), 'Deployment', 'demo-csi-sidecars-controller')
+    expect(deployment.spec?.['strategy']).toEqual(strategy)
   })
 
   it.each(APPS)('the container of the %s has the probes of its values, and no startup probe by default', (app) => {

@@ -97,6 +97,21 @@ withHelm('combined process', () => {
     expect(argsOf(defaults).join()).not.toContain('livenessprobe')
   })
 
+  it.each([
+    ['names', [{ name: 'healthz', containerPort: 9898 }], 0],
+    ['does not name', [{ name: 'other', containerPort: 9899 }], 1],
+    ['names for UDP', [{ name: 'healthz', containerPort: 9898, protocol: 'UDP' }], 1],
+  ])('no port is declared twice if the driver container %s the port of the livenessprobe', (_what, ports, own) => {
+    const [container] = (ONE as { driver: { containers: object[] } }).driver.containers
+    const objects = withValues({
+      livenessprobe: { enabled: true, port: 9898 },
+      driver: { containers: [{ ...container, ports }] },
+    })
+    const declared = sidecar(objects, 'sidecars').ports?.filter(({ containerPort }) => containerPort === 9898) ?? []
+    expect(declared).toHaveLength(own)
+    expect(argsOf(objects)).toContain('--livenessprobe-health-port=9898')
+  })
+
   describe('combined flags', () => {
     const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))

@@ -169,7 +169,7 @@ withHelm('rendered pods', () => {
     expect(names).toEqual(['driver', `csi-${app}`])
   })
 
-  it('controller.updateStrategy replaces the whole default strategy of the Deployment', () => {
+  it('controller.updateStrategy replaces the default strategy of the Deployment', () => {
     const recreate = withValues({ controller: { updateStrategy: { type: 'Recreate' } } })
     expect(ofKind(recreate, 'Deployment')[0]?.spec?.['strategy']).toEqual({ type: 'Recreate' })
   })

@@ -51,3 +51,15 @@ export function at(path: string, value: unknown): Values {
 export function get(values: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((inner, key) => (isMap(inner) ? inner[key] : undefined), values)
 }
+
+/** A value of `controller.affinity` that keeps the pods of the controller on different nodes. */
+export const ON_OWN_NODES = {
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      {
+        topologyKey: 'kubernetes.io/hostname',
+        labelSelector: { matchLabels: { 'app.kubernetes.io/instance': 'demo' } },
+      },
+    ],
+  },
+}

@@ -25,8 +25,9 @@ const OPENED = '1,000 attachments at once, with raised limits'
 const HEADLINES: readonly Headline[] = [
   line('create, attach, expand, snapshot and delete 100 volumes', POD, 'pod', 'default flags, 100: the whole life (s)'),
   line('the same for 500 volumes, limits raised for both sides', POD, 'pod', 'raised limits, 500: the whole life (s)'),
-  line('memory of all sidecars when idle', POD, 'pod', 'idle: RSS (MiB)'),
-  line('memory of all with 20,000 objects of each kind', POD, 'pod', '20,000 objects of each kind: RSS (MiB)'),
+  line('resident memory of all sidecars when idle', POD, 'pod', 'idle: RSS (MiB)'),
+  line('anonymous memory of all sidecars when idle', POD, 'pod', 'idle: of it anonymous (MiB)'),
+  line('resident memory of all with 20,000 objects of each kind', POD, 'pod', '20,000 objects of each kind: RSS (MiB)'),
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
   line(
@@ -35,7 +36,8 @@ const HEADLINES: readonly Headline[] = [
     'attacher',
     "SIGTERM to the next leader's first call (s)",
   ),
-  line('memory of the attacher alone when idle', IDLE, 'attacher', 'RSS (MiB)'),
+  line('resident memory of the attacher alone when idle', IDLE, 'attacher', 'RSS (MiB)'),
+  line('anonymous memory of the attacher alone when idle', IDLE, 'attacher', 'of it anonymous (MiB)'),
   line('start of the attacher to its first watch', IDLE, 'attacher', 'exec to first watch (ms)'),
   line(
     'CPU for 1,000 volumes to attach, limits raised for both sides',

@@ -22,7 +22,7 @@ export function runtimeSources(): string {
 export function errorMessages(sources: string): ReadonlySet<string> {
   // The message is the first literal argument of a log call. An error may precede it: a variable or `new Error`.
   const calls = sources.matchAll(
-    /[lL]og\)?\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|"([^"]+)"|`([^`]+)`)/g,
+    /[lL]og\)?\??\.(?:warn|error|fatal)\((?:\s*(?:new Error\([\w.]+\)|[\w.#]+),)?\s*(?:'([^']+)'|"([^"]+)"|`([^`]+)`)/g,
   )
   const messages = [...calls].map(([, plain, quoted, template]) => plain ?? quoted ?? template ?? '')
   // A template without text of its own gets its text from constants elsewhere.

@@ -10,6 +10,7 @@
 {{- include "csi-sidecars.checkProcess" . -}}
 {{- include "csi-sidecars.checkLivenessprobe" . -}}
 {{- include "csi-sidecars.checkNodeDeployment" . -}}
+{{- include "csi-sidecars.checkReplicas" . -}}
 {{- include "csi-sidecars.checkPodSpec" . -}}
 {{- range $app := include "csi-sidecars.enabled" . | fromJsonArray -}}
 {{- include "csi-sidecars.checkLease" (dict "values" $.values "app" $app) -}}
@@ -169,6 +170,28 @@
 {{- define "csi-sidecars.hostNetwork" -}}
 {{- $pod := .values.controller.podSpec | default dict -}}
 {{- if hasKey $pod "hostNetwork" | ternary $pod.hostNetwork .values.controller.hostNetwork }}true{{ end -}}
+{{- end }}
+
+{{- define "csi-sidecars.checkReplicas" -}}
+{{- if and (include "csi-sidecars.ownsHostSocket" .) (ne .values.controller.kind "DaemonSet") (gt (int .values.controller.replicaCount) 1) (not (include "csi-sidecars.onOwnNodes" .)) -}}
+{{- fail (printf "controller.replicaCount is %d, but socketDir.volume is a hostPath: two pods on one node would start two drivers on one socket. Set controller.replicaCount to 1, controller.kind to DaemonSet, or in controller.affinity a podAntiAffinity that is required for kubernetes.io/hostname." (int .values.controller.replicaCount)) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Whether a driver of ours makes its socket in a directory of the node, which all pods of the node share. */}}
+{{- define "csi-sidecars.ownsHostSocket" -}}
+{{- if and (eq .values.mode "shared") .values.socketDir.volume.hostPath }}true{{ end -}}
+{{- end }}
+
+{{/* Whether the scheduler keeps the pods of a controller on different nodes. */}}
+{{- define "csi-sidecars.onOwnNodes" -}}
+{{- $pod := .values.controller.podSpec | default dict -}}
+{{- $affinity := hasKey $pod "affinity" | ternary $pod.affinity .values.controller.affinity | default dict -}}
+{{- $own := false -}}
+{{- range ($affinity.podAntiAffinity | default dict).requiredDuringSchedulingIgnoredDuringExecution -}}
+{{- if eq .topologyKey "kubernetes.io/hostname" }}{{ $own = true }}{{ end -}}
+{{- end -}}
+{{- if $own }}true{{ end -}}
 {{- end }}
 
 {{- define "csi-sidecars.checkDrain" -}}

@@ -29,7 +29,10 @@
 {{- end -}}
 {{- end }}
 
-{{/* A sidecar as a container. `app` says which. */}}
+{{/*
+A sidecar as a container. `app` says which. `containers` are those of the driver: a probe names its port there, and the
+API server warns of a port that two containers declare.
+*/}}
 {{- define "csi-sidecars.container" -}}
 {{- $app := get .values .app -}}
 name: csi-{{ .app }}
@@ -70,6 +73,11 @@ envFrom:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- $probed := and (eq .app "sidecars") .values.livenessprobe.enabled }}
+{{- range .containers }}
+{{- range .ports }}
+{{- if and (eq (int .containerPort) (int $.values.livenessprobe.port)) (eq (.protocol | default "TCP") "TCP") }}{{ $probed = false }}{{ end }}
+{{- end }}
+{{- end }}
 {{- if or (include "csi-sidecars.serves" .) $probed }}
 ports:
   {{- if include "csi-sidecars.serves" . }}

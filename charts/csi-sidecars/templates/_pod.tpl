@@ -20,6 +20,21 @@ spec:
   {{- $spec | nindent 2 }}
 {{- end }}
 
+{{/*
+How new pods replace old ones by default. `helm --wait` waits for a single pod only if none may be unavailable. Two pods
+of one node cannot share a socket or ports of the node, so there the old pod ends first.
+*/}}
+{{- define "csi-sidecars.updateStrategy" -}}
+{{- $controller := .values.controller -}}
+{{- if or (ne $controller.kind "Deployment") (gt (int $controller.replicaCount) 1) -}}
+rollingUpdate: {maxUnavailable: 1}
+{{- else if or (include "csi-sidecars.ownsHostSocket" .) (include "csi-sidecars.hostNetwork" .) (include "csi-sidecars.onOwnNodes" .) -}}
+type: Recreate
+{{- else -}}
+rollingUpdate: {maxUnavailable: 0}
+{{- end -}}
+{{- end }}
+
 {{/* The same without what controller.podSpec says. */}}
 {{- define "csi-sidecars.podSpec" -}}
 {{- $controller := .values.controller -}}
@@ -74,7 +89,7 @@ containers:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- range .workload.apps }}
-  - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" .) | nindent 4 | trim }}
+  - {{ include "csi-sidecars.container" (dict "values" $.values "release" $.release "chart" $.chart "app" . "containers" $.driver.containers) | nindent 4 | trim }}
   {{- end }}
 volumes:
   {{- include "csi-sidecars.volumes" . | nindent 2 }}

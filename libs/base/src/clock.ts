@@ -17,6 +17,8 @@ export interface Clock {
   now(): number
   /** Milliseconds since an arbitrary start. Never goes back, and continues to count while the process is suspended. */
   monotonic(): number
+  /** The wall time when `monotonic` was 0, with microseconds as decimals. Outdated after a change of the wall clock. */
+  readonly startedAt?: number
   /** Calls `fire` once, after at least `ms` milliseconds. */
   schedule(ms: number, fire: () => void): Cancel
   /** Resolves after at least `ms` milliseconds. Rejects with the signal's reason as soon as it is aborted. */
@@ -31,6 +33,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  startedAt: performance.timeOrigin,
   schedule,
   sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
   random: () => Math.random(),

@@ -36,8 +36,9 @@ interface Codec<T> {
 interface MethodParts<Q, R> {
   readonly request: Codec<Q>
   readonly response: Codec<R>
-  readonly requestShape: () => Shape
-  readonly responseShape: () => Shape
+  /** Default: no fields, so a log shows none. */
+  readonly requestShape?: () => Shape
+  readonly responseShape?: () => Shape
 }
 
 export function unary<Q, R>(path: string, parts: MethodParts<Q, R>): UnaryMethod<Q, R> {
@@ -48,7 +49,10 @@ export function serverStream<Q, R>(path: string, parts: MethodParts<Q, R>): Stre
   return { ...definition(path, parts), responseStream: true }
 }
 
-function definition<Q, R>(path: string, { request, response, requestShape, responseShape }: MethodParts<Q, R>) {
+function definition<Q, R>(
+  path: string,
+  { request, response, requestShape = noFields, responseShape = noFields }: MethodParts<Q, R>,
+) {
   return {
     path,
     requestStream: false as const,
@@ -60,6 +64,8 @@ function definition<Q, R>(path: string, { request, response, requestShape, respo
     responseShape,
   }
 }
+
+const noFields = (): Shape => []
 
 /** Returns an encoded message as a Buffer for grpc-js, without a copy. */
 function bytesOf<T>(codec: Codec<T>, message: T): Buffer {

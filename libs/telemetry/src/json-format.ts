@@ -8,9 +8,8 @@ import { type Format, type LogLine, mergePairs, type Pairs, preciseTime } from '
 export function jsonFormat(clock: Clock): Format {
   const now = preciseTime(clock)
   const start = ({ caller, message }: LogLine): string => {
-    const time = Math.round(now() * 1000) / 1000
     const place = `${caller.folder === '' ? '' : `${caller.folder}/`}${caller.file}:${caller.line}`
-    return `{"ts":${time},"caller":${JSON.stringify(place)},"msg":${JSON.stringify(message)}`
+    return `{"ts":${now().toFixed(3)},"caller":${JSON.stringify(place)},"msg":${JSON.stringify(message)}`
   }
   const info = (level: number, line: LogLine): string => {
     const { pairs = {} } = line

@@ -30,10 +30,11 @@ const LAST = 0.999
 
 /**
  * Returns the wall time in milliseconds, with microseconds as decimals. The decimals come from the monotonic time, so
- * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock.
+ * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock. Without
+ * `startedAt` of the clock, the first lines have whole milliseconds.
  */
 export function preciseTime(clock: Clock): () => number {
-  let offset = clock.now() - clock.monotonic()
+  let offset = clock.startedAt ?? clock.now() - clock.monotonic()
   return () => {
     const whole = clock.now()
     const monotonic = clock.monotonic()

@@ -126,6 +126,34 @@ describe('the text format', () => {
   })
 })
 
+test.each([
+  ['text', /^\S+ \S+\.(\d{6}) /, '289625'],
+  ['json', /"ts":\d+\.(\d+),/, '625'],
+] as const)('the first log line in %s has the microseconds of the wall clock', (format, expression, micros) => {
+  const { log, records } = capture({ format, clock: new AbsoluteClock() })
+  log.info('m')
+  expect(expression.exec(records[0] ?? '')?.[1]).toBe(micros)
+})
+
+test('each time in JSON has three decimals', () => {
+  const { log, records } = capture({ format: 'json' })
+  log.info('m')
+  expect(records[0]).toMatch(new RegExp(`^\\{"ts":${NOW}\\.000,`))
+})
+
+/** A clock that knows the wall time at its start: 250 microseconds after a full millisecond. */
+class AbsoluteClock extends FakeClock {
+  readonly startedAt = NOW - 1000 + 0.25
+
+  constructor() {
+    super({ now: NOW })
+  }
+
+  override monotonic(): number {
+    return 1000.375
+  }
+}
+
 /** A clock whose monotonic time advances by 0.4 ms at each reading. Its wall time has only whole milliseconds. */
 function ticking(): FakeClock {
   const clock = new FakeClock({ now: NOW })
@@ -152,7 +180,7 @@ describe('the JSON format', () => {
       .v(2)
       ?.info('Attaching', { volume: 'a<b', pod: new LoggedRef('p', 'ns') })
     expect(unnumbered(records)).toBe(
-      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Attaching","driver":"d","v":2,` +
+      `{"ts":${NOW}.000,"caller":"telemetry/logger.test.ts:N","msg":"Attaching","driver":"d","v":2,` +
         '"volume":"a<b","pod":{"name":"p","namespace":"ns"}}\n',
     )
   })
@@ -161,7 +189,7 @@ describe('the JSON format', () => {
     const { log, records } = capture(json)
     log.with({ driver: 'd' }).warn('Strange', { count: 3 })
     expect(unnumbered(records)).toBe(
-      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Strange","driver":"d","v":0,"count":3}\n`,
+      `{"ts":${NOW}.000,"caller":"telemetry/logger.test.ts:N","msg":"Strange","driver":"d","v":0,"count":3}\n`,
     )
   })
 
@@ -169,7 +197,7 @@ describe('the JSON format', () => {
     const { log, records } = capture(json)
     log.with({ driver: 'd' }).error(new Error('boom'), 'Failed', { a: 1, err: 'hidden' })
     expect(unnumbered(records)).toBe(
-      `{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"Failed","driver":"d","a":1,"err":"boom"}\n`,
+      `{"ts":${NOW}.000,"caller":"telemetry/logger.test.ts:N","msg":"Failed","driver":"d","a":1,"err":"boom"}\n`,
     )
   })
 
@@ -182,7 +210,7 @@ describe('the JSON format', () => {
   test('a fatal line in JSON contains only the message, at level 0', () => {
     const { log, records } = capture(json)
     log.fatal('no use')
-    expect(unnumbered(records)).toBe(`{"ts":${NOW},"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
+    expect(unnumbered(records)).toBe(`{"ts":${NOW}.000,"caller":"telemetry/logger.test.ts:N","msg":"no use","v":0}\n`)
   })
 
   test("in JSON, a value of the call replaces the context's value for the same key", () => {
@@ -233,8 +261,9 @@ test('each log method reports the line of its caller', () => {
   log.v(1)?.info('second')
   log.error(undefined, 'third')
   log.with({}).v(4)?.info('fourth')
+  log.v(1)?.error(undefined, 'fifth')
   const lines = records.map((record) => Number(/\.ts:(\d+)\]/.exec(record)?.[1]))
-  expect(lines).toEqual([1, 2, 3, 4].map((offset) => Number(next) + offset))
+  expect(lines).toEqual([1, 2, 3, 4, 5].map((offset) => Number(next) + offset))
 })
 
 describe('trace IDs', () => {

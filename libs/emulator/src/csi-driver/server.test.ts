@@ -142,6 +142,14 @@ test('the driver does not replace a file or the socket of another process', asyn
   expect((await call(ListVolumes, { maxEntries: 0, startingToken: '' })).entries).toHaveLength(1)
 })
 
+test('the driver calls `prepare` before its socket exists', async () => {
+  const socket = join(directory, 'prepared.sock')
+  const seen: string[] = []
+  const prepared = await startCsiDriver({ socket, prepare: () => seen.push(...readdirSync(directory)) })
+  expect(seen).toEqual(['csi.sock'])
+  await prepared.stop()
+})
+
 test('`stop` does not delete the socket of another driver at the same path', async () => {
   const taken = await mkdtemp(join(directory, 'other-'))
   const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })

@@ -28,6 +28,8 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly volumes?: Volumes
   /** Called when the driver crashes, so that its process can end, too. */
   readonly onCrash?: () => void
+  /** Called before the driver listens, so that no call comes before its script. */
+  readonly prepare?: (driver: CsiDriver) => void
 }
 
 type Answer = (request: never) => object | Promise<object>
@@ -66,9 +68,9 @@ export interface CsiDriver extends AsyncDisposable {
 const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
-  const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, ...given } = options
+  const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, prepare, ...given } = options
   const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
-  const volumes = shared ?? new Volumes(settings, clock)
+  const volumes = shared ?? new Volumes(settings, { clock })
   const log = createCallLog(clock)
   const faults = createDriverFaults(clock, rules)
   const scripts = new Map<string, Answer>()
@@ -89,8 +91,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
       SERVICES.map((definition) => dispatcher.serviceOf(definition)),
     ),
   )
-  await server.start()
-  return {
+  const driver: CsiDriver = {
     socket,
     address: `unix://${socket}`,
     settings,
@@ -110,6 +111,9 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
     stop: server.stop,
     [Symbol.asyncDispose]: server.stop,
   }
+  prepare?.(driver)
+  await server.start()
+  return driver
 }
 
 interface DispatcherParts {

@@ -20,7 +20,7 @@ beforeEach(() => {
     plugin: ['CONTROLLER_SERVICE', 'GROUP_CONTROLLER_SERVICE'],
     controller: [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'GET_SNAPSHOT'],
   }
-  volumes = new Volumes(settings, { now: () => now })
+  volumes = new Volumes(settings, { clock: { now: () => now } })
   controller = new EmulatedController(settings, volumes)
   groups = new GroupController(settings, volumes)
   for (const id of ['v1', 'v2']) volumes.add({ id, name: id, capacityBytes: 10n })

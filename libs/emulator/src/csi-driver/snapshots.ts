@@ -1,6 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import type { Snapshot, Timestamp, VolumeGroupSnapshot } from '@csi-sidecars/csi-proto'
 import { DriverFailure } from './driver-failure.ts'
+import type { NewId } from './new-id.ts'
 import type { DriverSettings } from './settings.ts'
 
 export interface StoredSnapshot {
@@ -28,11 +29,15 @@ export class Snapshots {
   readonly #clock: Pick<Clock, 'now'>
   readonly #byId = new Map<string, StoredSnapshot>()
   readonly #groups = new Map<string, StoredGroup>()
-  #made = 0
+  readonly #newId: NewId
 
-  constructor(settings: DriverSettings, clock: Pick<Clock, 'now'>) {
+  constructor(
+    settings: DriverSettings,
+    { clock, newId }: { readonly clock: Pick<Clock, 'now'>; readonly newId: NewId },
+  ) {
     this.#settings = settings
     this.#clock = clock
+    this.#newId = newId
   }
 
   get all(): readonly StoredSnapshot[] {
@@ -49,16 +54,14 @@ export class Snapshots {
 
   /** Adds a snapshot. Creates an ID if `parts` has none. */
   add(parts: Partial<StoredSnapshot> & { volumeId: string; sizeBytes: bigint }): StoredSnapshot {
-    this.#made += 1
-    const base = { id: `snap-${this.#made}`, name: '', groupId: '', createdAt: this.#clock.now() }
+    const base = { id: this.#newId('snap'), name: '', groupId: '', createdAt: this.#clock.now() }
     const snapshot: StoredSnapshot = { ...base, ...parts }
     this.#byId.set(snapshot.id, snapshot)
     return snapshot
   }
 
   addGroup(parts: Partial<StoredGroup> & { name: string; volumeIds: readonly string[] }): StoredGroup {
-    this.#made += 1
-    const group: StoredGroup = { id: `group-${this.#made}`, createdAt: this.#clock.now(), ...parts }
+    const group: StoredGroup = { id: this.#newId('group'), createdAt: this.#clock.now(), ...parts }
     this.#groups.set(group.id, group)
     return group
   }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '@csi-sidecars/base'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { DriverFailure, invalidArgument } from './driver-failure.ts'
+import { type NewId, numberedIds } from './new-id.ts'
 import type { DriverSettings } from './settings.ts'
 import { Snapshots } from './snapshots.ts'
 
@@ -34,16 +35,23 @@ export interface StoredVolume {
   readonly mounted: Map<string, VolumeCapability>
 }
 
+interface VolumesOptions {
+  readonly clock?: Pick<Clock, 'now'>
+  /** Default: the prefix and a number that grows. */
+  readonly newId?: NewId
+}
+
 /** The volumes in the storage of the driver. They survive a crash of the driver. */
 export class Volumes {
   readonly snapshots: Snapshots
   readonly #settings: DriverSettings
+  readonly #newId: NewId
   readonly #byId = new Map<string, StoredVolume>()
-  #made = 0
 
-  constructor(settings: DriverSettings, clock: Pick<Clock, 'now'> = systemClock) {
+  constructor(settings: DriverSettings, { clock = systemClock, newId }: VolumesOptions = {}) {
     this.#settings = settings
-    this.snapshots = new Snapshots(settings, clock)
+    this.#newId = newId ?? numberedIds()
+    this.snapshots = new Snapshots(settings, { clock, newId: newId ?? numberedIds() })
   }
 
   get all(): readonly StoredVolume[] {
@@ -60,9 +68,8 @@ export class Volumes {
 
   /** Adds a volume. Creates an ID if `parts` has none. */
   add(parts: Partial<StoredVolume> & { name: string; capacityBytes: bigint }): StoredVolume {
-    this.#made += 1
     const volume: StoredVolume = {
-      id: `vol-${this.#made}`,
+      id: this.#newId('vol'),
       context: {},
       parameters: {},
       mutableParameters: {},

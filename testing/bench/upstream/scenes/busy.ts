@@ -84,12 +84,14 @@ async function measure(bench: Bench, ground: BenchServer, { layout, round, write
         'changes seen per second': seen / seconds,
         'CPU per 1,000 changes (s)': cpu[index] ?? Number.NaN,
         'RSS (MiB)': after[index]?.rss ?? Number.NaN,
+        'of it anonymous (MiB)': after[index]?.anonymous ?? Number.NaN,
       })
     }
   }
   figures.note('both', side, {
     [`CPU per 1,000 changes (s)${suffix}`]: sum(cpu),
     [`RSS (MiB)${suffix}`]: sum(after.map(({ rss }) => rss)),
+    [`of it anonymous (MiB)${suffix}`]: sum(after.map(({ anonymous }) => anonymous)),
     [`attach beside them, median (ms)${suffix}`]: percentile(times, 0.5),
     [`attach beside them, p95 (ms)${suffix}`]: percentile(times, 0.95),
   })

@@ -126,6 +126,7 @@ async function beside(bench: Bench, of: Failing, bad: number): Promise<void> {
     [`${label}CPU per second (s)`]: (after.cpuSeconds - before.cpuSeconds) / seconds,
     [`${label}RSS at the beginning (MiB)`]: before.rss,
     [`${label}RSS at the end (MiB)`]: after.rss,
+    [`${label}of it anonymous at the end (MiB)`]: after.anonymous,
     [`${label}events written per second`]: ((await eventWrites(subject)) - eventsBefore) / seconds,
   })
   await subject.stop()

@@ -138,6 +138,7 @@ async function withManyObjects(bench: Bench): Promise<void> {
     await pause(SETTLED_MS)
     bench.figures.note('pod', side, {
       '20,000 objects of each kind: RSS (MiB)': totalOf(subjects, 'rss'),
+      '20,000 objects of each kind: of it anonymous (MiB)': totalOf(subjects, 'anonymous'),
       '20,000 objects of each kind: CPU of start and fill (s)': totalOf(subjects, 'cpuSeconds'),
     })
     await stopAll(subjects)
