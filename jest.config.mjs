@@ -5,7 +5,7 @@ export default {
   projects: [
     'apps/*',
     'libs/*',
-    'testing/{testkit,conformance,fuzz,example-sidecar}',
+    'testing/{testkit,conformance,fuzz,example-sidecar,node}',
     'charts',
     'images',
     'tools/{command,docs}',
