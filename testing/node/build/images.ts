@@ -96,7 +96,6 @@ function testImages(version: KubernetesVersion): readonly Wanted[] {
   const agnhost = join(programsOf(version), 'agnhost')
   return [
     ...SIDECAR_NAMES.map((name) => programImage(`go-${name}`, join(shared, `csi-${name}`))),
-    programImage('livenessprobe', join(shared, 'livenessprobe')),
     programImage('snapshot-controller', join(shared, 'snapshot-controller')),
     filesImage('busybox', busybox),
     filesImage('pause', { ...busybox, scripts: { '/pause': PAUSE }, entrypoint: ['/pause'] }),

@@ -22,11 +22,17 @@ interface Kubernetes {
   /** The folder of the Go module in `modules`. */
   readonly module: string
   readonly version: string
+  /** The parts of the control plane that the module builds. testing/e2e builds those of the default version. */
+  readonly controlPlane: readonly string[]
 }
 
 const KUBERNETES: Readonly<Record<KubernetesVersion, Kubernetes>> = {
-  '1.36': { module: 'kubernetes', version: 'v1.36.3' },
-  '1.37': { module: 'kubernetes-1.37', version: 'v1.37.2' },
+  '1.36': { module: 'kubernetes', version: 'v1.36.3', controlPlane: [] },
+  '1.37': {
+    module: 'kubernetes-1.37',
+    version: 'v1.37.2',
+    controlPlane: ['kube-apiserver', 'kube-controller-manager', 'kubectl'],
+  },
 }
 
 const CONTAINERS: readonly Program[] = [
@@ -41,13 +47,15 @@ const CONTAINERS: readonly Program[] = [
 ]
 
 function kubernetesPrograms(version: KubernetesVersion): readonly Program[] {
-  const text = KUBERNETES[version].version
+  const { version: text, controlPlane } = KUBERNETES[version]
   const [major, minor] = text.slice(1).split('.')
   const variable = (name: string, value = ''): string => `-X k8s.io/component-base/version.git${name}=${value}`
   const ldflags = [variable('Version', text), variable('Major', major), variable('Minor', minor)].join(' ')
   return [
-    { package: 'k8s.io/kubernetes/cmd/kubelet', ldflags },
-    { package: 'k8s.io/kubernetes/cmd/kube-scheduler', ldflags },
+    ...[...controlPlane, 'kube-scheduler', 'kubelet'].map((name) => ({
+      package: `k8s.io/kubernetes/cmd/${name}`,
+      ldflags,
+    })),
     { package: 'k8s.io/kubernetes/test/images/agnhost' },
     { package: 'github.com/onsi/ginkgo/v2/ginkgo' },
     { package: 'k8s.io/kubernetes/test/e2e', kind: 'test', ldflags },
@@ -57,14 +65,7 @@ function kubernetesPrograms(version: KubernetesVersion): readonly Program[] {
 const nameOf = ({ package: path, kind }: Program): string => (kind === 'test' ? 'e2e.test' : basename(path))
 
 /** The programs that testing/e2e builds. The control plane is separate, because it depends on the version. */
-const SHARED = [
-  'csi-attacher',
-  'csi-provisioner',
-  'csi-resizer',
-  'csi-snapshotter',
-  'livenessprobe',
-  'snapshot-controller',
-]
+const SHARED = ['csi-attacher', 'csi-provisioner', 'csi-resizer', 'csi-snapshotter', 'snapshot-controller']
 
 /** The manifests with the permissions of the Go sidecars, by the module that has them. */
 const MANIFESTS = [
@@ -96,7 +97,6 @@ export function lacksPrograms(version: KubernetesVersion): boolean {
 
 /** Builds the missing programs. `print` gets a line before each long step. */
 export function providePrograms(version: KubernetesVersion, print: (line: string) => void): void {
-  process.env['E2E_KUBERNETES'] = version
   if (lacksPrograms(version)) {
     if (!hasGo()) throw new Refusal('there is no Go: install Go 1.26 (https://go.dev/dl)')
     print('building the programs of the node from Go modules: up to 25 minutes on two cores, 7 GB, once')

@@ -26,7 +26,6 @@ export function imageNames(version: KubernetesVersion, asUpstream: 'go' | 'ours'
     ...both,
     [`${OUR_REPOSITORY}/csi-sidecars`, 'sidecars'],
     [`${OUR_REPOSITORY}/driver`, 'driver'],
-    [`${GO_REPOSITORY}/livenessprobe`, 'livenessprobe'],
     [`${GO_REPOSITORY}/snapshot-controller`, 'snapshot-controller'],
     [`${GO_REPOSITORY}/hostpathplugin`, 'hostpath'],
     [`${GO_REPOSITORY}/csi-node-driver-registrar`, 'registrar'],

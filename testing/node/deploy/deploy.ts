@@ -22,12 +22,13 @@ import {
 
 /** The name of the chart's release. */
 export const RELEASE = 'example'
+/** The label of the pods of the chart. */
+export const PODS_OF_CHART = 'app.kubernetes.io/name=csi-sidecars'
 
 /** Deploys the driver with its sidecars, which replace the deployed sidecars, and waits until they are ready. */
-export function deploy(node: NodeRecord, sidecars: Sidecars | 'none'): void {
+export function deploy(node: NodeRecord, sidecars: Sidecars | 'none', driver = driverFacts(node.driver)): void {
   removeOthers(node, sidecars)
   if (sidecars === 'none') return
-  const driver = driverFacts(node.driver)
   deployCluster(node)
   if (sidecars === 'chart') installChart(node, chartValues(driver))
   else {
@@ -63,15 +64,18 @@ export function installChart(
   return inside(node, [...command, '--wait', '--timeout', '3m', ...args])
 }
 
-/** Removes what another variant of sidecars has deployed. Between the two variants of a Deployment a rollout is enough. */
+/**
+ * Removes what another variant of sidecars has deployed, and waits until its pods have ended: two drivers must not share
+ * a socket. Between the two variants of a Deployment a rollout is enough.
+ */
 function removeOthers(node: NodeRecord, sidecars: Sidecars | 'none'): void {
-  if (sidecars !== 'chart') {
-    if (tryInside(node, ['helm', 'status', RELEASE, '--namespace', NAMESPACE]).status === 0) {
-      inside(node, ['helm', 'uninstall', RELEASE, '--namespace', NAMESPACE, '--wait'])
-    }
+  if (sidecars !== 'chart' && tryInside(node, ['helm', 'status', RELEASE, '--namespace', NAMESPACE]).status === 0) {
+    inside(node, ['helm', 'uninstall', RELEASE, '--namespace', NAMESPACE, '--wait'])
+    kubectl(node, '-n', NAMESPACE, 'wait', '--for=delete', 'pod', '-l', PODS_OF_CHART, '--timeout=180s')
   }
   if (sidecars === 'chart' || sidecars === 'none') {
-    remove(node, '-n', NAMESPACE, `deployment/${SIDECARS_DEPLOYMENT}`, 'daemonset/driver')
+    const deployed = [`deployment/${SIDECARS_DEPLOYMENT}`, 'daemonset/driver']
+    remove(node, '-n', NAMESPACE, '--cascade=foreground', ...deployed)
   }
   if (sidecars === 'none') remove(node, 'namespace', NAMESPACE)
 }

@@ -2,7 +2,7 @@ import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { helmPath } from '../../../charts/tests/helm.ts'
-import { cacheFolder, controlPlaneFolder } from '../../e2e/tools/binaries.ts'
+import { cacheFolder } from '../../e2e/tools/binaries.ts'
 import { FOLDERS, programsOf, ROOT } from './folders.ts'
 import type { NodeRecord } from './record.ts'
 
@@ -72,7 +72,6 @@ function environment({ kubernetes }: NodeRecord): NodeJS.ProcessEnv {
   const folders = [
     programsOf(kubernetes),
     FOLDERS.programs,
-    controlPlaneFolder(ROOT),
     cacheFolder(ROOT),
     ...(helm === undefined ? [] : [join(helm, '..')]),
     process.env['PATH'],

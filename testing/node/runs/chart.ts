@@ -1,7 +1,7 @@
 import { NODE_NAME } from '../cluster/configuration.ts'
 import { until } from '../cluster/services.ts'
 import type { Print } from '../cluster/up.ts'
-import { deploy, deployDriver, installChart, RELEASE } from '../deploy/deploy.ts'
+import { deploy, deployDriver, installChart, PODS_OF_CHART, RELEASE } from '../deploy/deploy.ts'
 import { controllerOnly, driverFacts } from '../deploy/driver-facts.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
 import { chartValues, NAMESPACE, separateValues } from '../deploy/manifests.ts'
@@ -14,7 +14,6 @@ import { expectThat, Steps } from './report.ts'
 const OWN = 'chart'
 const VOLUMES = 200
 const KILLED_CALLS = 40
-const SIDECARS = 'app.kubernetes.io/name=csi-sidecars'
 const MIB = 1024 * 1024
 
 /** Tries the promises of our chart on the node: its life as a release, and what its pods withstand. */
@@ -141,12 +140,19 @@ async function twoReplicas(node: NodeRecord, steps: Steps): Promise<void> {
 
 /** Returns the objects of the release. Its pods end after Helm has returned. */
 function leftOfChart(node: NodeRecord): readonly string[] {
-  const inNamespace = list(node, 'all,leases,poddisruptionbudgets,roles,rolebindings', '-n', NAMESPACE, '-l', SIDECARS)
-  const ofCluster = list(node, 'clusterroles,clusterrolebindings', '-l', SIDECARS)
+  const inNamespace = list(
+    node,
+    'all,leases,poddisruptionbudgets,roles,rolebindings',
+    '-n',
+    NAMESPACE,
+    '-l',
+    PODS_OF_CHART,
+  )
+  const ofCluster = list(node, 'clusterroles,clusterrolebindings', '-l', PODS_OF_CHART)
   return [...inNamespace, ...ofCluster].map(({ kind, metadata }) => `${kind}/${metadata.name}`)
 }
 
-const pods = (node: NodeRecord): readonly Pod[] => list<Pod>(node, 'pods', '-n', NAMESPACE, '-l', SIDECARS)
+const pods = (node: NodeRecord): readonly Pod[] => list<Pod>(node, 'pods', '-n', NAMESPACE, '-l', PODS_OF_CHART)
 
 async function bound(node: NodeRecord, count: number): Promise<void> {
   const phases = (): string =>

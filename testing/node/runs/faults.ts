@@ -1,6 +1,7 @@
 import { startService, stopService, until } from '../cluster/services.ts'
 import { type Print, restartNode, startKubelet } from '../cluster/up.ts'
 import { deploy } from '../deploy/deploy.ts'
+import { forgivingDriver } from '../deploy/driver-facts.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
 import { NAMESPACE } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
@@ -20,7 +21,7 @@ const WRITE =
 export async function faults(started: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new Steps(print)
   remove(started, 'namespace', OWN)
-  deploy(started, 'ours')
+  deploy(started, 'ours', forgivingDriver(started.driver))
   apply(started, [
     namespace(OWN),
     claim(OWN, { name: WRITER, storage: '1Gi' }),

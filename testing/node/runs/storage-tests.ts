@@ -4,6 +4,7 @@ import { systemClock } from '@csi-sidecars/base'
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import { type Print, writeImageNames } from '../cluster/up.ts'
 import type { Sidecars, TestGroup, TestSelection } from '../command/options.ts'
+import { Refusal } from '../command/refusal.ts'
 import { deploy } from '../deploy/deploy.ts'
 import { driverFacts } from '../deploy/driver-facts.ts'
 import { testDriver } from '../deploy/manifests.ts'
@@ -22,15 +23,17 @@ const NEVER = '\\[Disruptive\\]|Feature:(Windows|VolumeSourceXFS|volumegroupsnap
 /** The tests of each group. Disruptive tests need SSH to the node; the others of NEVER need programs that are missing. */
 const GROUPS: Readonly<Record<TestGroup, Expressions>> = {
   usual: { focus: 'External.Storage', skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]|Feature:SELinux` },
-  slow: {
-    focus: 'External.Storage.*(Feature:VolumeSnapshotDataSource|Feature:VolumeAttributesClass|\\[Slow\\]|\\[Serial\\])',
-    skip: `${NEVER}|any volume data source|at scale`,
-  },
+  slow: { focus: 'External.Storage.*(\\[Slow\\]|\\[Serial\\])', skip: `${NEVER}|any volume data source|at scale` },
   mock: { focus: 'CSI Mock', skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]|SELinux|Alpha` },
+  // About twenty tests, for the check of each change.
   short: {
-    focus:
-      'External.Storage.*(Dynamic PV \\(default fs\\)|Dynamic PV \\(block volmode\\))\\]? (volumes|volume-expand|provisioning)',
-    skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]|Feature:SELinux`,
+    focus: `External.Storage.*(${[
+      'CSI Ephemeral-volume',
+      '\\(default fs\\)\\] (provisioning|volumes|volume-modify|read-write-once-pod)',
+      '\\(default fs\\)\\(allowExpansion\\)',
+      'Dynamic Snapshot',
+    ].join('|')})`,
+    skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]`,
   },
 }
 
@@ -46,6 +49,11 @@ export async function storageTests(
   { sidecars, selection, print }: { sidecars: Sidecars; selection: TestSelection; print: Print },
 ): Promise<StorageTestResult> {
   const { group, focus = GROUPS[group].focus, skip = GROUPS[group].skip, processes } = selection
+  if (group === 'mock' && node.driver !== 'hostpath') {
+    throw new Refusal(
+      'the mock tests run csi-driver-host-path as their driver: up --driver hostpath=FILE --registrar FILE',
+    )
+  }
   deploy(node, sidecars)
   if (group === 'mock') useAsUpstream(node, sidecars === 'go' ? 'go' : 'ours')
   const folder = join(FOLDERS.results, `${group}-${node.kubernetes}-${sidecars}`)
