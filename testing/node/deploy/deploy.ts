@@ -26,9 +26,10 @@ export const RELEASE = 'example'
 export const PODS_OF_CHART = 'app.kubernetes.io/name=csi-sidecars'
 
 /** Deploys the driver with its sidecars, which replace the deployed sidecars, and waits until they are ready. */
-export function deploy(node: NodeRecord, sidecars: Sidecars | 'none', driver = driverFacts(node.driver)): void {
+export function deploy(node: NodeRecord, sidecars: Sidecars | 'none'): void {
   removeOthers(node, sidecars)
   if (sidecars === 'none') return
+  const driver = driverFacts(node.driver)
   deployCluster(node)
   if (sidecars === 'chart') installChart(node, chartValues(driver))
   else {

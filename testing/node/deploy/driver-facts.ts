@@ -9,20 +9,12 @@ import { FOLDERS } from '../machine/folders.ts'
 export interface DriverFacts {
   readonly name: string
   /** The containers of its pod on the node: the driver, and its registrar if it needs one. */
-  readonly containers: readonly DriverContainer[]
+  readonly containers: readonly object[]
   readonly topologyKey: string
   /** Counts the volumes of the driver's back end. */
   readonly countVolumes: () => number
 }
 
-interface DriverContainer {
-  readonly name: string
-  readonly image: string
-  readonly args: readonly string[]
-  readonly [field: string]: unknown
-}
-
-const CHECK = '--check-volume-lifecycle'
 const KUBELET = '/var/lib/kubelet'
 const DATA = join(FOLDERS.state, 'data')
 
@@ -51,16 +43,6 @@ const OURS = 'directory.csi.example'
 
 export function driverFacts(kind: DriverChoice['kind']): DriverFacts {
   return kind === 'hostpath' ? hostpath() : ours()
-}
-
-/**
- * Returns the driver for a node that is killed. csi-driver-host-path counts a publication of a volume again after the
- * start of its node, and then refuses for ever to unstage the volume, unless its checks are off.
- */
-export function forgivingDriver(kind: DriverChoice['kind']): DriverFacts {
-  const facts = driverFacts(kind)
-  const containers = facts.containers.map((each) => ({ ...each, args: each.args.filter((arg) => arg !== CHECK) }))
-  return { ...facts, containers }
 }
 
 /** Returns the container of a driver without a node service, which needs no privilege. Its data ends with its pod. */
@@ -123,7 +105,7 @@ function hostpath(): DriverFacts {
       `--statedir=${DATA}`,
       // Its authors leave this off, and the attacher has no work then.
       '--enable-attach',
-      CHECK,
+      '--check-volume-lifecycle',
       '--enable-controller-modify-volume',
       '--accepted-mutable-parameter-names=e2eVacTest',
     ],

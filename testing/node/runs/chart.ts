@@ -21,7 +21,6 @@ export async function chart(node: NodeRecord, print: Print): Promise<RunSummary>
   const steps = new Steps(print)
   const values = chartValues(driverFacts(node.driver))
   remove(node, 'namespace', OWN)
-  deploy(node, 'none')
   deploy(node, 'chart')
   apply(node, [namespace(OWN)])
   expectThat(pods(node).every(isReady), 'helm --wait has returned before the pods are ready')
@@ -80,7 +79,7 @@ async function failedLiveness(node: NodeRecord, values: object): Promise<void> {
   installChart(node, values, { args: ['--set', probe.join()] })
   const restarts = (): number => restartsOf(pods(node))
   const before = restarts()
-  signalSidecars(node, { signal: 'STOP', pod: pods(node)[0]?.metadata.name })
+  await signalSidecars(node, 'STOP', () => pods(node)[0]?.metadata.name)
   await until('restarted container', () => restarts() > before && pods(node).every(isReady))
   installChart(node, values)
 }
@@ -128,10 +127,10 @@ async function twoReplicas(node: NodeRecord, steps: Steps): Promise<void> {
   const { countVolumes } = driverFacts(node.driver)
   const before = countVolumes()
   create()
-  signalSidecars(node, { signal: 'KILL', pod: leader(node) })
+  await signalSidecars(node, 'KILL', () => leader(node))
   await bound(node, KILLED_CALLS)
   expectThat(countVolumes() - before === KILLED_CALLS, 'the driver has another number of volumes than there are claims')
-  signalSidecars(node, { signal: 'KILL', pod: leader(node) })
+  await signalSidecars(node, 'KILL', () => leader(node))
   remove(node, '-n', OWN, 'pvc', '--all')
   await until('end of all volumes', () => list(node, 'persistentvolumes').length === 0, { seconds: 180 })
   await until('equal number of volumes', () => countVolumes() === before, { seconds: 60 })
@@ -187,15 +186,16 @@ function leader(node: NodeRecord): string | undefined {
   return pods(node).find(({ metadata }) => holder.includes(metadata.name))?.metadata.name
 }
 
-/** Sends a signal to the process of the sidecars in a pod. */
-function signalSidecars(node: NodeRecord, { signal, pod }: { signal: string; pod: string | undefined }): void {
+/** Sends a signal to the process of the sidecars in a pod, as soon as the pod has such a process. */
+async function signalSidecars(node: NodeRecord, signal: string, podName: () => string | undefined): Promise<void> {
   // The brackets keep pgrep from finding this shell. Each container knows the name of its pod.
   const script = `
     for pid in $(pgrep -f '[/]csi-sidecars'); do
       if tr '\\0' '\\n' < /proc/$pid/environ | grep -qx "HOSTNAME=$1"; then kill -$2 $pid && found=1; fi
     done
     [ -n "$found" ]`
-  inside(node, ['sh', '-c', script, 'sh', pod ?? '', signal])
+  const sent = (): boolean => tryInside(node, ['sh', '-c', script, 'sh', podName() ?? 'none', signal]).status === 0
+  await until(`process for ${signal}`, sent, { seconds: 60 })
 }
 
 interface StatsSummary {

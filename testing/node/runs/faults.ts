@@ -1,14 +1,13 @@
 import { startService, stopService, until } from '../cluster/services.ts'
 import { type Print, restartNode, startKubelet } from '../cluster/up.ts'
 import { deploy } from '../deploy/deploy.ts'
-import { forgivingDriver } from '../deploy/driver-facts.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
 import { NAMESPACE } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { firstGap } from '../results/calls.ts'
-import { type Pod, type RunSummary, restartsOf } from './pods.ts'
+import { type Pod, type RunSummary, restartsOf, volumeObjects, volumesEnded } from './pods.ts'
 import { expectThat, Steps } from './report.ts'
 
 const OWN = 'faults'
@@ -21,7 +20,8 @@ const WRITE =
 export async function faults(started: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new Steps(print)
   remove(started, 'namespace', OWN)
-  deploy(started, 'ours', forgivingDriver(started.driver))
+  deploy(started, 'ours')
+  const volumes = volumeObjects(started)
   apply(started, [
     namespace(OWN),
     claim(OWN, { name: WRITER, storage: '1Gi' }),
@@ -47,15 +47,18 @@ export async function faults(started: NodeRecord, print: Print): Promise<RunSumm
   check('the driver was killed')
   const restarts = sidecarRestarts(node) - before
   expectThat(restarts === 0, `containers of the sidecars were restarted ${restarts} times`)
-  node = await restartNode(node, print)
-  await until('pod that writes', () => isRunning(node), { seconds: 180 })
-  check('the node was killed, and started on its etcd and its disks')
+  // csi-driver-host-path counts a publication twice after its node was killed, and never unstages the volume again.
+  const isKilled = node.driver !== 'hostpath'
+  if (isKilled) {
+    node = await restartNode(node, print)
+    await until('pod that writes', () => isRunning(node), { seconds: 180 })
+    check('the node was killed, and started on its etcd and its disks')
+  }
   remove(node, '-n', OWN, 'pod,pvc', '--all')
-  const left = (): number => list(node, 'volumeattachments,persistentvolumes').length
-  await until('end of all volumes', () => left() === 0, { seconds: 120, diagnose: () => `${left()} objects are left` })
+  await volumesEnded(node, volumes)
   remove(node, 'namespace', OWN)
   steps.done('nothing is left')
-  const what = 'kubelet, containerd, driver and node restarted or killed'
+  const what = `kubelet and containerd restarted, driver ${isKilled ? 'and node ' : ''}killed`
   return { text: `${what}: no data lost, new volumes usable, nothing is left`, seconds: steps.seconds }
 }
 

@@ -1,13 +1,12 @@
-import { until } from '../cluster/services.ts'
 import type { Print } from '../cluster/up.ts'
-import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
+import { apply, kubectl, remove } from '../deploy/kubectl.ts'
 import { ATTRIBUTES_CLASS, SNAPSHOT_CLASS } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
 import type { NodeRecord } from '../machine/record.ts'
+import { volumeObjects, volumesEnded } from './pods.ts'
 import { expectThat, Steps } from './report.ts'
 
 const NAMESPACE = 'life'
-const CLUSTER_KINDS = 'persistentvolumes,volumeattachments,volumesnapshotcontents'
 
 /** Runs the life of a volume, from its claim to its deletion, and checks that nothing remains. Returns its seconds. */
 export async function life(node: NodeRecord, print: Print): Promise<number> {
@@ -18,7 +17,7 @@ export async function life(node: NodeRecord, print: Print): Promise<number> {
   const patch = (spec: object): string =>
     inNamespace('patch', 'pvc', 'one', '--type=merge', '-p', JSON.stringify({ spec }))
   remove(node, 'namespace', NAMESPACE)
-  const before = namesOf(node)
+  const before = volumeObjects(node)
   apply(node, [
     namespace(NAMESPACE),
     claim(NAMESPACE, { name: 'one', storage: '1Gi' }),
@@ -51,15 +50,10 @@ export async function life(node: NodeRecord, print: Print): Promise<number> {
   steps.done('a volume of the snapshot and a clone have its content')
   remove(node, '-n', NAMESPACE, 'pod', '--all')
   remove(node, '-n', NAMESPACE, 'volumesnapshot,pvc', '--all')
-  const left = (): readonly string[] => namesOf(node).filter((name) => !before.includes(name))
-  await until('end of all volumes', () => left().length === 0, { seconds: 60, diagnose: () => left().join(' ') })
+  await volumesEnded(node, before)
   remove(node, 'namespace', NAMESPACE)
   steps.done('nothing is left')
   return steps.seconds
-}
-
-function namesOf(node: NodeRecord): readonly string[] {
-  return list(node, CLUSTER_KINDS).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
 }
 
 function snapshot(claimName: string): object {
