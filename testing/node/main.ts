@@ -2,7 +2,7 @@
 import { messageOf } from '@csi-sidecars/base'
 import { up } from './cluster/up.ts'
 import { type NodeCommand, type NodeSettings, parseOptions, type TestCommand } from './command/options.ts'
-import { Refusal } from './command/refusal.ts'
+import { RefusedError } from './command/refusal.ts'
 import { deploy } from './deploy/deploy.ts'
 import { checkMachine } from './machine/checks.ts'
 import { runInside } from './machine/inside.ts'
@@ -28,8 +28,8 @@ async function main(): Promise<number> {
     checkMachine()
     return await run(options.command, options.settings)
   } catch (error) {
-    process.stderr.write(`${error instanceof Refusal ? error.message : messageOf(error)}\n`)
-    return error instanceof Refusal ? 2 : 1
+    process.stderr.write(`${error instanceof RefusedError ? error.message : messageOf(error)}\n`)
+    return error instanceof RefusedError ? 2 : 1
   }
 }
 
@@ -99,7 +99,7 @@ async function withNode(settings: NodeSettings, use: (node: NodeRecord) => Promi
     const { kubernetes = running.kubernetes, driver } = settings
     if (kubernetes === running.kubernetes && (driver?.kind ?? running.driver) === running.driver)
       return await use(running)
-    throw new Refusal('the running node has another version or another driver: npm run node -- down')
+    throw new RefusedError('the running node has another version or another driver: npm run node -- down')
   }
   const node = await start(settings)
   try {
@@ -129,6 +129,6 @@ async function start(settings: NodeSettings): Promise<NodeRecord> {
 
 function requireNode(): NodeRecord {
   const node = runningNode()
-  if (node?.isReady !== true) throw new Refusal('no node runs: npm run node -- up')
+  if (node?.isReady !== true) throw new RefusedError('no node runs: npm run node -- up')
   return node
 }

@@ -7,7 +7,7 @@ import { onPath } from '../../../charts/tests/helm.ts'
 import { cacheFolder } from '../../e2e/tools/binaries.ts'
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
-import { Refusal } from '../command/refusal.ts'
+import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
 import { type FilesImage, ImageStore, librariesOf } from './image-store.ts'
 
@@ -38,12 +38,12 @@ export async function provideImages(
   driver: DriverChoice,
   print: (line: string) => void,
 ): Promise<void> {
-  if (!existsSync(join(CONTEXT, 'Dockerfile'))) throw new Refusal('the sidecars are not built: npm run build')
+  if (!existsSync(join(CONTEXT, 'Dockerfile'))) throw new RefusedError('the sidecars are not built: npm run build')
   const wanted = [...ourImages(), ...testImages(version), ...(await driverImages(driver))]
   const made = existsSync(MADE) ? (JSON.parse(readFileSync(MADE, 'utf8')) as Record<string, string>) : {}
   const missing = wanted.filter(({ tag, inputs }) => made[tag] !== inputs)
   if (missing.length === 0) return
-  if (onPath('buildah') === undefined) throw new Refusal('there is no buildah: apt-get install buildah')
+  if (onPath('buildah') === undefined) throw new RefusedError('there is no buildah: apt-get install buildah')
   print(`building images: ${missing.map(({ tag }) => tag).join(', ')}`)
   using store = new ImageStore()
   for (const { tag, inputs, make } of missing) {
@@ -113,7 +113,7 @@ function testImages(version: KubernetesVersion): readonly Wanted[] {
 async function driverImages(driver: DriverChoice): Promise<readonly Wanted[]> {
   if (driver.kind === 'hostpath') {
     for (const file of [driver.file, driver.registrar]) {
-      if (!existsSync(file)) throw new Refusal(`${file} does not exist: build it from its repository`)
+      if (!existsSync(file)) throw new RefusedError(`${file} does not exist: build it from its repository`)
     }
     const tools = toolsImage(['/hostpathplugin'])
     const hostpath = { ...tools, files: { ...tools.files, '/hostpathplugin': driver.file } }
@@ -166,14 +166,14 @@ function toolsImage(entrypoint: readonly string[]): FilesImage {
 
 function programPath(name: string, remedy: string): string {
   const found = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'].map((folder) => join(folder, name)).find(existsSync)
-  if (found === undefined) throw new Refusal(`there is no ${name}: ${remedy}`)
+  if (found === undefined) throw new RefusedError(`there is no ${name}: ${remedy}`)
   return realpathSync(found)
 }
 
 /** Returns a text that changes with the size or the time of a file. */
 function hashOf(files: readonly string[], text = ''): string {
   const stats = [...files].sort().map((file) => {
-    if (!existsSync(file)) throw new Refusal(`${file} is missing: npm run node -- up builds it`)
+    if (!existsSync(file)) throw new RefusedError(`${file} is missing: npm run node -- up builds it`)
     const { size, mtimeMs } = statSync(file)
     return `${file} ${size} ${mtimeMs}`
   })

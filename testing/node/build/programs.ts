@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { provideHelm } from '../../../charts/tests/helm.ts'
 import { build, controlPlaneBinaries, hasGo } from '../../e2e/tools/binaries.ts'
 import type { KubernetesVersion } from '../command/options.ts'
-import { Refusal } from '../command/refusal.ts'
+import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
 
 const MODULES = join(import.meta.dirname, '../modules')
@@ -98,14 +98,14 @@ export function lacksPrograms(version: KubernetesVersion): boolean {
 /** Builds the missing programs. `print` gets a line before each long step. */
 export function providePrograms(version: KubernetesVersion, print: (line: string) => void): void {
   if (lacksPrograms(version)) {
-    if (!hasGo()) throw new Refusal('there is no Go: install Go 1.26 (https://go.dev/dl)')
+    if (!hasGo()) throw new RefusedError('there is no Go: install Go 1.26 (https://go.dev/dl)')
     print('building the programs of the node from Go modules: up to 25 minutes on two cores, 7 GB, once')
   }
   const assets = controlPlaneBinaries(ROOT)
-  if ('remedy' in assets) throw new Refusal(assets.remedy)
+  if ('remedy' in assets) throw new RefusedError(assets.remedy)
   for (const name of SHARED) build(ROOT, name)
   const helm = provideHelm()
-  if (helm !== undefined) throw new Refusal(helm)
+  if (helm !== undefined) throw new RefusedError(helm)
   const { module } = KUBERNETES[version]
   buildAll({ programs: CONTAINERS, module: 'containers', folder: FOLDERS.programs }, print)
   buildAll({ programs: kubernetesPrograms(version), module, folder: programsOf(version) }, print)

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '@csi-sidecars/base'
 import { FOLDERS } from '../machine/folders.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
+import { until } from '../machine/until.ts'
 import { NODE_ADDRESS, NODE_NAME, SERVICE_RANGE } from './configuration.ts'
 
 const { state } = FOLDERS
@@ -75,23 +75,6 @@ export async function stopService(node: NodeRecord, service: Service, signal = '
   tryInside(node, ['kill', `-${signal}`, pid])
   await until(`the end of ${service}`, () => tryInside(node, ['kill', '-0', pid]).status !== 0)
   rmSync(pidFile(service))
-}
-
-/** Waits until `look` returns true. Throws after the time limit with the reason of `diagnose`. */
-export async function until(
-  what: string,
-  look: () => boolean,
-  {
-    seconds = 120,
-    everyMs = 200,
-    diagnose = () => '',
-  }: { seconds?: number; everyMs?: number; diagnose?: () => string } = {},
-): Promise<void> {
-  const end = systemClock.monotonic() + seconds * 1000
-  while (!look()) {
-    if (systemClock.monotonic() > end) throw new Error(`no ${what} within ${seconds} s ${diagnose()}`.trim())
-    await systemClock.sleep(everyMs)
-  }
 }
 
 /** Returns the last lines of the log of a service, for an error message. */

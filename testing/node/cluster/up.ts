@@ -4,16 +4,17 @@ import { join } from 'node:path'
 import { provideImages } from '../build/images.ts'
 import { lacksPrograms, providePrograms } from '../build/programs.ts'
 import type { DriverChoice, KubernetesVersion, NodeSettings } from '../command/options.ts'
-import { Refusal } from '../command/refusal.ts'
+import { RefusedError } from '../command/refusal.ts'
 import { createCgroups, emptyRoot, type Hierarchies, nodeCgroups, processCgroups } from '../machine/cgroups.ts'
 import { checkForStart } from '../machine/checks.ts'
 import { FOLDERS } from '../machine/folders.ts'
 import { tryInside } from '../machine/inside.ts'
 import { endProcesses, KUBELET_FOLDER, KUBELET_FOLDER_MARK, removeNode } from '../machine/leftovers.ts'
 import { type NodeRecord, runningNode, startTimeOf, writeRecord } from '../machine/record.ts'
+import { until } from '../machine/until.ts'
 import { NODE_NAME, writeConfiguration } from './configuration.ts'
 import { imageNames } from './image-names.ts'
-import { endOfLog, type Service, startService, until } from './services.ts'
+import { endOfLog, type Service, startService } from './services.ts'
 
 const PROCESS_ONE = join(import.meta.dirname, 'process-one.sh')
 /** The part of a busy machine that the node gets. 1024 is the part of any other cgroup. */
@@ -23,7 +24,7 @@ export type Print = (line: string) => void
 
 /** Starts a node, after it has built what is missing. Removes a node that was killed or whose start was interrupted. */
 export async function up(settings: NodeSettings, print: Print): Promise<NodeRecord> {
-  if (runningNode()?.isReady === true) throw new Refusal('a node runs already: npm run node -- down')
+  if (runningNode()?.isReady === true) throw new RefusedError('a node runs already: npm run node -- down')
   const { kubernetes = '1.36', driver = { kind: 'ours' } } = settings
   const found = checkForStart(lacksPrograms(kubernetes))
   await removeNode()

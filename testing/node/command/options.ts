@@ -1,6 +1,6 @@
 import { answeredOrValues, messageOf, refuseRepeated, throwRefusal } from '@csi-sidecars/base'
 import yargs from 'yargs'
-import { Refusal } from './refusal.ts'
+import { RefusedError } from './refusal.ts'
 
 /** The minor versions of Kubernetes that a node can have. The first is the default. */
 export const VERSIONS = ['1.36', '1.37'] as const
@@ -11,7 +11,7 @@ export type KubernetesVersion = (typeof VERSIONS)[number]
  * chart installs.
  */
 export const SIDECARS = ['go', 'ours', 'chart'] as const
-export type Sidecars = (typeof SIDECARS)[number]
+export type SidecarVariant = (typeof SIDECARS)[number]
 
 export type DriverChoice =
   | { readonly kind: 'ours' }
@@ -39,16 +39,16 @@ export interface TestSelection {
 export type NodeCommand =
   | { readonly kind: 'up' | 'down' | 'results' }
   | { readonly kind: 'run'; readonly command: readonly string[] }
-  | { readonly kind: 'deploy'; readonly sidecars: Sidecars | 'none' }
+  | { readonly kind: 'deploy'; readonly sidecars: SidecarVariant | 'none' }
   | TestCommand
 
 /** A command that tests something on the node, and has a row in the table of results. */
 export type TestCommand =
   | { readonly kind: 'swap' | 'chart' | 'faults' }
-  | { readonly kind: 'life'; readonly sidecars: readonly Sidecars[]; readonly rounds: number }
-  | { readonly kind: 'storage-tests'; readonly sidecars: readonly Sidecars[]; readonly selection: TestSelection }
+  | { readonly kind: 'life'; readonly sidecars: readonly SidecarVariant[]; readonly rounds: number }
+  | { readonly kind: 'storage-tests'; readonly sidecars: readonly SidecarVariant[]; readonly selection: TestSelection }
 
-export interface NodeOptions {
+export interface NodeCommandLine {
   readonly command: NodeCommand
   readonly settings: NodeSettings
 }
@@ -57,19 +57,21 @@ const USAGE = `npm run node -- COMMAND
 
 Starts one real Kubernetes node in namespaces of its own, and runs tests of the sidecars there. It needs Linux and root.`
 
-/** Parses the arguments. Throws a Refusal if they are wrong. Returns `answered` if it has printed the help. */
+/** Parses the arguments. Throws a RefusedError if they are wrong. Returns `answered` if it has printed the help. */
 export async function parseOptions(
   args: readonly string[],
   write: (text: string) => void,
-): Promise<NodeOptions | 'answered'> {
+): Promise<NodeCommandLine | 'answered'> {
   try {
     return await parse(args, write)
   } catch (error) {
-    throw new Refusal(`${messageOf(error).replaceAll(/\s*\n\s*/g, '; ')}: npm run node -- --help lists the commands`)
+    throw new RefusedError(
+      `${messageOf(error).replaceAll(/\s*\n\s*/g, '; ')}: npm run node -- --help lists the commands`,
+    )
   }
 }
 
-async function parse(args: readonly string[], write: (text: string) => void): Promise<NodeOptions | 'answered'> {
+async function parse(args: readonly string[], write: (text: string) => void): Promise<NodeCommandLine | 'answered'> {
   let command: NodeCommand | undefined
   const sidecars = {
     type: 'string',
@@ -173,7 +175,7 @@ function splitAtFirst(text: string, separator: string): [string, string | undefi
   return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)]
 }
 
-function sidecarsIn(text: string): readonly Sidecars[] {
+function sidecarsIn(text: string): readonly SidecarVariant[] {
   return text.split(',').map((name) => {
     const found = SIDECARS.find((each) => each === name)
     if (found === undefined) throw new Error(`--sidecars ${name}: known are ${SIDECARS.join(', ')}`)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { loadAll } from 'js-yaml'
 import { CHART } from '../../../charts/tests/helm.ts'
 import { manifestTexts } from '../build/programs.ts'
-import type { Sidecars } from '../command/options.ts'
+import type { SidecarVariant } from '../command/options.ts'
 import { FOLDERS } from '../machine/folders.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
@@ -26,7 +26,7 @@ export const RELEASE = 'example'
 export const PODS_OF_CHART = 'app.kubernetes.io/name=csi-sidecars'
 
 /** Deploys the driver with its sidecars, which replace the deployed sidecars, and waits until they are ready. */
-export function deploy(node: NodeRecord, sidecars: Sidecars | 'none'): void {
+export function deploy(node: NodeRecord, sidecars: SidecarVariant | 'none'): void {
   removeOthers(node, sidecars)
   if (sidecars === 'none') return
   const driver = driverFacts(node.driver)
@@ -69,7 +69,7 @@ export function installChart(
  * Removes what another variant of sidecars has deployed, and waits until its pods have ended: two drivers must not share
  * a socket. Between the two variants of a Deployment a rollout is enough.
  */
-function removeOthers(node: NodeRecord, sidecars: Sidecars | 'none'): void {
+function removeOthers(node: NodeRecord, sidecars: SidecarVariant | 'none'): void {
   if (sidecars !== 'chart' && tryInside(node, ['helm', 'status', RELEASE, '--namespace', NAMESPACE]).status === 0) {
     inside(node, ['helm', 'uninstall', RELEASE, '--namespace', NAMESPACE, '--wait'])
     kubectl(node, '-n', NAMESPACE, 'wait', '--for=delete', 'pod', '-l', PODS_OF_CHART, '--timeout=180s')

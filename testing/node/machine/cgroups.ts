@@ -131,7 +131,7 @@ function removed(folder: string): boolean {
   }
 }
 
-function killIfAlive(pid: number): void {
+export function killIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {

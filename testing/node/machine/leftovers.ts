@@ -2,8 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeBuildStore } from '../build/image-store.ts'
-import { hierarchies, removeCgroups } from './cgroups.ts'
+import { hierarchies, killIfAlive, removeCgroups } from './cgroups.ts'
 import { FOLDERS } from './folders.ts'
+import { runningNode } from './record.ts'
+import { until } from './until.ts'
 
 /** The kubelet's folder has this path also inside the node. */
 export const KUBELET_FOLDER = '/var/lib/kubelet'
@@ -12,6 +14,12 @@ export const KUBELET_FOLDER_MARK = join(FOLDERS.state, 'created-kubelet-folder')
 
 /** Ends all processes of the node, and its mounts with them. Keeps the state. */
 export async function endProcesses(): Promise<void> {
+  const node = runningNode()
+  if (node !== undefined) {
+    // The parent of process 1 is in the cgroup, too. It can only reap process 1 while it lives.
+    killIfAlive(node.pid)
+    await until('end of process 1', () => !existsSync(`/proc/${node.pid}`), { seconds: 10, everyMs: 50 })
+  }
   const found = hierarchies()
   if (found !== undefined) await removeCgroups(found)
 }

@@ -1,5 +1,4 @@
 import { NODE_NAME } from '../cluster/configuration.ts'
-import { until } from '../cluster/services.ts'
 import type { Print } from '../cluster/up.ts'
 import { deploy, deployDriver, installChart, PODS_OF_CHART, RELEASE } from '../deploy/deploy.ts'
 import { controllerOnly, driverFacts } from '../deploy/driver-facts.ts'
@@ -8,8 +7,9 @@ import { chartValues, NAMESPACE, separateValues } from '../deploy/manifests.ts'
 import { claim, namespace } from '../deploy/workloads.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
+import { until } from '../machine/until.ts'
 import { isReady, type Pod, type RunSummary, restartsOf } from './pods.ts'
-import { expectThat, Steps } from './report.ts'
+import { expectThat, RunSteps } from './report.ts'
 
 const OWN = 'chart'
 const VOLUMES = 200
@@ -18,7 +18,7 @@ const MIB = 1024 * 1024
 
 /** Tries the promises of our chart on the node: its life as a release, and what its pods withstand. */
 export async function chart(node: NodeRecord, print: Print): Promise<RunSummary> {
-  const steps = new Steps(print)
+  const steps = new RunSteps(print)
   const values = chartValues(driverFacts(node.driver))
   remove(node, 'namespace', OWN)
   deploy(node, 'chart')
@@ -109,7 +109,7 @@ function restricted(node: NodeRecord): void {
 }
 
 /** Tries two replicas of the sidecars: an eviction leaves one of them, and a killed leader loses no call. */
-async function twoReplicas(node: NodeRecord, steps: Steps): Promise<void> {
+async function twoReplicas(node: NodeRecord, steps: RunSteps): Promise<void> {
   deploy(node, 'none')
   deployDriver(node)
   installChart(node, separateValues(driverFacts(node.driver)))

@@ -1,4 +1,4 @@
-import { startService, stopService, until } from '../cluster/services.ts'
+import { startService, stopService } from '../cluster/services.ts'
 import { type Print, restartNode, startKubelet } from '../cluster/up.ts'
 import { deploy } from '../deploy/deploy.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
@@ -6,9 +6,10 @@ import { NAMESPACE } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
+import { until } from '../machine/until.ts'
 import { firstGap } from '../results/calls.ts'
 import { type Pod, type RunSummary, restartsOf, volumeObjects, volumesEnded } from './pods.ts'
-import { expectThat, Steps } from './report.ts'
+import { expectThat, RunSteps } from './report.ts'
 
 const OWN = 'faults'
 const WRITER = 'writer'
@@ -18,7 +19,7 @@ const WRITE =
 
 /** Restarts and kills the parts of the node below a pod that writes. After each fault a new volume must be usable. */
 export async function faults(started: NodeRecord, print: Print): Promise<RunSummary> {
-  const steps = new Steps(print)
+  const steps = new RunSteps(print)
   remove(started, 'namespace', OWN)
   deploy(started, 'ours')
   const volumes = volumeObjects(started)

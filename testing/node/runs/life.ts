@@ -4,13 +4,13 @@ import { ATTRIBUTES_CLASS, SNAPSHOT_CLASS } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { volumeObjects, volumesEnded } from './pods.ts'
-import { expectThat, Steps } from './report.ts'
+import { expectThat, RunSteps } from './report.ts'
 
 const NAMESPACE = 'life'
 
 /** Runs the life of a volume, from its claim to its deletion, and checks that nothing remains. Returns its seconds. */
 export async function life(node: NodeRecord, print: Print): Promise<number> {
-  const steps = new Steps(print)
+  const steps = new RunSteps(print)
   const inNamespace = (...args: readonly string[]): string => kubectl(node, '-n', NAMESPACE, ...args)
   const wait = (condition: string, ...objects: readonly string[]): string =>
     inNamespace('wait', `--for=${condition}`, '--timeout=180s', ...objects)

@@ -1,6 +1,6 @@
-import { until } from '../cluster/services.ts'
 import { list } from '../deploy/kubectl.ts'
 import type { NodeRecord } from '../machine/record.ts'
+import { until } from '../machine/until.ts'
 
 /** The result of a run in a few words, and its time. */
 export interface RunSummary {

@@ -2,7 +2,7 @@ import { systemClock } from '@csi-sidecars/base'
 import type { Print } from '../cluster/up.ts'
 
 /** The named steps of a run, each with the time at which it ended. */
-export class Steps {
+export class RunSteps {
   readonly #start = systemClock.monotonic()
   readonly #print: Print
 

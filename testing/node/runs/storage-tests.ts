@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import { type Print, writeImageNames } from '../cluster/up.ts'
-import type { Sidecars, TestGroup, TestSelection } from '../command/options.ts'
-import { Refusal } from '../command/refusal.ts'
+import type { SidecarVariant, TestGroup, TestSelection } from '../command/options.ts'
+import { RefusedError } from '../command/refusal.ts'
 import { deploy } from '../deploy/deploy.ts'
 import { driverFacts } from '../deploy/driver-facts.ts'
 import { testDriver } from '../deploy/manifests.ts'
@@ -46,11 +46,11 @@ export interface StorageTestResult {
 /** Runs Kubernetes' storage tests against the deployed driver, and compares them with the last run with Go. */
 export async function storageTests(
   node: NodeRecord,
-  { sidecars, selection, print }: { sidecars: Sidecars; selection: TestSelection; print: Print },
+  { sidecars, selection, print }: { sidecars: SidecarVariant; selection: TestSelection; print: Print },
 ): Promise<StorageTestResult> {
   const { group, focus = GROUPS[group].focus, skip = GROUPS[group].skip, processes } = selection
   if (group === 'mock' && node.driver !== 'hostpath') {
-    throw new Refusal(
+    throw new RefusedError(
       'the mock tests run csi-driver-host-path as their driver: up --driver hostpath=FILE --registrar FILE',
     )
   }
@@ -77,7 +77,7 @@ export async function storageTests(
 
 function summary(
   folder: string,
-  { group, sidecars, kubernetes }: { group: TestGroup; sidecars: Sidecars; kubernetes: string },
+  { group, sidecars, kubernetes }: { group: TestGroup; sidecars: SidecarVariant; kubernetes: string },
   print: Print,
 ): Omit<StorageTestResult, 'seconds'> {
   const run = reportIn(folder)

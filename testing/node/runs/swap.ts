@@ -7,7 +7,7 @@ import { claim, namespace, pod } from '../deploy/workloads.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { callsTwiceAtOnce, firstGap } from '../results/calls.ts'
 import { type Pod, type RunSummary, restartsOf } from './pods.ts'
-import { expectThat, Steps } from './report.ts'
+import { expectThat, RunSteps } from './report.ts'
 
 const OWN = 'swap'
 const WRITER = 'writer'
@@ -17,7 +17,7 @@ const CLAIMS = 10
 
 /** Swaps the images of the Go sidecars for ours and back, as the README says, below a pod that writes all the time. */
 export async function swap(node: NodeRecord, print: Print): Promise<RunSummary> {
-  const steps = new Steps(print)
+  const steps = new RunSteps(print)
   remove(node, 'namespace', OWN)
   deploy(node, 'go')
   // The new leader of two replicas starts while the old leader still runs.
