@@ -107,6 +107,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   { lines: /: npm run faults/, by: WORKFLOW, sign: 'npm run faults' },
   { lines: /: (FUZZ_\S+ )*npm run fuzz/, by: WORKFLOW, sign: 'npm run fuzz' },
   { lines: /: npm run public-drivers/, by: WORKFLOW, sign: 'npm run public-drivers' },
+  { lines: /: npm run node/, by: WORKFLOW, sign: 'node testing/node/main.ts' },
   { lines: /: (E2E_\S+ )?npm run e2e/, by: WORKFLOW, sign: 'npm run e2e' },
   { lines: /: npm run generate$/, by: LINES_OF_DOCUMENTS, sign: 'npm run generate' },
   {

@@ -1,0 +1,183 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { build } from 'esbuild'
+import { onPath } from '../../../charts/tests/helm.ts'
+import { cacheFolder } from '../../e2e/tools/binaries.ts'
+import { SIDECAR_NAMES } from '../cluster/image-names.ts'
+import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
+import { RefusedError } from '../command/refusal.ts'
+import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
+import { type FilesImage, ImageStore, librariesOf } from './image-store.ts'
+
+const CONTEXT = join(ROOT, 'images', 'dist')
+const MADE = join(FOLDERS.images, 'made.json')
+const DRIVER_BUNDLE = join(FOLDERS.cache, 'driver.mjs')
+const OURS = [...SIDECAR_NAMES, 'sidecars']
+
+/** The programs of this machine that drivers run. busybox has others of these names that differ, or none. */
+const TOOLS = [
+  ...['mount', 'umount', 'losetup', 'blkid', 'mkfs.ext4', 'e2fsck', 'resize2fs', 'findmnt', 'lsblk', 'blockdev'],
+  ...['fallocate', 'dd', 'tar', 'gzip', 'cp', 'bash'],
+]
+
+/** The pause container reaps nothing here: the kubelet shares no PID namespace between containers by default. */
+const PAUSE = `#!/bin/sh\ntrap 'exit 0' TERM INT\nsleep infinity &\nwait\n`
+
+/** An image, and a text that changes if the image must be built again. */
+interface Wanted {
+  readonly tag: string
+  readonly inputs: string
+  readonly make: (store: ImageStore) => void
+}
+
+/** Builds the missing and outdated images into the layout of the node's registry. */
+export async function provideImages(
+  version: KubernetesVersion,
+  driver: DriverChoice,
+  print: (line: string) => void,
+): Promise<void> {
+  if (!existsSync(join(CONTEXT, 'Dockerfile'))) throw new RefusedError('the sidecars are not built: npm run build')
+  const wanted = [...ourImages(), ...testImages(version), ...(await driverImages(driver))]
+  const made = existsSync(MADE) ? (JSON.parse(readFileSync(MADE, 'utf8')) as Record<string, string>) : {}
+  const missing = wanted.filter(({ tag, inputs }) => made[tag] !== inputs)
+  if (missing.length === 0) return
+  if (onPath('buildah') === undefined) throw new RefusedError('there is no buildah: apt-get install buildah')
+  print(`building images: ${missing.map(({ tag }) => tag).join(', ')}`)
+  using store = new ImageStore()
+  for (const { tag, inputs, make } of missing) {
+    make(store)
+    store.save(tag)
+    made[tag] = inputs
+    writeFileSync(MADE, JSON.stringify(made))
+  }
+}
+
+/** Our images, by the Dockerfile of this repository. */
+function ourImages(): readonly Wanted[] {
+  const inputs = hashOf(globSync('**', { cwd: CONTEXT }).map((file) => join(CONTEXT, file)))
+  return OURS.map((tag) => ({ tag, inputs, make: (store) => buildTarget(store, tag) }))
+}
+
+/** Builds a target of our Dockerfile. Files of this machine replace the base images, which come from a registry. */
+function buildTarget(store: ImageStore, target: string): void {
+  const dockerfile = readFileSync(join(CONTEXT, 'Dockerfile'), 'utf8')
+  const bases = [...dockerfile.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => {
+    const isNode = from.includes('/node:')
+    const tag = isNode ? 'base-node' : 'base'
+    if (!store.has(tag)) store.commit(tag, baseImage(isNode))
+    return [from, tag]
+  })
+  store.build(target, CONTEXT, Object.fromEntries(bases))
+}
+
+function baseImage(isNode: boolean): FilesImage {
+  const libraries = librariesOf(process.execPath)
+    // The Dockerfile adds this library to the base image.
+    .filter((path) => isNode || !path.includes('libatomic'))
+    .map((path) => [path, path])
+  const node = {
+    '/usr/local/bin/node': process.execPath,
+    '/usr/local/LICENSE': join(process.execPath, '../../LICENSE'),
+  }
+  return {
+    // Real base images have these links.
+    links: { '/bin': 'usr/bin', '/lib': 'usr/lib', '/lib64': 'usr/lib64' },
+    folders: ['/usr/bin', '/usr/lib', '/usr/lib64'],
+    files: { ...Object.fromEntries(libraries), ...(isNode ? node : {}) },
+    entrypoint: [],
+  }
+}
+
+function testImages(version: KubernetesVersion): readonly Wanted[] {
+  const shared = cacheFolder(ROOT)
+  const busybox = busyboxFiles()
+  const agnhost = join(programsOf(version), 'agnhost')
+  return [
+    ...SIDECAR_NAMES.map((name) => programImage(`go-${name}`, join(shared, `csi-${name}`))),
+    programImage('snapshot-controller', join(shared, 'snapshot-controller')),
+    filesImage('busybox', busybox),
+    filesImage('pause', { ...busybox, scripts: { '/pause': PAUSE }, entrypoint: ['/pause'] }),
+    filesImage(`agnhost-${version}`, {
+      ...busybox,
+      files: { ...busybox.files, '/agnhost': agnhost },
+      links: { ...busybox.links, '/agnhost-2': 'agnhost' },
+      entrypoint: ['/agnhost'],
+    }),
+    filesImage('tools', toolsImage([])),
+  ]
+}
+
+/** The image of the driver, and of the registrar if the driver needs one. */
+async function driverImages(driver: DriverChoice): Promise<readonly Wanted[]> {
+  if (driver.kind === 'hostpath') {
+    for (const file of [driver.file, driver.registrar]) {
+      if (!existsSync(file)) throw new RefusedError(`${file} does not exist: build it from its repository`)
+    }
+    const tools = toolsImage(['/hostpathplugin'])
+    const hostpath = { ...tools, files: { ...tools.files, '/hostpathplugin': driver.file } }
+    const registrar = { files: { '/csi-node-driver-registrar': driver.registrar } }
+    return [
+      filesImage('hostpath', hostpath),
+      filesImage('registrar', { ...registrar, entrypoint: ['/csi-node-driver-registrar'] }),
+    ]
+  }
+  await bundle(join(import.meta.dirname, '../driver/main.ts'), DRIVER_BUNDLE)
+  const tools = toolsImage(['/usr/bin/node', '/driver.mjs'])
+  const image = { ...tools, files: { ...tools.files, '/usr/bin/node': process.execPath, '/driver.mjs': DRIVER_BUNDLE } }
+  return [filesImage('driver', image)]
+}
+
+async function bundle(entry: string, outfile: string): Promise<void> {
+  // The CommonJS code of grpc-js needs `require`.
+  const js = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
+  await build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', platform: 'node', banner: { js } })
+}
+
+function programImage(tag: string, file: string): Wanted {
+  return filesImage(tag, { files: { [`/${basename(file)}`]: file }, entrypoint: [`/${basename(file)}`] })
+}
+
+function filesImage(tag: string, image: FilesImage): Wanted {
+  const inputs = hashOf(Object.values(image.files), JSON.stringify(image))
+  return { tag, inputs, make: (store) => store.commit(tag, image) }
+}
+
+function busyboxFiles(): FilesImage {
+  const file = programPath('busybox', 'apt-get install busybox-static')
+  const applets = execFileSync(file, ['--list'], { encoding: 'utf8' }).trim().split('\n')
+  const links = applets.filter((name) => name !== 'busybox').map((name) => [`/bin/${name}`, 'busybox'])
+  return {
+    files: { '/bin/busybox': file },
+    links: Object.fromEntries(links),
+    scripts: { '/etc/passwd': 'root:x:0:0:root:/root:/bin/sh\n', '/etc/group': 'root:x:0:\n' },
+    folders: ['/tmp', '/var', '/mnt', '/root'],
+    entrypoint: [],
+  }
+}
+
+/** busybox with the real programs of this machine that drivers run. */
+function toolsImage(entrypoint: readonly string[]): FilesImage {
+  const busybox = busyboxFiles()
+  const tools = TOOLS.map((name) => [`/usr/sbin/${name}`, programPath(name, 'install util-linux and e2fsprogs')])
+  return { ...busybox, files: { ...busybox.files, ...Object.fromEntries(tools) }, entrypoint }
+}
+
+function programPath(name: string, remedy: string): string {
+  const found = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'].map((folder) => join(folder, name)).find(existsSync)
+  if (found === undefined) throw new RefusedError(`there is no ${name}: ${remedy}`)
+  return realpathSync(found)
+}
+
+/** Returns a text that changes with the size or the time of a file. */
+function hashOf(files: readonly string[], text = ''): string {
+  const stats = [...files].sort().map((file) => {
+    if (!existsSync(file)) throw new RefusedError(`${file} is missing: npm run node -- up builds it`)
+    const { size, mtimeMs } = statSync(file)
+    return `${file} ${size} ${mtimeMs}`
+  })
+  return createHash('sha256')
+    .update(`${text}${stats.join('\n')}`)
+    .digest('hex')
+}

@@ -1,0 +1,113 @@
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '@csi-sidecars/base'
+import { SIDECAR_NAMES } from '../cluster/image-names.ts'
+import { type Print, writeImageNames } from '../cluster/up.ts'
+import type { SidecarVariant, TestGroup, TestSelection } from '../command/options.ts'
+import { RefusedError } from '../command/refusal.ts'
+import { deploy } from '../deploy/deploy.ts'
+import { driverFacts } from '../deploy/driver-facts.ts'
+import { testDriver } from '../deploy/manifests.ts'
+import { FOLDERS, programsOf } from '../machine/folders.ts'
+import { inside, logInside } from '../machine/inside.ts'
+import type { NodeRecord } from '../machine/record.ts'
+import { commonSeconds, countsOf, differences, readJunit, type TestRun } from '../results/junit.ts'
+
+interface Expressions {
+  readonly focus: string
+  readonly skip: string
+}
+
+const NEVER = '\\[Disruptive\\]|Feature:(Windows|VolumeSourceXFS|volumegroupsnapshot|snapshotmetadata)|\\(xfs\\)'
+
+/** The tests of each group. Disruptive tests need SSH to the node; the others of NEVER need programs that are missing. */
+const GROUPS: Readonly<Record<TestGroup, Expressions>> = {
+  usual: { focus: 'External.Storage', skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]|Feature:SELinux` },
+  slow: { focus: 'External.Storage.*(\\[Slow\\]|\\[Serial\\])', skip: `${NEVER}|any volume data source|at scale` },
+  mock: { focus: 'CSI Mock', skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]|SELinux|Alpha` },
+  // About twenty tests, for the check of each change.
+  short: {
+    focus: `External.Storage.*(${[
+      'CSI Ephemeral-volume',
+      '\\(default fs\\)\\] (provisioning|volumes|volume-modify|read-write-once-pod)',
+      '\\(default fs\\)\\(allowExpansion\\)',
+      'Dynamic Snapshot',
+    ].join('|')})`,
+    skip: `${NEVER}|\\[Slow\\]|\\[Serial\\]`,
+  },
+}
+
+export interface StorageTestResult {
+  readonly text: string
+  readonly seconds: number
+  readonly isGood: boolean
+}
+
+/** Runs Kubernetes' storage tests against the deployed driver, and compares them with the last run with Go. */
+export async function storageTests(
+  node: NodeRecord,
+  { sidecars, selection, print }: { sidecars: SidecarVariant; selection: TestSelection; print: Print },
+): Promise<StorageTestResult> {
+  const { group, focus = GROUPS[group].focus, skip = GROUPS[group].skip, processes } = selection
+  if (group === 'mock' && node.driver !== 'hostpath') {
+    throw new RefusedError(
+      'the mock tests run csi-driver-host-path as their driver: up --driver hostpath=FILE --registrar FILE',
+    )
+  }
+  deploy(node, sidecars)
+  if (group === 'mock') useAsUpstream(node, sidecars === 'go' ? 'go' : 'ours')
+  const folder = join(FOLDERS.results, `${group}-${node.kubernetes}-${sidecars}`)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const driver = join(folder, 'driver.json')
+  writeFileSync(driver, JSON.stringify(testDriver(driverFacts(node.driver))))
+  const programs = programsOf(node.kubernetes)
+  const ginkgo = ['-p', '--procs', String(processes), '--no-color', '--timeout', '3h', '--focus', focus, '--skip', skip]
+  const e2e = ['--kubeconfig', join(FOLDERS.state, 'admin.conf'), '--provider', 'skeleton', '--report-dir', folder]
+  const quiet = ['--minStartupPods', '0', '--allowed-not-ready-nodes', '0', '--disable-log-dump']
+  const command = [join(programs, 'ginkgo'), ...ginkgo, join(programs, 'e2e.test'), '--', ...e2e, ...quiet]
+  print(`running the ${group} storage tests with ${sidecars}; their log is in ${folder}`)
+  const start = systemClock.monotonic()
+  const log = join(folder, 'log')
+  await logInside(node, [...command, '--node-os-distro', 'debian', '--storage.testdriver', driver], log)
+  const seconds = Math.round((systemClock.monotonic() - start) / 1000)
+  if (group === 'mock') useAsUpstream(node, 'go')
+  return { ...summary(folder, { group, sidecars, kubernetes: node.kubernetes }, print), seconds }
+}
+
+function summary(
+  folder: string,
+  { group, sidecars, kubernetes }: { group: TestGroup; sidecars: SidecarVariant; kubernetes: string },
+  print: Print,
+): Omit<StorageTestResult, 'seconds'> {
+  const run = reportIn(folder)
+  const { passed, failed, skipped } = countsOf(run)
+  for (const [name, { state }] of run) if (state === 'failed') print(`failed: ${name}`)
+  const go = reportIn(join(FOLDERS.results, `${group}-${kubernetes}-go`))
+  const counts = `${passed} passed, ${failed} failed, ${skipped} do not apply`
+  if (sidecars === 'go' || go.size === 0) return { text: counts, isGood: passed > 0 && failed === 0 }
+  const lines = differences(go, run)
+  for (const line of lines) print(line)
+  const times = commonSeconds(go, run)
+  const worse = lines.filter((line) => line.startsWith('passed with Go'))
+  const text = `${counts}; the common tests take ${times.other} s, and ${times.go} s with Go`
+  return { text, isGood: passed > 0 && worse.length === 0 }
+}
+
+function reportIn(folder: string): TestRun {
+  const runs = globSync('junit*.xml', { cwd: folder }).map((file) =>
+    readJunit(readFileSync(join(folder, file), 'utf8')),
+  )
+  return new Map(runs.flatMap((run) => [...run]))
+}
+
+/** Makes the Go sidecars or ours answer to the names of the originals, and forgets the images pulled until now. */
+function useAsUpstream(node: NodeRecord, sidecars: 'go' | 'ours'): void {
+  writeImageNames(node.kubernetes, sidecars)
+  const ctr = ['ctr', '--address', '/run/containerd/containerd.sock', '--namespace', 'k8s.io', 'images']
+  const pattern = new RegExp(`/sig-storage/csi-(${SIDECAR_NAMES.join('|')})[:@]`)
+  const pulled = inside(node, [...ctr, 'ls', '-q'])
+    .split('\n')
+    .filter((name) => pattern.test(name))
+  if (pulled.length > 0) inside(node, [...ctr, 'rm', ...pulled])
+}
