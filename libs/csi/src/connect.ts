@@ -6,6 +6,19 @@ import { ConnectError, whyUnreachable } from './errors/rpc-error.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import type { OperationMetrics } from './operation-metrics.ts'
 
+export interface ConnectOptions extends CallReporting {
+  /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
+  readonly address: string
+  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface MigratedOptions extends ConnectOptions {
+  readonly operations: OperationMetrics
+  readonly driverName: string
+}
+
 const UNIX = 'unix://'
 
 /** The error for an address that is not a unix socket. The message is upstream's. */
@@ -30,14 +43,6 @@ export function socketAddressOf(address: string): string {
 /** Returns the path of the socket. It begins with one slash only, because grpc-js reads `a` in `//a/b` as a host. */
 export function pathOf(socketAddress: string): string {
   return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
-}
-
-export interface ConnectOptions extends CallReporting {
-  /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
-  readonly address: string
-  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal | undefined
 }
 
 const CONNECT_MS = 30_000
@@ -151,11 +156,6 @@ function logGrpcBy(log: Logger): void {
     info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
     debug: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
   })
-}
-
-export interface MigratedOptions extends ConnectOptions {
-  readonly operations: OperationMetrics
-  readonly driverName: string
 }
 
 /**

@@ -25,6 +25,12 @@ export interface Occurrence extends EventText {
   readonly target: EventTarget
 }
 
+export interface SeriesOptions {
+  readonly client: KubeClient
+  readonly component: string
+  readonly clock: Clock
+}
+
 /** The namespace of events about objects without a namespace. */
 export const DEFAULT_NAMESPACE = 'default'
 
@@ -79,12 +85,6 @@ export function newEvent(component: string, { target, type, reason, message }: O
     reportingComponent: component,
     reportingInstance: '',
   }
-}
-
-export interface SeriesOptions {
-  readonly client: KubeClient
-  readonly component: string
-  readonly clock: Clock
 }
 
 /**

@@ -4,8 +4,9 @@ import type { KubeObject, MessageReader, ObjectRef, Resource } from '@csi-sideca
 import type { Logger } from '@csi-sidecars/telemetry'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner, Projector } from './projector.ts'
+import type { Cached, InformerEvent, Reader } from './reader.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
-import type { Cached, IndexFunction, InformerEvent, Reader, StoreSnapshot } from './snapshot.ts'
+import type { IndexFunction, StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 

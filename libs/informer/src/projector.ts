@@ -1,6 +1,6 @@
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Cached, ObjectIdentity } from './snapshot.ts'
+import type { Cached, ObjectIdentity } from './reader.ts'
 
 export interface ProjectorOptions<W, T> {
   project(object: W, intern: Interner): T | undefined

@@ -44,6 +44,13 @@ export interface Resource<T> {
   readonly type?: T
 }
 
+/** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */
+export interface PathRef {
+  readonly namespace?: string | undefined
+  readonly name?: string | undefined
+  readonly subresource?: string | undefined
+}
+
 const CORE = { group: '', version: 'v1' }
 const STORAGE = { group: 'storage.k8s.io', version: 'v1' }
 const APPS = { group: 'apps', version: 'v1' }
@@ -251,13 +258,6 @@ export function referenceTo(
   { key, uid, resourceVersion }: CachedObject,
 ): ObjectRef & Omit<CachedObject, 'key'> & { readonly apiVersion: string; readonly kind: string } {
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...refOf(key), uid, resourceVersion }
-}
-
-/** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */
-export interface PathRef {
-  readonly namespace?: string | undefined
-  readonly name?: string | undefined
-  readonly subresource?: string | undefined
 }
 
 /** Returns the URL path of a request. Throws for a name that would lead to another path, such as an empty name. */

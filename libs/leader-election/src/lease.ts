@@ -10,6 +10,30 @@ export interface LeaseIdentity {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** The fields of a Lease that decide whether a process may take it. */
+export interface LeaseRecord {
+  /** The holder. Empty if the Lease was released. */
+  readonly holder: string
+  readonly durationMs: number
+}
+
+export interface LeaseView {
+  readonly me: string
+  /** The monotonic time of this process. */
+  readonly now: number
+  /**
+   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
+   * Only the clock of this process counts, because the times in the Lease are from another machine.
+   */
+  readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
+}
+
+export type LeaseDecision =
+  | { readonly do: 'create' }
+  /** The process writes itself as the holder. With `ours`, the acquire time and the transitions stay. */
+  | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
+  | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
+
 export function recordOf(lease: Lease): LeaseRecord {
   const seconds = wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0
   return { holder: lease.spec?.holderIdentity ?? '', durationMs: seconds * 1000 }
@@ -68,30 +92,6 @@ export function releasedLease(lease: Lease, identity: LeaseIdentity, now: number
 function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string, string>>): Lease['metadata'] {
   return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
 }
-
-/** The fields of a Lease that decide whether a process may take it. */
-export interface LeaseRecord {
-  /** The holder. Empty if the Lease was released. */
-  readonly holder: string
-  readonly durationMs: number
-}
-
-export interface LeaseView {
-  readonly me: string
-  /** The monotonic time of this process. */
-  readonly now: number
-  /**
-   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
-   * Only the clock of this process counts, because the times in the Lease are from another machine.
-   */
-  readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
-}
-
-export type LeaseDecision =
-  | { readonly do: 'create' }
-  /** The process writes itself as the holder. With `ours`, the acquire time and the transitions stay. */
-  | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
-  | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
 
 /** Returns the next step of a process that wants to hold the Lease. Pure. */
 export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {

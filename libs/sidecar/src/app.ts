@@ -70,17 +70,6 @@ export interface AppSettings {
   readonly handshake?: Partial<HandshakeTable>
 }
 
-/** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
-export function throwErrorBefore(
-  step: keyof NonNullable<AppSettings['errors']>,
-  sidecars: readonly { readonly settings: AppSettings }[],
-): void {
-  for (const { settings } of sidecars) {
-    const error = settings.errors?.[step]
-    if (error !== undefined) throw error
-  }
-}
-
 /** The syntax of the command line, the log messages of a start, and the order of steps that differ between sidecars. */
 export interface StartTable {
   /** The Go package whose rules the command line follows. A process of several apps follows `flag`. */
@@ -164,4 +153,15 @@ export interface DriverAppParts<T extends FlagTable = FlagTable>
   readonly flags: AppFlags<T>
   /** True if no other app runs in the process. */
   readonly alone: boolean
+}
+
+/** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
+export function throwErrorBefore(
+  step: keyof NonNullable<AppSettings['errors']>,
+  sidecars: readonly { readonly settings: AppSettings }[],
+): void {
+  for (const { settings } of sidecars) {
+    const error = settings.errors?.[step]
+    if (error !== undefined) throw error
+  }
 }

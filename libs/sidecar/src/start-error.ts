@@ -1,6 +1,13 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Pairs, UNQUOTED } from '@csi-sidecars/telemetry'
 
+/** A failure that the Go original logs as one sentence with the cause, and without key-value pairs. */
+export interface SentenceFailure {
+  readonly sentence: (cause: string, pairs: Pairs) => string
+  /** The exit code of the process. Default: 1. */
+  readonly exitCode?: number
+}
+
 /** The error of a failed step of the start. The process logs it in one line and ends. */
 export class StartError extends Error {
   override readonly name = 'StartError'
@@ -20,13 +27,6 @@ export class StartError extends Error {
     const merged = Object.keys(pairs).length === 0 ? this.pairs : { ...pairs, ...this.pairs }
     return new StartError(message, { cause, exitCode, pairs: merged })
   }
-}
-
-/** A failure that the Go original logs as one sentence with the cause, and without key-value pairs. */
-export interface SentenceFailure {
-  readonly sentence: (cause: string, pairs: Pairs) => string
-  /** The exit code of the process. Default: 1. */
-  readonly exitCode?: number
 }
 
 /** The exit code with which the Go originals end after a fatal log line. */

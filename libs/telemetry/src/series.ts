@@ -8,6 +8,21 @@ interface Series<S> {
   readonly state: S
 }
 
+/** A metric and its series. */
+export interface ExposedFamily {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly values: readonly MetricSample[]
+}
+
+export interface MetricSample {
+  readonly value: number
+  readonly labels: Readonly<Partial<Record<string, string | number>>>
+  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
+  readonly metricName?: string
+}
+
 /** The recorded values of a metric, for each combination of label values. A metric without labels has one series. */
 export class MetricSeries<S> {
   readonly #names: readonly string[]
@@ -98,21 +113,6 @@ export class Distribution {
       { metricName: `${name}_count`, labels, value: this.#count },
     ]
   }
-}
-
-/** A metric and its series. */
-export interface ExposedFamily {
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly values: readonly MetricSample[]
-}
-
-export interface MetricSample {
-  readonly value: number
-  readonly labels: Readonly<Partial<Record<string, string | number>>>
-  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
-  readonly metricName?: string
 }
 
 /**

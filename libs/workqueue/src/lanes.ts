@@ -1,5 +1,6 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
-import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './fifo-order.ts'
+import { FAIRNESS_INTERVAL } from './fifo-order.ts'
+import type { KeyOrder, KeyPriority } from './key-order.ts'
 import {
   emptyLane,
   type FullGroup,

@@ -3,7 +3,7 @@ import { InvariantError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import type { KeyOrder } from './fifo-order.ts'
+import type { KeyOrder } from './key-order.ts'
 import { Queue } from './queue.ts'
 
 const reason = new Error('shutting down')

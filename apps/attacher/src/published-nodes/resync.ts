@@ -29,6 +29,18 @@ export interface ComparisonOptions {
   readonly log: Logger
 }
 
+/** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
+export interface WorkSince extends Disposable {
+  has(key: string): boolean
+}
+
+export type ListingVerdict =
+  | { readonly is: 'same' }
+  | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
+  | { readonly is: 'unknown'; readonly why: string }
+  /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
+  | { readonly is: 'notCompared' }
+
 /** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
 const MOST_EMPTY_PAGES = 1_000
 const MOST_VOLUMES = 1_000_000
@@ -169,11 +181,6 @@ export async function listAll(
   return published
 }
 
-/** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
-export interface WorkSince extends Disposable {
-  has(key: string): boolean
-}
-
 /** Records the keys whose runs call the driver. Runs without a call are not recorded. */
 export class WorkLog {
   readonly #calling = new Set<string>()
@@ -214,13 +221,6 @@ interface ComparedAttachment {
   readonly volume: AttachVolumeView
   readonly node: AttachNodeView
 }
-
-export type ListingVerdict =
-  | { readonly is: 'same' }
-  | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
-  | { readonly is: 'unknown'; readonly why: string }
-  /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
-  | { readonly is: 'notCompared' }
 
 /** Compares the driver's answer to ListVolumes with the status of an attachment. */
 export function compare(

@@ -6,6 +6,23 @@ import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
+/** The reasons and messages of the events about failures and recoveries. */
+export interface FailureTexts {
+  readonly failed: (work: PendingWork) => EventText
+  readonly recovered: (subject: WorkSubject, failures: number) => EventText
+}
+
+export interface FailureReporterOptions {
+  /** A client that refuses writes once this process no longer leads. */
+  readonly api: KubeClient
+  readonly backlog: Backlog
+  readonly permission: EventPermission
+  readonly driverName: string
+  readonly texts: FailureTexts
+  readonly clock: Clock
+  readonly log: Logger
+}
+
 /** The name of the attacher in events and in reports of pending work. It is the name of the Go original. */
 export const SIDECAR = 'external-attacher'
 /** The pause between two checks for failing work. */
@@ -34,23 +51,6 @@ export class EventPermission {
     this.#said = true
     log.warn('Events about attaching and detaching may not be written', { err: error })
   }
-}
-
-/** The reasons and messages of the events about failures and recoveries. */
-export interface FailureTexts {
-  readonly failed: (work: PendingWork) => EventText
-  readonly recovered: (subject: WorkSubject, failures: number) => EventText
-}
-
-export interface FailureReporterOptions {
-  /** A client that refuses writes once this process no longer leads. */
-  readonly api: KubeClient
-  readonly backlog: Backlog
-  readonly permission: EventPermission
-  readonly driverName: string
-  readonly texts: FailureTexts
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 interface Recovery {

@@ -1,7 +1,7 @@
 import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { undoneAgain } from '../term/deps.ts'
+import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { deleting, FINALIZED, pv, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { FINALIZER, ofPv, view, withFinalizer } from '../testing/views.ts'

@@ -5,7 +5,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import type { AttachSettings } from '../term/deps.ts'
+import type { AttachSettings } from '../term/settings.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory, Publication } from './memory.ts'
 

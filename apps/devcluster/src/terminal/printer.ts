@@ -1,6 +1,14 @@
 import type { StoryLine } from '../story/expectation.ts'
 import type { Printer } from '../story/run-steps.ts'
 
+/** Functions that add colours and bold to a text. */
+export interface Style {
+  bold(text: string): string
+  dim(text: string): string
+  good(text: string): string
+  bad(text: string): string
+}
+
 /** The width of the output in columns. */
 export const WIDTH = 80
 const TIME_WIDTH = 9
@@ -29,14 +37,6 @@ function said({ who, text }: StoryLine, style: Style): string {
 /** Shortens a text to the width. A shortened text ends in an ellipsis. */
 export function fit(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`
-}
-
-/** Functions that add colours and bold to a text. */
-export interface Style {
-  bold(text: string): string
-  dim(text: string): string
-  good(text: string): string
-  bad(text: string): string
 }
 
 const plain = (text: string): string => text

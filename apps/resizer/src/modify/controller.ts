@@ -21,6 +21,12 @@ import { isClassAtRest } from './decide.ts'
 import { reconcileModify } from './reconcile.ts'
 import { type ModifyClient, ModifyMemory } from './run.ts'
 
+export interface ModificationSources {
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
+  readonly classes: Pick<Reader<AttributesClass>, 'get'>
+  readonly nodeDeployment: boolean
+}
+
 /** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
   parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
@@ -107,12 +113,6 @@ function matters({ before, after }: ClaimUpdate): boolean {
   if (after.phase !== 'Bound') return false
   if (before.wantedClass !== after.wantedClass || before.phase !== after.phase) return true
   return after.modifying === undefined && after.wantedClass !== after.currentClass
-}
-
-export interface ModificationSources {
-  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
-  readonly classes: Pick<Reader<AttributesClass>, 'get'>
-  readonly nodeDeployment: boolean
 }
 
 /** Describes the pending modification of a claim's volume. Returns undefined if no modification is due. */

@@ -6,6 +6,16 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
+export interface ModifyError extends DriverError {
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+}
+
+/** The driver's error: the name of its code, and its message. */
+export interface DriverError {
+  readonly reason: string
+  readonly message: string
+}
+
 /** Returns the patch that records the start of a modification, before the call to the driver. */
 export function startPatch(claim: ResizerClaim, target: string, now: number): Patch {
   const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
@@ -25,10 +35,6 @@ export function pendingPatch(claim: ResizerClaim): Patch | undefined {
  */
 export function cancelPatch(claim: ResizerClaim): Patch {
   return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
-}
-
-export interface ModifyError extends DriverError {
-  readonly kind: 'infeasible' | 'final' | 'uncertain'
 }
 
 export function failedPatch(
@@ -95,12 +101,6 @@ function failed(message: string): EventText {
 const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
 
 type Conditions = readonly Condition[]
-
-/** The driver's error: the name of its code, and its message. */
-export interface DriverError {
-  readonly reason: string
-  readonly message: string
-}
 
 export function isModifying({ conditions }: ResizerClaim): boolean {
   return conditions?.some(({ type }) => type === MODIFYING) === true

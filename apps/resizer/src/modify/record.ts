@@ -5,6 +5,8 @@ import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import { patchVolume } from '../claim/patch-volume.ts'
+import { refuseReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
 import {
   CONFLICT_TRIES,
   cannotPatch,
@@ -16,9 +18,24 @@ import {
   recordEvent,
   retryAfterOf,
 } from '../claim/run.ts'
-import { isSecretDelayed, patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
+import { isSecretDelayed } from '../claim/secret.ts'
 import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
+
+/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
+export interface ModifyFailure {
+  readonly message: string
+  /** The error to write to the claim. Undefined if the error does not concern the volume. */
+  readonly mark: ModifyError | undefined
+  /** True if the modification may be running. */
+  readonly uncertain: boolean
+  /** True if the driver disconnected during the call. The retry then waits until it is back. */
+  readonly driverLost: boolean
+  /** True if the failure is recorded only as an event, and not in the claim. */
+  readonly report: boolean
+  /** The pause that the driver asks for. */
+  readonly retryAfterMs: number | undefined
+}
 
 /** Records a successful modification: first in the PersistentVolume, then in the claim. */
 export async function recordSuccess(run: ModifyRun, modification: Modification): Promise<Outcome> {
@@ -151,21 +168,6 @@ function isStill({ modifying }: ResizerClaim, target: string): boolean {
 export function cannotMark(key: string, cause: unknown): Error {
   const { name } = namespacedRef(key)
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
-}
-
-/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
-export interface ModifyFailure {
-  readonly message: string
-  /** The error to write to the claim. Undefined if the error does not concern the volume. */
-  readonly mark: ModifyError | undefined
-  /** True if the modification may be running. */
-  readonly uncertain: boolean
-  /** True if the driver disconnected during the call. The retry then waits until it is back. */
-  readonly driverLost: boolean
-  /** True if the failure is recorded only as an event, and not in the claim. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
 }
 
 /** Decides the effect of an error. No other code interprets errors of modifications. */

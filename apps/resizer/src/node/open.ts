@@ -15,6 +15,12 @@ import { ownVolumeProjection, type ResizerVolume } from '../caches/volume.ts'
 import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './owner.ts'
 
+export interface ClaimsOfNewVolumesOptions {
+  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
+  readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
+  readonly clock: Clock
+}
+
 /**
  * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, because
  * it selects the volumes. The claims are read last, because the volumes select them.
@@ -85,12 +91,6 @@ function cacheAfter(
       await run(signal)
     },
   }
-}
-
-export interface ClaimsOfNewVolumesOptions {
-  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
-  readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
-  readonly clock: Clock
 }
 
 /** The usual time until a watch event brings the claim of a new volume. Kubernetes binds the claim after the volume. */

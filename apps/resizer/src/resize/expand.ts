@@ -10,7 +10,7 @@ import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { retryAfterOf } from '../claim/run.ts'
-import { isSecretDelayed, secretRefOf } from '../claim/volume.ts'
+import { isSecretDelayed, secretRefOf } from '../claim/secret.ts'
 import { expandSource } from './source.ts'
 
 /** The CSI calls of an expansion, with the deadline of `--resize-timeout`. */
@@ -37,6 +37,22 @@ export interface ExpandDeps {
   /** The client of the driver. Undefined if the driver expands on nodes only: the kubelet then does all of the work. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
+}
+
+/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
+export interface ExpandFailure {
+  readonly message: string
+  /**
+   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
+   * `uncertain`: an expansion may be running, from this try or from an earlier try.
+   */
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+  /** True if the driver refuses to expand volumes that are in use. */
+  readonly inUse: boolean
+  /** True if the failure is recorded as an event. */
+  readonly report: boolean
+  /** The pause that the driver asks for. */
+  readonly retryAfterMs: number | undefined
 }
 
 /** Calls ControllerExpandVolume, so that the volume has at least the target size. */
@@ -78,22 +94,6 @@ export class ExpandAnswerError extends Error {
   constructor(answered: Quantity, required: Quantity) {
     super(`the driver answered a size of ${answered} where at least ${required} was asked for`)
   }
-}
-
-/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
-export interface ExpandFailure {
-  readonly message: string
-  /**
-   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
-   * `uncertain`: an expansion may be running, from this try or from an earlier try.
-   */
-  readonly kind: 'infeasible' | 'final' | 'uncertain'
-  /** True if the driver refuses to expand volumes that are in use. */
-  readonly inUse: boolean
-  /** True if the failure is recorded as an event. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
 }
 
 /**

@@ -5,6 +5,8 @@ import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-cli
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
+import { patchVolume } from '../claim/patch-volume.ts'
+import { isVolumeReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
 import {
   CONFLICT_TRIES,
   cannotPatch,
@@ -15,7 +17,6 @@ import {
   readClaim,
   recordEvent,
 } from '../claim/run.ts'
-import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
 import { dueSize } from './decide.ts'
 import { type Expanded, type ExpandFailure, failureOf } from './expand.ts'
 import type { ResizeView } from './observe.ts'

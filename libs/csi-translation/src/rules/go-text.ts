@@ -1,5 +1,11 @@
 import { TranslationError } from './translation-error.ts'
 
+/** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
+export interface LastMark {
+  readonly at: RegExp
+  readonly length: number
+}
+
 const ESCAPES = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
@@ -40,12 +46,6 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
     'BAD_PARTITION',
     `${verb} to convert partition ${text} to integer: strconv.Atoi: parsing ${quoted(text)}: ${reason}`,
   )
-}
-
-/** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
-export interface LastMark {
-  readonly at: RegExp
-  readonly length: number
 }
 
 /**

@@ -1,10 +1,5 @@
 import { NO_HTTP_1 } from './network-error.ts'
 
-/** The error of bytes that are not an HTTP/1.1 response. The connection cannot be used again. */
-export class ProtocolError extends Error {
-  override readonly name = 'ProtocolError'
-}
-
 export interface ResponseHead {
   readonly status: number
   /** Returns the first value of a header, or undefined if it is missing. The name must be in lower case. */
@@ -16,6 +11,11 @@ export interface ResponseSink {
   head(head: ResponseHead): void
   data(bytes: Buffer): void
   end(): void
+}
+
+/** The error of bytes that are not an HTTP/1.1 response. The connection cannot be used again. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n')

@@ -19,6 +19,23 @@ export type ResolvedGates<N extends string> =
   | { readonly kind: 'gates'; readonly gates: FeatureGates<N>; readonly notices: readonly GateNotice[] }
   | { readonly kind: 'refused'; readonly error: string }
 
+/** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
+export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
+
+export interface FeatureGate {
+  readonly stage: GateStage
+  readonly default: boolean
+  /** True: the gate may be set to its default only. */
+  readonly locked?: boolean
+}
+
+/** The feature gates that an app defines. */
+export interface GateTable<N extends string = string> {
+  readonly own: Readonly<Record<N, FeatureGate>>
+  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
+  readonly permanent: Readonly<Record<string, true>>
+}
+
 /** Applies the gates of a command line. One error lists every wrong name or value. */
 export function resolveGates<N extends string>(
   table: GateTable<N>,
@@ -84,23 +101,6 @@ export function knownGatesText(table: GateTable): string {
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
   )
   return lines.sort().join('\n')
-}
-
-/** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
-export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
-
-export interface FeatureGate {
-  readonly stage: GateStage
-  readonly default: boolean
-  /** True: the gate may be set to its default only. */
-  readonly locked?: boolean
-}
-
-/** The feature gates that an app defines. */
-export interface GateTable<N extends string = string> {
-  readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
-  readonly permanent: Readonly<Record<string, true>>
 }
 
 /**

@@ -3,6 +3,14 @@ import { systemCodeOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type FlaggedApp, type FlagsOfApp, flagsForOne } from '../flags/combined-flags.ts'
 
+export interface NamespaceSources {
+  /** The value of --leader-election-namespace. */
+  readonly flag: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The file with the namespace of the service account. */
+  readonly file?: string
+}
+
 /** Returns a name that the lease library accepts: letters, digits and dashes, without a dash at the end. */
 export function sanitizeName(name: string): string {
   const clean = name.replace(/[^a-zA-Z0-9-]/gu, '-')
@@ -23,14 +31,6 @@ export function leaseIdentity(hostName: string): string {
 }
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
-
-export interface NamespaceSources {
-  /** The value of --leader-election-namespace. */
-  readonly flag: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The file with the namespace of the service account. */
-  readonly file?: string
-}
 
 /** Returns the namespace: the flag, else $POD_NAMESPACE, else that of the service account, else `default`. */
 export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: NamespaceSources): Promise<string> {

@@ -8,6 +8,10 @@ import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import type { LeadingApp } from './roles.ts'
 
+export interface GatedApp extends ChosenApp {
+  readonly gates: FeatureGates
+}
+
 /** The verbosity from which log lines contain the ID of their run, because many runs log their steps at once. */
 const STEPS = 4
 
@@ -44,10 +48,6 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
   if (logging !== undefined) throw new StartError('LoggingConfiguration is invalid', { cause: new Error(logging) })
   const notice = automaxprocsNotice(values)
   if (notice !== undefined) log.info(notice)
-}
-
-export interface GatedApp extends ChosenApp {
-  readonly gates: FeatureGates
 }
 
 /** Makes the checks that need only the command line. Throws StartError, and PrintAndExit for --version. */

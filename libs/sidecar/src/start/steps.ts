@@ -25,6 +25,29 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
+/** The HTTP endpoint for scrapers and probes. */
+export interface HttpEndpoint {
+  /** Announces the service that the endpoint reports on. */
+  started(started: {
+    readonly service: StartedService
+    readonly backlog: Backlog
+    readonly answers: DriverAnswers
+  }): void
+  close(): Promise<void>
+}
+
+export interface ElectionOptions {
+  /** Returns the client for the Lease. The first call creates it. */
+  readonly client: () => KubeClient
+  readonly standard: StandardFlags
+  readonly name: string
+  /** The source of events about the Lease. The host name is appended. */
+  readonly component: string
+  /** True: the metrics of the election are labelled with the name of the Lease. */
+  readonly named?: boolean
+  readonly log: Logger
+}
+
 /** Reads the configuration of the API client. Throws an app's error that must end the start before this step. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
@@ -86,17 +109,6 @@ function userAgentOf({ name, version }: StartContext): string {
   return `${name}/${version}`
 }
 
-/** The HTTP endpoint for scrapers and probes. */
-export interface HttpEndpoint {
-  /** Announces the service that the endpoint reports on. */
-  started(started: {
-    readonly service: StartedService
-    readonly backlog: Backlog
-    readonly answers: DriverAnswers
-  }): void
-  close(): Promise<void>
-}
-
 /**
  * Starts the HTTP server if the flags request it. `client` returns the client for reviews, and `limits` returns the
  * limits that the API server sets for the client of the controllers.
@@ -153,18 +165,6 @@ export async function tracingOf({ standard, runs, host, ...context }: StartConte
   const { openTracing } = await import('@csi-sidecars/telemetry/tracing')
   const program = { name: context.name, version: context.version, hostName: host.hostName }
   return openTracing({ ...context, runs, env: host.env, program })
-}
-
-export interface ElectionOptions {
-  /** Returns the client for the Lease. The first call creates it. */
-  readonly client: () => KubeClient
-  readonly standard: StandardFlags
-  readonly name: string
-  /** The source of events about the Lease. The host name is appended. */
-  readonly component: string
-  /** True: the metrics of the election are labelled with the name of the Lease. */
-  readonly named?: boolean
-  readonly log: Logger
 }
 
 /** Returns the elector for one Lease, if flags ask for leader election. */

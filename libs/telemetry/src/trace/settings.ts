@@ -35,6 +35,9 @@ export interface TraceSettings {
   readonly resource: Attributes
 }
 
+/** Decides at the beginning of a trace whether it is recorded. */
+export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
+
 /** An invalid variable of the environment. Its value is not logged: it may hold credentials. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
@@ -205,9 +208,6 @@ class Variables {
     return [name, this.text(name, otherwise)]
   }
 }
-
-/** Decides at the beginning of a trace whether it is recorded. */
-export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
 
 /** Returns the sampler of a name. Undefined if the name is unknown or the argument is not a number from 0 to 1. */
 export function samplerOf(name: string, argument: string): Sampler | undefined {

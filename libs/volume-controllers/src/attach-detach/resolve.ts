@@ -5,11 +5,6 @@ import type { Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
-/** Reports whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
-export function wantsVolumes(pod: CachedPod): boolean {
-  return pod.nodeName !== '' && !isTerminated(pod)
-}
-
 /** The result of resolving a volume of a pod for an attach. */
 export type ResolvedSpec =
   | { readonly is: 'attachable'; readonly spec: VolumeSpec }
@@ -17,6 +12,11 @@ export type ResolvedSpec =
   | { readonly is: 'notAttachable'; readonly volumeName: string | undefined }
   /** The claim is missing, unbound or owned by another object, or the caches are late. */
   | { readonly is: 'unknown' }
+
+/** Reports whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
+export function wantsVolumes(pod: CachedPod): boolean {
+  return pod.nodeName !== '' && !isTerminated(pod)
+}
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly ResolvedSpec[] {
   return pod.volumes.map((volume) => {

@@ -9,6 +9,9 @@ import { baseController, type ControllerParts, settledUnlessFailed } from '../co
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
+/** Reads from the API server which claims of a namespace are used by scheduled pods. */
+export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string>>
+
 /** The workers mostly wait for lists of pods. Waiting workers share a list, so many workers need few lists. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
@@ -87,9 +90,6 @@ async function protectVolume(key: string, { client, caches }: ControllerParts, s
   if (step === undefined || step.do === 'nothing') return
   caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
 }
-
-/** Reads from the API server which claims of a namespace are used by scheduled pods. */
-export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string>>
 
 /** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */
 export function liveUse(client: Pick<KubeClient, 'list'>): LiveUse {

@@ -11,6 +11,10 @@ import { type ControllerParts, except, settledUnlessFailed } from '../control.ts
 import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
+export interface VolumeRunParts extends ControllerParts {
+  readonly lookAtClaim: (key: string) => void
+}
+
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
   if (view === undefined) return SETTLED
@@ -88,10 +92,6 @@ async function patchVolume(
 function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
   const ofStatus = does === 'patchVolumeStatus' || does === 'patchClaimStatus'
   return { signal, subresource: ofStatus ? 'status' : undefined }
-}
-
-export interface VolumeRunParts extends ControllerParts {
-  readonly lookAtClaim: (key: string) => void
 }
 
 export async function reconcileVolume(key: string, parts: VolumeRunParts, signal: AbortSignal): Promise<Outcome> {

@@ -36,10 +36,6 @@ export interface EphemeralSource {
 /** A volume that a CSI driver mounts. The node mounts all other volumes. */
 export type DriverSource = CsiSource | EphemeralSource
 
-export function isOfDriver(source: MountSource): source is DriverSource {
-  return source.is === 'csi' || source.is === 'ephemeral'
-}
-
 /** How one pod uses one volume. */
 export interface PodMount {
   readonly podUid: string
@@ -58,6 +54,10 @@ export interface DesiredVolume {
   /** The current capacity of the PersistentVolume; undefined for volumes that cannot be expanded. */
   readonly capacity: string | undefined
   readonly pods: ReadonlyMap<string, PodMount>
+}
+
+export function isOfDriver(source: MountSource): source is DriverSource {
+  return source.is === 'csi' || source.is === 'ephemeral'
 }
 
 /** The desired mounts of one node: the pods of each volume. */

@@ -12,6 +12,13 @@ export type Expansion =
   /** `own`: true if this node updates the claim, false if another node has already updated it. */
   | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
 
+export interface ExpansionFailure {
+  readonly message: string
+  /** True if the size cannot be reached, so that the controller may choose a smaller size. */
+  readonly infeasible: boolean
+  readonly now: number
+}
+
 /** Reports whether the volume may be larger than its file system, according to the caches. */
 export function hasGrown(
   capacity: string | undefined,
@@ -58,13 +65,6 @@ export function finishedPatch(claim: PersistentVolumeClaim, size: string): Patch
   const conditions = (status.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.includes(type))
   const capacity = { ...status.capacity, storage: size }
   return statusPatch(claim, { ...status, capacity, conditions }, { guarded: true })
-}
-
-export interface ExpansionFailure {
-  readonly message: string
-  /** True if the size cannot be reached, so that the controller may choose a smaller size. */
-  readonly infeasible: boolean
-  readonly now: number
 }
 
 /** Returns the patch that records a failure. It has no resource version, so that no conflict prevents the record. */

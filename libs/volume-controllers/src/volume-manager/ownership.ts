@@ -3,6 +3,18 @@ import { join } from 'node:path'
 import type { FsGroup } from '../caches/pod.ts'
 import type { DriverSource, PodMount } from './desired-state.ts'
 
+/** The component that gives a volume to the Unix group of the pod. */
+export type GroupsBy = 'driver' | 'node' | 'none'
+
+export interface FsGroupView {
+  readonly source: DriverSource
+  readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>
+  /** The `fsGroupPolicy` of the CSIDriver. */
+  readonly policy: string
+  /** True if the node service of the driver has VOLUME_MOUNT_GROUP. */
+  readonly driverMayDo: boolean
+}
+
 const READ_WRITE = 0o660
 /** The mode bits of a folder: owner and group may enter it, and new files belong to its group. */
 const FOLDER = 0o2110
@@ -36,18 +48,6 @@ function giveOne(path: string, gid: number): void {
   if (stats.isSymbolicLink()) return
   const mask = stats.isDirectory() ? READ_WRITE | FOLDER : READ_WRITE
   chmodSync(path, (stats.mode & PERMISSIONS) | mask)
-}
-
-/** The component that gives a volume to the Unix group of the pod. */
-export type GroupsBy = 'driver' | 'node' | 'none'
-
-export interface FsGroupView {
-  readonly source: DriverSource
-  readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>
-  /** The `fsGroupPolicy` of the CSIDriver. */
-  readonly policy: string
-  /** True if the node service of the driver has VOLUME_MOUNT_GROUP. */
-  readonly driverMayDo: boolean
 }
 
 const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']

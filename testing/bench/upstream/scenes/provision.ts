@@ -17,6 +17,18 @@ import { noteFirstCall, noteMemory, SETTLED_MS, workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
+/** The objects of a storm whose sidecar creates something for each of them. */
+export interface Creation<T extends KubeObject> {
+  readonly app: 'provisioner' | 'snapshotter'
+  readonly label: string
+  readonly resource: Resource<T>
+  readonly ask: (ground: BenchServer, driver: string, name: string) => Promise<void>
+  /** Returns the name that was asked for, if its object is complete. */
+  readonly completed: (object: T) => string | undefined
+  readonly prepare: (ground: BenchServer, driver: FakeDriver) => Promise<void>
+  readonly leaves: readonly Resource<KubeObject>[]
+}
+
 export const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
 /** The time-out per object. With default limits, the Go original needs 0.6 s per claim. */
 const PER_OBJECT_MS = 2500
@@ -102,18 +114,6 @@ export async function ask({ api }: BenchServer, driver: string, name: string): P
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
   const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
   await api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
-}
-
-/** The objects of a storm whose sidecar creates something for each of them. */
-export interface Creation<T extends KubeObject> {
-  readonly app: 'provisioner' | 'snapshotter'
-  readonly label: string
-  readonly resource: Resource<T>
-  readonly ask: (ground: BenchServer, driver: string, name: string) => Promise<void>
-  /** Returns the name that was asked for, if its object is complete. */
-  readonly completed: (object: T) => string | undefined
-  readonly prepare: (ground: BenchServer, driver: FakeDriver) => Promise<void>
-  readonly leaves: readonly Resource<KubeObject>[]
 }
 
 const VOLUMES: Creation<PersistentVolume> = {

@@ -13,6 +13,14 @@ import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, v
 import { type Cost, isWork, isWrite, type Measured, type NotedRequest } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
+export interface Wave {
+  readonly subject: Measured
+  /** The names of the wave's objects. No other wave uses them. */
+  readonly names: readonly string[]
+  readonly how: Storm
+  readonly label: string | undefined
+}
+
 /** Flags that raise the limits. Attacher and resizer name the number of workers differently. */
 const OPENED = {
   attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
@@ -59,14 +67,6 @@ async function threeWaves(
   await using ground = await bench.ground()
   const count = bench.sized(1000)
   await interleaved(bench, (side, round) => storm(bench, ground, { side, round, count, args, waves: WAVES }))
-}
-
-export interface Wave {
-  readonly subject: Measured
-  /** The names of the wave's objects. No other wave uses them. */
-  readonly names: readonly string[]
-  readonly how: Storm
-  readonly label: string | undefined
 }
 
 /** Runs the waves in turn, then stops the process. */

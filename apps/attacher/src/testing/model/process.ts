@@ -17,7 +17,7 @@ import { attacherControllers } from '../../app.ts'
 import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/open.ts'
 import { volumeProjection } from '../../caches/volume.ts'
-import type { AttacherSettings } from '../../term/deps.ts'
+import type { AttacherSettings } from '../../term/settings.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 import { type AttacherModelStorage, ModelDriver, type PublishCall } from './driver.ts'
 

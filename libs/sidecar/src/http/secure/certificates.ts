@@ -13,6 +13,16 @@ export interface Pair {
 
 type ReadText = (file: string) => Promise<string>
 
+/** The source of a value that another process may replace. */
+export interface FileSource<T> {
+  readonly read: () => Promise<readonly string[]>
+  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
+  readonly make: (texts: readonly string[]) => T
+  /** The log messages for a new value and for an unusable value. */
+  readonly loaded: string
+  readonly refused: string
+}
+
 const readText: ReadText = (file) => readFile(file, 'utf8')
 /** The maximum number of tries to read a certificate and a key of the same version. */
 const MOST_READS = 3
@@ -113,16 +123,6 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair>
     loaded: 'Made a new certificate',
     refused: 'Failed to make a certificate, the one before stays',
   }
-}
-
-/** The source of a value that another process may replace. */
-export interface FileSource<T> {
-  readonly read: () => Promise<readonly string[]>
-  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
-  readonly make: (texts: readonly string[]) => T
-  /** The log messages for a new value and for an unusable value. */
-  readonly loaded: string
-  readonly refused: string
 }
 
 /** A value that is read again from its source. An unusable new value is logged once, and the old value stays. */
