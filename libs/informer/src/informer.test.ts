@@ -162,7 +162,7 @@ describe('own writes', () => {
     expect(cache.informer.learn(result)).toEqual(project(result))
     expect(cache.informer.store.get('a')).toEqual(project(result))
     await cache.clock.advance(0)
-    expect(cache.heard).toEqual(['added a', 'own a'])
+    expect(cache.heard).toEqual(['added a', 'change a'])
   })
 
   test('`learn` ignores an answer that is older than the stored object, and returns the stored object', async () => {
