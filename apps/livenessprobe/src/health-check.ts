@@ -35,7 +35,7 @@ function reply(status: number, body: string): EndpointReply {
 }
 
 /** The limit of concurrent probes. Otherwise repeated requests would open many connections to a hanging driver. */
-const MOST_AT_ONCE = 8
+const MAX_PARALLEL_PROBES = 8
 
 interface Running<T> {
   readonly result: Promise<T>
@@ -55,7 +55,7 @@ export class SharedProbes<T> {
 
   /** Waits for a probe. The probe ends early if the signals of all its requests are aborted. */
   async ask(signal: AbortSignal): Promise<T> {
-    const probe = (this.#running.size < MOST_AT_ONCE ? undefined : [...this.#running].at(-1)) ?? this.#start()
+    const probe = (this.#running.size < MAX_PARALLEL_PROBES ? undefined : [...this.#running].at(-1)) ?? this.#start()
     probe.waiting += 1
     const ignoreAbort = onAbort(signal, () => {
       probe.waiting -= 1

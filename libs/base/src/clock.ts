@@ -26,7 +26,7 @@ export interface Clock {
 }
 
 /** The longest wait that `setTimeout` supports: it fires at once for a longer wait, so longer waits are split. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -41,7 +41,7 @@ function schedule(ms: number, fire: () => void): Cancel {
   const due = performance.now() + ms
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
-    timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), LONGEST_TIMER_MS))
+    timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), MAX_TIMER_MS))
   }
   const onTimer = (): void => {
     const left = due - performance.now()

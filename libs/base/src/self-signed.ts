@@ -21,7 +21,7 @@ const COMMON_NAME = [0x55, 0x04, 0x03]
 const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13]
 const SUBJECT_ALTERNATIVE_NAME = [0x55, 0x1d, 0x11]
 /** The maximum length of a common name in X.509. */
-const LONGEST_NAME = 64
+const MAX_NAME_LENGTH = 64
 
 /**
  * Creates a self-signed certificate and its key as PEM, valid from one day before `now`. Node cannot create
@@ -31,7 +31,7 @@ export function selfSignedCertificate(options: SelfSignedOptions): SelfSigned {
   const { commonName, now, days } = options
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = sequence(oid(ECDSA_WITH_SHA256))
-  const name = sequence(set(sequence(oid(COMMON_NAME), utf8(commonName.slice(0, LONGEST_NAME)))))
+  const name = sequence(set(sequence(oid(COMMON_NAME), utf8(commonName.slice(0, MAX_NAME_LENGTH)))))
   const body = sequence(
     context(0, integer([2])),
     integer([...Buffer.from(String(now))]),

@@ -12,7 +12,7 @@ export interface RunFailure {
 }
 
 /** The longest message in a report, in characters. The status of the object and the log have the whole message. */
-const LONGEST_MESSAGE = 512
+const MAX_MESSAGE_LENGTH = 512
 
 /** The reasons of the API server that metrics show. Other reasons count as `Refused`; webhooks may invent them. */
 const API_REASONS: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ const API_REASONS: ReadonlySet<string> = new Set([
 /** Returns the message of an error. The reason and the code come from the driver or API error in its cause chain. */
 export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
-  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
+  const message = text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : text
   for (const cause of causesOf(thrown)) {
     if (cause instanceof RpcError) {
       const { codeName } = cause

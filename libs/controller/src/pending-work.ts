@@ -74,12 +74,12 @@ const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, strin
 }
 
 /** The largest number of causes in a report: a volume may wait for many nodes. */
-const MOST_CAUSES = 10
+const MAX_CAUSES = 10
 
 function waitsFor({ state, causes, paused, blockedBy, table }: KeySnapshot): readonly string[] {
   if (state === 'calling' || (paused && state === 'queued')) return ['CSI driver']
   if (state === 'writing') return ['API server']
   if (state === 'queued') return blockedBy === undefined ? [] : [blockedBy]
   const named = causes.map(({ on, name }) => [table.causes[on]?.kind ?? on, name].filter(Boolean).join(' '))
-  return named.slice(0, MOST_CAUSES)
+  return named.slice(0, MAX_CAUSES)
 }

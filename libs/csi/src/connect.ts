@@ -51,7 +51,7 @@ const STILL_CONNECTING_MS = 10_000
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
 /** The longest pause between attempts to connect. Attempts are cheap, and no call is possible without a connection. */
-const LONGEST_PAUSE_MS = 250
+const MAX_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
   // grpc-js must not retry calls, because another driver may listen on the socket by then.
@@ -93,7 +93,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
 
 /** Opens a new channel for each attempt, so that grpc-js keeps no state of failed attempts and adds no pauses. */
 async function firstChannel(target: string, clock: Clock, signal: AbortSignal): Promise<Channel> {
-  const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
   for (;;) {
     signal.throwIfAborted()
     const credentials = new SocketCredentials()
@@ -146,11 +146,11 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
 }
 
 /** The longest text of grpc-js in a log line. It may contain a whole header from the driver. */
-const LONGEST = 1000
+const MAX_TEXT_LENGTH = 1000
 
 /** Redirects the log lines of grpc-js from standard error to `log`. */
 function logGrpcBy(log: Logger): void {
-  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, LONGEST)
+  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, MAX_TEXT_LENGTH)
   setLogger({
     error: (...parts: readonly unknown[]) => log.error(new Error(line(parts)), 'gRPC client'),
     info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),

@@ -13,7 +13,7 @@ export const NOT_GRPC = 'unknown-non-grpc'
 const UNKNOWN_DRIVER = 'unknown-driver'
 
 /** The largest number of calls that are kept until the name of the driver is known. Later calls are not counted. */
-const HELD_AT_MOST = 1000
+const MAX_BUFFERED_CALLS = 1000
 
 /**
  * The metric `csi_sidecar_operations_seconds`. It keeps calls until the name of the driver is known, and then counts
@@ -56,6 +56,6 @@ export class OperationMetrics {
       ...(this.#withMigrated && { migrated: String(call.migrated) }),
     }
     if (this.#held === undefined) this.#histogram.observe(labels, call.seconds)
-    else if (this.#held.length < HELD_AT_MOST) this.#held.push({ labels, seconds: call.seconds })
+    else if (this.#held.length < MAX_BUFFERED_CALLS) this.#held.push({ labels, seconds: call.seconds })
   }
 }

@@ -19,7 +19,7 @@ function textOf(base64: string): string {
 export const STRIPPED_SECRET = '***stripped***'
 
 /** The shortest secret that is removed from error messages, because a message may contain a shorter value by chance. */
-const SHORTEST_STRIPPED = 6
+const MIN_STRIPPED_LENGTH = 6
 
 /**
  * Removes the secrets of the request from the error of a call, because the driver may repeat them in its message. Error
@@ -30,7 +30,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
   const { secrets = {} } = request as { readonly secrets?: Readonly<Record<string, string>> }
   const values = Object.values(secrets).map((value) => value.trim())
   const details = values
-    .filter(({ length }) => length >= SHORTEST_STRIPPED)
+    .filter(({ length }) => length >= MIN_STRIPPED_LENGTH)
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, value) => text.replaceAll(value, STRIPPED_SECRET), error.details)
   if (details === error.details) return error

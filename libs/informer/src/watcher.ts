@@ -46,12 +46,12 @@ const BRIEF_MS = 1000
 /** A streaming list is given up after this time without a frame: the server probably does not support it. */
 const UNMARKED_MS = 10_000
 /** A streaming list is given up after 60 s plus 0.2 ms for each object. Even a busy server is faster. */
-const LONGEST_LIST_MS = 60_000
-const LONGEST_OBJECT_MS = 0.2
+const MAX_LIST_MS = 60_000
+const MAX_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
-const LONGEST_WAIT_MS = 30_000
+const MAX_WAIT_MS = 30_000
 /** The longest wait while the server is unreachable. It is short, so that the watcher soon finds the server again. */
-const LONGEST_WAIT_UNREACHABLE_MS = 5_000
+const MAX_WAIT_UNREACHABLE_MS = 5_000
 /** After this time without a failure the back-off begins with short waits again. */
 const QUIET_MS = 120_000
 
@@ -77,7 +77,7 @@ export class Watcher<W> {
     const { clock } = options
     this.#backoff = new Backoff({
       initialMs: FIRST_WAIT_MS,
-      maxMs: LONGEST_WAIT_MS,
+      maxMs: MAX_WAIT_MS,
       jitter: 1,
       random: () => clock.random(),
     })
@@ -215,11 +215,11 @@ export class Watcher<W> {
     const { clock } = this.#options
     if (clock.monotonic() - this.#waitedAt > QUIET_MS) this.#backoff.reset()
     const error = 'error' in reply && reply.error instanceof ApiError ? reply.error : undefined
-    const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
+    const longest = isUnreachable(error) ? MAX_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
     this.#interrupt = pause
     // A long `Retry-After` must not stop a cache for an hour.
-    const askedMs = Math.min(error?.retryAfterMs ?? 0, LONGEST_WAIT_MS)
+    const askedMs = Math.min(error?.retryAfterMs ?? 0, MAX_WAIT_MS)
     const ms = Math.max(askedMs, Math.min(this.#backoff.next(), longest))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
       if (!this.#outdated) throw reason
@@ -273,7 +273,7 @@ class MarkGuard {
   }
 
   #check(): void {
-    const longestMs = LONGEST_LIST_MS + this.#objects() * LONGEST_OBJECT_MS
+    const longestMs = MAX_LIST_MS + this.#objects() * MAX_OBJECT_MS
     const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + longestMs)
     const left = until - this.#clock.monotonic()
     if (left > 0) {

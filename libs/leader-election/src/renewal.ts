@@ -16,7 +16,7 @@ export interface RenewalOptions {
 /** The time that a new connection and two requests to a healthy server need. */
 const FALLBACK_MS = 1500
 /** The shortest pause between two renewals. */
-const SHORTEST_PAUSE_MS = 200
+const MIN_PAUSE_MS = 200
 
 /**
  * Renews the Lease until `leading` is aborted or the term is over. The retry period counts from request to request, so
@@ -33,7 +33,7 @@ export async function renewWhileLeading(
   let nextAt = term.renewedAt + retryPeriodMs
   for (;;) {
     try {
-      await clock.sleep(Math.max(nextAt - clock.monotonic(), SHORTEST_PAUSE_MS), either.signal)
+      await clock.sleep(Math.max(nextAt - clock.monotonic(), MIN_PAUSE_MS), either.signal)
       const sentAt = await renewOnce(term, either.signal, options)
       if (sentAt === undefined) {
         term.end(`the lease is held by ${holder.holder}`)

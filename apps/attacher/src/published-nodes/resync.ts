@@ -42,10 +42,10 @@ export type ListingVerdict =
   | { readonly is: 'notCompared' }
 
 /** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
-const MOST_EMPTY_PAGES = 1_000
-const MOST_VOLUMES = 1_000_000
+const MAX_EMPTY_PAGES = 1_000
+const MAX_VOLUMES = 1_000_000
 /** The longest time of one listing. The limit ends a listing whose driver sends new page tokens without end. */
-const LONGEST_LISTING_MS = 5 * 60_000
+const MAX_LISTING_MS = 5 * 60_000
 
 /** The number of consecutive listings that disagreed with an attachment. A recreated attachment starts from zero. */
 interface Suspicion {
@@ -167,12 +167,12 @@ export async function listAll(
     if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
     }
-    if (token !== '' && (volumes > MOST_VOLUMES || emptyPages >= MOST_EMPTY_PAGES)) {
+    if (token !== '' && (volumes > MAX_VOLUMES || emptyPages >= MAX_EMPTY_PAGES)) {
       const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
       throw new Error(`failed to ListVolumes: the driver goes on after ${after}`)
     }
-    if (token !== '' && clock.monotonic() - started > LONGEST_LISTING_MS) {
-      const minutes = LONGEST_LISTING_MS / 60_000
+    if (token !== '' && clock.monotonic() - started > MAX_LISTING_MS) {
+      const minutes = MAX_LISTING_MS / 60_000
       throw new Error(
         `failed to ListVolumes: the listing has not ended after ${minutes} minutes and ${volumes} volumes`,
       )

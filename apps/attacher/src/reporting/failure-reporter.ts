@@ -32,7 +32,7 @@ const WRITES_PER_SECOND = 5
 /** Each object needs two writes: for the attachment and for its claim. */
 const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)
 /** The limit of recoveries whose events are not written yet. Further recoveries get no event. */
-const MOST_RECOVERED = 500
+const MAX_RECOVERED = 500
 /** The pause after the API server has refused an event. */
 const REFUSED_MS = 10 * 60_000
 
@@ -80,7 +80,7 @@ export class FailureReporter {
   completed(subject: WorkSubject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return
-    if (this.#recovered.length < MOST_RECOVERED) this.#recovered.push({ subject, series })
+    if (this.#recovered.length < MAX_RECOVERED) this.#recovered.push({ subject, series })
     else this.#options.backlog.eventsSkipped(1)
   }
 

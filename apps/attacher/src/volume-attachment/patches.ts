@@ -9,7 +9,7 @@ import type { CachedAttachment, RememberedVolume } from '../caches/attachment.ts
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
 /** The API server refuses a VolumeError with a longer message. */
-const LONGEST_MESSAGE_BYTES = 1024
+const MAX_MESSAGE_BYTES = 1024
 
 const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
@@ -141,7 +141,7 @@ function volumeError(message: string, now: number): VolumeError {
 /** Shortens a message to the allowed bytes, without splitting a character. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message)
-  let end = LONGEST_MESSAGE_BYTES
+  let end = MAX_MESSAGE_BYTES
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return bytes.toString('utf8', 0, end)
 }

@@ -22,7 +22,7 @@ interface PodClaims {
 }
 
 const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 
 /**
  * Knows which claims the pods of one namespace or of all namespaces use. Sends one list, and one watch that continues
@@ -89,7 +89,7 @@ export class PodWatch {
    */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { clock, log, namespace } = this.#options
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
     for (let version: string | undefined = from; ; ) {
       try {
         version ??= await this.#list(signal)

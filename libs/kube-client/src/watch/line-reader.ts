@@ -1,7 +1,7 @@
 const LINE_FEED = 10
 
 /** The maximum length of a frame in bytes. Objects of the API are far smaller. */
-export const LONGEST_FRAME = 32 * 1024 * 1024
+export const MAX_FRAME_BYTES = 32 * 1024 * 1024
 
 /** Cuts a stream of bytes into the frames of a watch. */
 export interface ByteReader<Frame> {
@@ -28,7 +28,7 @@ export class LineReader implements ByteReader<string> {
   /** The number of bytes in all chunks. */
   #held = 0
 
-  constructor(longest = LONGEST_FRAME) {
+  constructor(longest = MAX_FRAME_BYTES) {
     this.#longest = longest
   }
 

@@ -54,14 +54,14 @@ const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
 // bounded: the expression reads the value of a flag, and each label in it once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
-const LONGEST_NAME = 253
+const MAX_NAME_LENGTH = 253
 
 /** Returns why the flags of the apps do not allow one Lease for all of them. */
 export function singleLeaseError(apps: readonly FlaggedApp[], { values, given }: FlagsOfApp): string | undefined {
   const name = String(values['single-lease'])
   if (name === '') return undefined
-  if (name.length > LONGEST_NAME || !LEASE_NAME.test(name)) {
-    const rule = `a lowercase RFC 1123 subdomain, of at most ${LONGEST_NAME} characters, is needed`
+  if (name.length > MAX_NAME_LENGTH || !LEASE_NAME.test(name)) {
+    const rule = `a lowercase RFC 1123 subdomain, of at most ${MAX_NAME_LENGTH} characters, is needed`
     return `invalid value ${goQuote(name)} for flag -single-lease: ${rule}`
   }
   const own = apps.flatMap(ownElectionFlags).find((flag) => given.has(flag))

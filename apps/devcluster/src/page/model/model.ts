@@ -31,7 +31,7 @@ export interface ModelOptions {
 }
 
 /** The number of rows up to which every change is sent at once. With more rows no user could follow the changes. */
-const MOST_ROWS_CLOSELY = 100
+const MAX_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
@@ -177,7 +177,7 @@ export class PageModel {
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
-    if (this.#rows.size <= MOST_ROWS_CLOSELY) return this.#flush(line)
+    if (this.#rows.size <= MAX_ROWS_CLOSELY) return this.#flush(line)
     this.#board.line(line)
     this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
   }

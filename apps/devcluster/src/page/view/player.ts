@@ -5,10 +5,10 @@ import { apply, takeBack, type Undo } from './wire.ts'
 export type Mode = 'live' | 'stopped' | 'replaying'
 
 /** The number of frames that the page keeps. The oldest are dropped. */
-const MOST_FRAMES = 20_000
+const MAX_FRAMES = 20_000
 /** The limits of the pause between two steps of a replay. Within them the original pace is kept. */
-const SHORTEST_MS = 250
-const LONGEST_MS = 1500
+const MIN_PAUSE_MS = 250
+const MAX_PAUSE_MS = 1500
 
 /** The items at any moment. The player applies frames to go forward in time, and undoes them to go back. */
 export class Player {
@@ -24,7 +24,7 @@ export class Player {
   #forgotten = 0
   #due = 0
 
-  constructor(mostFrames = MOST_FRAMES) {
+  constructor(mostFrames = MAX_FRAMES) {
     this.#most = mostFrames
   }
 
@@ -109,7 +109,7 @@ export class Player {
     const before = this.time ?? 0
     this.step()
     const took = (this.time ?? before) - before
-    this.#due = now + Math.min(Math.max(took, SHORTEST_MS), LONGEST_MS)
+    this.#due = now + Math.min(Math.max(took, MIN_PAUSE_MS), MAX_PAUSE_MS)
   }
 
   /** Returns the last frames with an entry in the time line, the newest first. The number of a frame never changes. */

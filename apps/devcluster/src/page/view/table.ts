@@ -6,7 +6,7 @@ import type { ClaimRow, Item, LastCall, LastEvent, NodePlace, Snapshot } from '.
 import { stillHolds } from './wire.ts'
 
 /** The maximum number of rows in the table. The filter finds the others. */
-const MOST_ROWS = 100
+const MAX_ROWS = 100
 
 type NameOf = (actor: string) => string
 
@@ -55,13 +55,13 @@ export class Table {
       const row = items.get(id)
       return row?.is === 'row' && fits(row, wanted, this.#waiting.checked) ? [[id, row]] : []
     })
-    this.#rows.show(fitting.slice(0, MOST_ROWS))
+    this.#rows.show(fitting.slice(0, MAX_ROWS))
     byId('none').hidden = this.#sorted.length > 0
     byId('none-fits').hidden = this.#sorted.length === 0 || fitting.length > 0
-    byId('more').hidden = fitting.length <= MOST_ROWS
+    byId('more').hidden = fitting.length <= MAX_ROWS
     setText(
       byId('more'),
-      `${Math.min(MOST_ROWS, fitting.length)} of ${fitting.length} rows are shown; the filter finds the others.`,
+      `${Math.min(MAX_ROWS, fitting.length)} of ${fitting.length} rows are shown; the filter finds the others.`,
     )
   }
 

@@ -25,7 +25,7 @@ export interface FileSource<T> {
 
 const readText: ReadText = (file) => readFile(file, 'utf8')
 /** The maximum number of tries to read a certificate and a key of the same version. */
-const MOST_READS = 3
+const MAX_READS = 3
 
 export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
   return {
@@ -50,7 +50,7 @@ export function authoritiesSource(file: string): FileSource<string> {
 async function readPair(certFile: string, keyFile: string, read: ReadText): Promise<readonly string[]> {
   for (let reads = 1; ; reads += 1) {
     const texts = [await read(certFile), await read(keyFile)]
-    if (reads === MOST_READS || (await read(certFile)) === texts[0]) return texts
+    if (reads === MAX_READS || (await read(certFile)) === texts[0]) return texts
   }
 }
 
