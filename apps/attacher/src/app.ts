@@ -24,14 +24,14 @@ import { listsPublishedNodes } from './volume-attachment/observe.ts'
 import { VolumeFinalizers } from './volumes/volume-finalizers.ts'
 
 const ATTACHER_GATES = {
-  own: {
+  sidecarGates: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
   },
   permanent: {},
 } as const satisfies GateTable
 
-type GateName = keyof (typeof ATTACHER_GATES)['own']
+type GateName = keyof (typeof ATTACHER_GATES)['sidecarGates']
 
 type AttacherStart = AppParts<typeof ATTACHER_FLAGS, GateName>
 

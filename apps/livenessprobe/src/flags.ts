@@ -24,6 +24,6 @@ export const FLAGS = [
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
 export const DRIVER_FLAGS = {
-  own: new Set(ENDPOINT),
+  needsPrefix: new Set(ENDPOINT),
   shared: new Set(['automaxprocs', 'csi-address', 'version', ...LOGGING_FLAGS]),
 }

@@ -57,14 +57,14 @@ export class SharedProbes<T> {
   async ask(signal: AbortSignal): Promise<T> {
     const probe = (this.#running.size < MAX_PARALLEL_PROBES ? undefined : [...this.#running].at(-1)) ?? this.#start()
     probe.waiting += 1
-    const ignoreAbort = onAbort(signal, () => {
+    const removeAbortListener = onAbort(signal, () => {
       probe.waiting -= 1
       if (probe.waiting === 0) probe.life.abort(new CancelledError('no request waits for the probe'))
     })
     try {
       return await probe.result
     } finally {
-      ignoreAbort()
+      removeAbortListener()
     }
   }
 

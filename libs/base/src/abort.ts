@@ -82,8 +82,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason)
-    const ignoreAbort = onAbort(signal, () => reject(signal.reason))
-    promise.then(resolve, reject).finally(ignoreAbort)
+    const removeAbortListener = onAbort(signal, () => reject(signal.reason))
+    promise.then(resolve, reject).finally(removeAbortListener)
   })
 }
 

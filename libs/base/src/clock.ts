@@ -32,7 +32,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   schedule,
-  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
+  sleep: (ms, signal) => sleepWith(systemClock, ms, signal),
   random: () => Math.random(),
 }
 
@@ -53,14 +53,14 @@ function schedule(ms: number, fire: () => void): Cancel {
 }
 
 /** Implements `sleep` for every Clock. Removes the timer and the abort listener when the wait ends. */
-export function sleepOn(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleepWith(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const cancel = clock.schedule(ms, () => {
-      ignoreAbort()
+      removeAbortListener()
       resolve()
     })
-    const ignoreAbort = onAbort(signal, () => {
+    const removeAbortListener = onAbort(signal, () => {
       cancel()
       reject(signal?.reason)
     })

@@ -112,12 +112,12 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const settle = (ready: boolean): void => {
       settled = true
       cancelTimer()
-      ignoreAbort()
+      removeAbortListener()
       resolve(ready)
     }
     const fail = (): void => settle(false)
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
-    const ignoreAbort = onAbort(signal, fail)
+    const removeAbortListener = onAbort(signal, fail)
     const look = (): void => {
       if (settled) return // closing the channel calls `look`, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)

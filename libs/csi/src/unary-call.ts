@@ -40,7 +40,7 @@ export function unaryCall<Q, R>(
     const call = channel.createCall(method.path, Number.POSITIVE_INFINITY, null, null, null)
     const detach = (): void => {
       cancelTimer()
-      ignoreAbort()
+      removeAbortListener()
     }
     const giveUp = (error: RpcError): void => {
       detach()
@@ -49,7 +49,7 @@ export function unaryCall<Q, R>(
     }
     const cancelTimer = clock.schedule(timeoutMs, () => giveUp(deadlineExceeded()))
     const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
-    const ignoreAbort = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
+    const removeAbortListener = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
     let reply: Buffer | undefined
     let hasHeaders = false
     call.start(headersOf(timeoutMs, traceparent), {

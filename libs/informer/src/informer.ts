@@ -173,7 +173,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     if (identity === undefined) return
     const projected = type === 'DELETED' ? undefined : this.#projector.project(object)
     if (projected === undefined) this.#collecting?.delete(identity.key)
-    else this.#collecting?.set(this.#known(projected))
+    else this.#collecting?.set(this.#reuseCached(projected))
   }
 
   commit(resourceVersion: string): void | Promise<void> {
@@ -198,12 +198,12 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return identity.resourceVersion
   }
 
-  reached(resourceVersion: string): void {
+  advanceTo(resourceVersion: string): void {
     this.#writer.reached(resourceVersion)
   }
 
   /** Returns the cached object if it has the same version, so that a list does not double the memory. */
-  #known(projected: T): T {
+  #reuseCached(projected: T): T {
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
     return same ? present : projected

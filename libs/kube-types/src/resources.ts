@@ -276,8 +276,9 @@ export function resourcePath(resource: Resource<unknown>, ref: PathRef): string 
 function segment(what: string, text: string): string {
   if (text === '') throw new Error(`resource ${what} may not be empty`)
   if (text === '.' || text === '..') throw new Error(`invalid resource ${what} "${text}": [may not be '${text}']`)
-  for (const mark of ['/', '%']) {
-    if (text.includes(mark)) throw new Error(`invalid resource ${what} "${text}": [may not contain '${mark}']`)
+  for (const separator of ['/', '%']) {
+    if (text.includes(separator))
+      throw new Error(`invalid resource ${what} "${text}": [may not contain '${separator}']`)
   }
   return encodeURIComponent(text)
 }

@@ -76,7 +76,7 @@ export class Elector {
   readonly #labels: { readonly name: string }
   readonly #status
   readonly #slowPath
-  readonly #looked = Promise.withResolvers<void>()
+  readonly #firstRead = Promise.withResolvers<void>()
   #term: LeaderTerm | undefined
   #knownHolder: string | undefined
 
@@ -94,8 +94,8 @@ export class Elector {
   }
 
   /** Resolves after the first try to read the Lease, even if it has failed. */
-  get looked(): Promise<void> {
-    return this.#looked.promise
+  get firstRead(): Promise<void> {
+    return this.#firstRead.promise
   }
 
   /** The reason for the health check if a leader has not renewed its Lease for far too long. Otherwise undefined. */
@@ -138,7 +138,7 @@ export class Elector {
 
   async #end(term: LeaderTerm): Promise<void> {
     const { clock, timings, announce, identity, log } = this.#options
-    const stillOurs = term.held()
+    const stillOurs = term.isHeld()
     term.end('no longer leading')
     this.#term = undefined
     this.#status.set(this.#labels, 0)
@@ -190,9 +190,9 @@ export class Elector {
   async #try(stop: AbortSignal): Promise<Win | undefined> {
     const { log, clock } = this.#options
     try {
-      await this.#holder.look(stop)
+      await this.#holder.read(stop)
       const soleSince = clock.monotonic()
-      this.#looked.resolve()
+      this.#firstRead.resolve()
       this.#noteHolder()
       const decision = this.#holder.decide()
       if (decision.do === 'wait') return undefined
@@ -203,7 +203,7 @@ export class Elector {
       stop.throwIfAborted()
       // If the process may not access the Lease, the client has already logged the error.
       if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
-      this.#looked.resolve()
+      this.#firstRead.resolve()
       return undefined
     }
   }

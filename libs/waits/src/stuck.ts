@@ -34,9 +34,9 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'VolumeMissing',
 ])
 
-/** Returns `blocked` for a reason that no retry removes, and `given` for other reasons. */
-export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
-  return NO_RETRY_HELPS.has(reason) ? 'blocked' : given
+/** Returns `blocked` for a reason that no retry removes, and `otherwise` for other reasons. */
+export function remedyOf(reason: string, otherwise: Remedy = 'retried'): Remedy {
+  return NO_RETRY_HELPS.has(reason) ? 'blocked' : otherwise
 }
 
 /** Reports whether a wait is stuck: no retry helps, or it has lasted for two minutes or for `olderThanMs`. */

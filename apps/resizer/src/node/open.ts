@@ -38,11 +38,11 @@ export function openOfNode({
   readonly log: Logger
 }): Pick<Informers, 'claims' | 'volumes'> {
   const node = new LocalNodeWatch({ caches, nodeName, driverName, clock, log })
-  const own = new OwnVolumes({ node: () => node.current, log })
+  const ownVolumes = new OwnVolumes({ node: () => node.current, log })
   const volumes = caches.create({
     resource: PERSISTENT_VOLUMES,
     message: PERSISTENT_VOLUME_MESSAGE,
-    project: ownVolumeProjection(driverName, (pv) => own.has(pv)),
+    project: ownVolumeProjection(driverName, (pv) => ownVolumes.has(pv)),
     resyncMs,
   })
   const claims = caches.create({

@@ -69,10 +69,10 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
 /** Returns the position behind the last of `marks`, which the line must contain in this order. Undefined otherwise. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
-  for (const mark of marks) {
-    const at = line.indexOf(mark, from)
+  for (const separator of marks) {
+    const at = line.indexOf(separator, from)
     if (at === -1) return undefined
-    from = at + mark.length
+    from = at + separator.length
   }
   return from
 }

@@ -37,8 +37,8 @@ export function bypassesProxy(host: string, port: number, noProxy: string): bool
 function matches(entry: string, name: string, port: number): boolean {
   if (entry === '*') return true
   if (entry.includes('/')) return inBlock(entry, name)
-  const { host, port: wanted } = splitPort(entry)
-  if (wanted !== undefined && wanted !== port) return false
+  const { host, port: entryPort } = splitPort(entry)
+  if (entryPort !== undefined && entryPort !== port) return false
   if (isIP(host) || isIP(name)) return host === name
   const suffix = host.replace(/^\*/, '')
   return suffix.startsWith('.') ? name.endsWith(suffix) : name === suffix || name.endsWith(`.${suffix}`)

@@ -172,9 +172,9 @@ export class ResponseParser {
     return part
   }
 
-  #keep(longest: number): false {
+  #keep(maxBytes: number): false {
     const rest = this.#bytes.subarray(this.#at)
-    if (rest.length > longest) throw new ProtocolError('response header is too long')
+    if (rest.length > maxBytes) throw new ProtocolError('response header is too long')
     this.#partial = rest
     return false
   }

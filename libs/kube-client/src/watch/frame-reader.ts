@@ -13,14 +13,14 @@ const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Cuts a stream of bytes into frames. The bytes of a frame are valid until the next `push`. */
 export class FrameReader implements ByteReader<ByteSpan> {
-  readonly #longest: number
+  readonly #maxBytes: number
   /** A buffer with all unread bytes, from `#from` to `#to`. */
   #bytes = NOTHING
   #from = 0
   #to = 0
 
-  constructor(longest = MAX_FRAME_BYTES) {
-    this.#longest = longest
+  constructor(maxBytes = MAX_FRAME_BYTES) {
+    this.#maxBytes = maxBytes
   }
 
   push(bytes: Buffer): void {
@@ -30,7 +30,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
   }
 
   /** The size of the buffer in bytes. */
-  get held(): number {
+  get bufferedBytes(): number {
     return this.#bytes.length
   }
 
@@ -47,7 +47,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
   next(): ByteSpan | undefined {
     if (this.waiting < HEADER) return undefined
     const length = this.#bytes.readUInt32BE(this.#from)
-    if (length > this.#longest) throw new RangeError(`a frame is longer than ${this.#longest} bytes`)
+    if (length > this.#maxBytes) throw new RangeError(`a frame is longer than ${this.#maxBytes} bytes`)
     const from = this.#from + HEADER
     if (from + length > this.#to) return undefined
     const frame = { bytes: this.#bytes, from, to: from + length }

@@ -56,11 +56,11 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
 export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
   const [only] = tables
   if (only !== undefined && tables.length === 1) return only
-  const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
+  const maxOf = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
   const maxLogLength = tables.map((table) => table.maxLogLength).find((length) => length !== undefined)
   return {
     ...DEFAULT_HANDSHAKE,
-    limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },
+    limits: { probeMs: maxOf(({ limits }) => limits.probeMs), nameMs: maxOf(({ limits }) => limits.nameMs) },
     questions: (driver) => combinedQuestions(tables.flatMap(({ questions }) => questions(driver))),
     decisive: {
       plugin: tables.flatMap(({ decisive }) => decisive.plugin ?? []),

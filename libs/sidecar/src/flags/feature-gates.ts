@@ -31,7 +31,7 @@ export interface FeatureGate {
 
 /** The feature gates that an app defines. */
 export interface GateTable<N extends string = string> {
-  readonly own: Readonly<Record<N, FeatureGate>>
+  readonly sidecarGates: Readonly<Record<N, FeatureGate>>
   /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
   readonly permanent: Readonly<Record<string, true>>
 }
@@ -50,7 +50,7 @@ export function resolveGates<N extends string>(
   }
   const error = aggregate(errors)
   if (error !== undefined) return { kind: 'refused', error }
-  return { kind: 'gates', gates: gatesOf(table.own, requested), notices }
+  return { kind: 'gates', gates: gatesOf(table.sidecarGates, requested), notices }
 }
 
 type Verdict =
@@ -58,9 +58,9 @@ type Verdict =
   | { readonly kind: 'refused'; readonly error: string }
 
 function validateGate(table: GateTable, name: string, value: boolean): Verdict {
-  const permanent = own(table.permanent, name)
+  const permanent = ownValue(table.permanent, name)
   if (permanent !== undefined) return { kind: 'accepted', notice: permanent === value ? IGNORED : OVERRULED }
-  const gate = own(table.own, name) ?? own(GENERIC_GATES, name)
+  const gate = ownValue(table.sidecarGates, name) ?? ownValue(GENERIC_GATES, name)
   if (gate?.locked === true && gate.default !== value) {
     const error = `cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`
     return { kind: 'refused', error }
@@ -79,7 +79,7 @@ const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
   deprecated: 'Warning: setting deprecated feature gate. It will be removed in a future release.',
 }
 
-function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+function ownValue<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
@@ -97,7 +97,7 @@ function gatesOf<N extends string>(
 
 /** Returns the gates that have an effect, each on a line, for the usage. Other accepted gates are omitted. */
 export function knownGatesText(table: GateTable): string {
-  const lines = Object.entries<FeatureGate>(table.own).map(
+  const lines = Object.entries<FeatureGate>(table.sidecarGates).map(
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
   )
   return lines.sort().join('\n')

@@ -30,11 +30,11 @@ export interface PresentArguments {
 }
 
 /** Replaces removed flags by the current flags, or drops them. */
-export function replaceRemovedFlags(given: readonly string[]): PresentArguments {
+export function replaceRemovedFlags(written: readonly string[]): PresentArguments {
   const args: string[] = []
   const notices: RemovedFlagNotice[] = []
-  for (let at = 0; at < given.length; at += 1) {
-    const argument = given[at] ?? ''
+  for (let at = 0; at < written.length; at += 1) {
+    const argument = written[at] ?? ''
     const [, flag = '', value] = /^--?([^=]+)(=.*)?$/s.exec(argument) ?? []
     const removed = Object.hasOwn(REMOVED, flag) ? REMOVED[flag] : undefined
     if (removed === undefined) {

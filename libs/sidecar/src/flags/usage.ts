@@ -33,8 +33,8 @@ function entryText(spelling: string, help: string, flag: Flag): string {
   const placeholder = quoted?.[1] ?? type.placeholder
   const text = quoted === null ? help : help.replace(quoted[0], placeholder)
   const head = `  ${spelling}${placeholder === '' ? '' : ` ${placeholder}`}`
-  const shown = type.show(flag.default)
-  const tail = shown === undefined ? '' : ` (default ${shown})`
+  const defaultText = type.show(flag.default)
+  const tail = defaultText === undefined ? '' : ` (default ${defaultText})`
   // If a flag has one letter and no placeholder, its help text fits on the same line.
   return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`
 }

@@ -57,15 +57,19 @@ const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const MAX_NAME_LENGTH = 253
 
 /** Returns why the flags of the apps do not allow one Lease for all of them. */
-export function singleLeaseError(apps: readonly FlaggedApp[], { values, given }: FlagsOfApp): string | undefined {
+export function singleLeaseError(
+  apps: readonly FlaggedApp[],
+  { values, explicitFlags }: FlagsOfApp,
+): string | undefined {
   const name = String(values['single-lease'])
   if (name === '') return undefined
   if (name.length > MAX_NAME_LENGTH || !LEASE_NAME.test(name)) {
     const rule = `a lowercase RFC 1123 subdomain, of at most ${MAX_NAME_LENGTH} characters, is needed`
     return `invalid value ${goQuote(name)} for flag -single-lease: ${rule}`
   }
-  const own = apps.flatMap(ownElectionFlags).find((flag) => given.has(flag))
-  if (own !== undefined) return `flag -${own} is for a lease of its own, and -single-lease is one lease for all`
+  const electionFlag = apps.flatMap(ownElectionFlags).find((flag) => explicitFlags.has(flag))
+  if (electionFlag !== undefined)
+    return `flag -${electionFlag} is for a lease of its own, and -single-lease is one lease for all`
   return values['leader-election'] === true ? undefined : 'flag -single-lease needs -leader-election'
 }
 

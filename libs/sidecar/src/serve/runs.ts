@@ -15,7 +15,7 @@ export function identified(
   if (runs === undefined) return controllers
   if (tracer !== undefined)
     return controllers.map((each) => traced(each, { runs, tracer, clock, driverName: driver.name }))
-  return controllers.map((each) => ({ ...each, around: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
+  return controllers.map((each) => ({ ...each, wrapRun: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
 function traced(
@@ -33,7 +33,7 @@ function traced(
   },
 ): Controller {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
-  const around = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
+  const wrapRun = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }
     const attributes = { 'csi.driver.name': driverName, ...names }
     const context = tracer.start({ name: operation, attributes, traceparent, waitedMs: order.waitedMs(key) })
@@ -41,7 +41,7 @@ function traced(
     context.trace.end({ 'csi.sidecar.outcome': outcome.kind }, 'cause' in outcome ? outcome.cause : undefined)
     return outcome
   }
-  return { ...controller, order, around }
+  return { ...controller, order, wrapRun }
 }
 
 /** Wraps the order of a queue, and measures how long each key waits. */

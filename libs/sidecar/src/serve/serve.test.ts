@@ -178,7 +178,7 @@ describe('lost driver', () => {
     drained.resolve()
     await clock.advance(30_000)
     expect(leads[0]?.stop.aborted).toBe(true)
-    expect(elector.term?.held()).toBe(false)
+    expect(elector.term?.isHeld()).toBe(false)
     await clock.advance(600_000)
     expect(elector.terms).toBe(1)
     driver.become({ type: 'ready', lostForMs: 630_000 })

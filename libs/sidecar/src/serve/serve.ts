@@ -114,7 +114,7 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // The process does not read the lease before its driver is connected.
   if (driver.state !== 'ready') return
-  await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
+  await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.firstRead, ...(waits ? [waits] : [])])))
 }
 
 /** Returns a signal listener. The first signal drains work if `settings.release` is set. Others end the process. */

@@ -70,10 +70,10 @@ export function checkCommandLine(
 }
 
 function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
-  const given = standardOf(sidecar.flags).values['feature-gates']
-  const resolved = resolveGates(sidecar.app.gates, given)
+  const requested = standardOf(sidecar.flags).values['feature-gates']
+  const resolved = resolveGates(sidecar.app.gates, requested)
   if (resolved.kind === 'refused') {
-    const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
+    const pairs = logsGates ? { featureGates: Object.fromEntries([...requested].sort()) } : {}
     return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
   }
   for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)

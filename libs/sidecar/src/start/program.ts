@@ -174,7 +174,7 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
   const name = 'ReleaseLeaderElectionOnExit'
   if (sidecars.length === 0) return false
   return sidecars.every(({ app, flags }) => {
-    if (!Object.hasOwn(app.gates.own, name)) return true
+    if (!Object.hasOwn(app.gates.sidecarGates, name)) return true
     const resolved = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
     return resolved.kind === 'refused' || resolved.gates.enabled(name)
   })

@@ -54,10 +54,10 @@ export async function loadConfig(
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
   throwErrorBefore('apiConfig', sidecars)
-  const given = (name: 'master' | 'kubeconfig'): string | undefined =>
+  const settingOf = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
-  const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
-  const master = given('master') ?? ''
+  const kubeconfig = settingOf('kubeconfig') ?? standard.values.kubeconfig
+  const master = settingOf('master') ?? ''
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
@@ -70,11 +70,11 @@ export async function loadConfig(
  * agent.
  */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
-  const { values, given } = context.standard
+  const { values, explicitFlags } = context.standard
   const { clock, log, metrics, missing, tracer } = context
   const flow = flowOptions({
-    qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
-    burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
+    qps: explicitFlags.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
+    burst: explicitFlags.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
   const client = createKubeClient({
     config,

@@ -75,7 +75,7 @@ export class OtlpClient {
       },
     })
     if (signal.aborted) sent.destroy(signal.reason)
-    const ignoreAbort = onAbort(signal, () => sent.destroy(signal.reason))
+    const removeAbortListener = onAbort(signal, () => sent.destroy(signal.reason))
     sent.on('error', reject)
     sent.on('response', (response) => {
       const parts: Buffer[] = []
@@ -92,7 +92,7 @@ export class OtlpClient {
       })
     })
     sent.end(body)
-    return promise.finally(ignoreAbort)
+    return promise.finally(removeAbortListener)
   }
 }
 
@@ -146,21 +146,21 @@ function readJson(body: Buffer): PartialSuccess {
 }
 
 function readProtobuf(body: Uint8Array): PartialSuccess {
-  const said: PartialSuccess = { rejected: 0, why: '' }
+  const answer: PartialSuccess = { rejected: 0, why: '' }
   const reader = new BinaryReader(body)
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
-    if (field === 1) readPartialSuccess(new BinaryReader(reader.bytes()), said)
+    if (field === 1) readPartialSuccess(new BinaryReader(reader.bytes()), answer)
     else reader.skip(wire)
   }
-  return said
+  return answer
 }
 
-function readPartialSuccess(reader: BinaryReader, said: PartialSuccess): void {
+function readPartialSuccess(reader: BinaryReader, answer: PartialSuccess): void {
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
-    if (field === 1) said.rejected = reader.int64()
-    else if (field === 2) said.why = reader.string()
+    if (field === 1) answer.rejected = reader.int64()
+    else if (field === 2) answer.why = reader.string()
     else reader.skip(wire)
   }
 }

@@ -66,10 +66,10 @@ export class SpanBuffer {
     this.#closing = true
     this.#cancelTimer?.()
     if (signal.aborted || this.#failing) this.#life.abort(new Error('the collector does not answer'))
-    const ignoreAbort = onAbort(signal, () => this.#life.abort(signal.reason))
+    const removeAbortListener = onAbort(signal, () => this.#life.abort(signal.reason))
     await this.#sending
     while (this.#waiting.length > 0 && !this.#failing && !this.#life.signal.aborted) await this.#sendBatch()
-    ignoreAbort()
+    removeAbortListener()
     this.#life.abort(new Error('closed'))
     this.#drop(this.#waiting.splice(0).length, 'shutdown')
     this.#options.client.close()
