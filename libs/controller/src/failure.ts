@@ -51,7 +51,9 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
 
 /** Returns how many milliseconds the API server asks to wait, according to the cause chain of the error. */
 export function serverWaitOf(thrown: unknown): number | undefined {
-  for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
+  for (const cause of causesOf(thrown)) {
+    if (cause instanceof ApiError) return cause.retryAfterMs
+  }
   return undefined
 }
 
@@ -64,6 +66,8 @@ const OUTDATED_LEVEL = 3
  * is off.
  */
 export function failureLog(thrown: unknown, log: Logger): Pick<Verbose, 'error'> | undefined {
-  for (const cause of causesOf(thrown)) if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
+  for (const cause of causesOf(thrown)) {
+    if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
+  }
   return log
 }

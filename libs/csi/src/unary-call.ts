@@ -147,7 +147,8 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
   // A status with metadata comes from the driver. A status that grpc-js creates has no metadata.
   const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
-  const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
+  const sender = heard ? 'driver' : 'none'
+  const origin = UNREADABLE.test(details) ? 'client' : sender
   return new RpcError(code, details, { retryAfterMs, origin })
 }
 

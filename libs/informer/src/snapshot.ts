@@ -52,8 +52,12 @@ class IndexTable<T> {
   update(key: string, before: T | undefined, after: T | undefined): void {
     const old = before === undefined ? [] : this.#valuesOf(before)
     const fresh = after === undefined ? [] : this.#valuesOf(after)
-    for (const value of old) if (!fresh.includes(value)) this.#remove(value, key)
-    for (const value of fresh) if (!old.includes(value)) this.#add(value, key)
+    for (const value of old) {
+      if (!fresh.includes(value)) this.#remove(value, key)
+    }
+    for (const value of fresh) {
+      if (!old.includes(value)) this.#add(value, key)
+    }
   }
 
   /** Returns the keys under a value, in the order in which they were added. */

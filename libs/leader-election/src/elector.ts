@@ -31,7 +31,7 @@ export interface ElectorOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go originals. */
+  /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go sidecars. */
   readonly metricName?: string
   /** Records an event about the Lease, for example `<identity> became leader`. Must not throw. */
   readonly announce: (message: string, lease: Lease | undefined) => void
@@ -195,7 +195,7 @@ export class Elector {
       this.#firstRead.resolve()
       this.#noteHolder()
       const decision = this.#holder.decide()
-      if (decision.do === 'wait') return undefined
+      if (decision.kind === 'wait') return undefined
       const sentAt = await this.#holder.write(stop)
       this.#noteHolder()
       return { sentAt, soleSince }
@@ -213,7 +213,7 @@ export class Elector {
     const { clock, timings } = this.#options
     const poll = timings.retryPeriodMs * (1 + ACQUIRE_JITTER * clock.random())
     const decision = this.#holder.decide()
-    const wait = decision.do === 'wait' ? Math.min(poll, decision.expiresInMs) : poll
+    const wait = decision.kind === 'wait' ? Math.min(poll, decision.expiresInMs) : poll
     using pause = scope(stop)
     const slept = clock.sleep(wait, pause.signal).catch((error: unknown) => {
       stop.throwIfAborted()
@@ -236,7 +236,9 @@ export class Elector {
           optional: true,
           signal,
         })
-        for await (const frame of frames) if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()
+        for await (const frame of frames) {
+          if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()
+        }
         await clock.sleep(timings.retryPeriodMs, signal)
       } catch (error) {
         if (signal.aborted) return

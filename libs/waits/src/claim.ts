@@ -42,11 +42,8 @@ function byClass({ volumeName }: WaitingClaim, { storageClass, binding: event, p
   if (storageClass?.is !== 'present' || !storageClass.waitsForPod) return undefined
   if (event?.reason === 'ProvisioningFailed' || event?.reason === 'ExternalProvisioning') return undefined
   const names = pods.filter(({ nodeName }) => nodeName === '').map(({ name }) => name)
-  return names.length > 0
-    ? { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
-    : pods.length > 0
-      ? undefined
-      : { reason: 'NoConsumer', on: 'you' }
+  if (names.length > 0) return { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
+  return pods.length > 0 ? undefined : { reason: 'NoConsumer', on: 'you' }
 }
 
 function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitOf {

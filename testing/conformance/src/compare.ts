@@ -31,10 +31,10 @@ export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>)
   return { ...answer, body: Object.fromEntries(only.map((path) => [path, partAt(body, path)])) }
 }
 
-function plain(given: unknown, key: string): unknown {
-  if (key === 'resourceVersion' && given !== '') return '<version>'
+function plain(raw: unknown, key: string): unknown {
+  if (key === 'resourceVersion' && raw !== '') return '<version>'
   if (key === 'continue') return '<token>'
-  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
+  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, raw)
   if (typeof value === 'string') return plainText(value, key)
   // Table cells get the key `cell`, because their text may be an age, which changes with each run.
   if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { throughHttpProxy } from '../http/connect-proxy.ts'
 import type { OpenStream } from '../http/dial.ts'
+import { portOf } from '../http/port.ts'
 import { throughSocksProxy } from '../http/socks-proxy.ts'
 import { redactedUrl } from './server-url.ts'
 
@@ -10,7 +11,7 @@ export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenSt
   const secure = url.protocol === 'https:'
   const value = secure ? variable(env, 'HTTPS_PROXY') : variable(env, 'HTTP_PROXY')
   if (value === undefined) return undefined
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+  const port = portOf(url)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (bypassesProxy(host, port, variable(env, 'NO_PROXY') ?? '')) return undefined
   return throughProxy(parseProxy(value.includes('://') ? value : `http://${value}`))

@@ -2,6 +2,7 @@ import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
 import { handshakeError, hostPort, NetworkError } from './network-error.ts'
+import { portOf } from './port.ts'
 
 const HEAD_END = '\r\n\r\n'
 const MAX_HEAD_BYTES = 16 * 1024
@@ -11,7 +12,7 @@ export function throughHttpProxy(proxy: URL): OpenStream {
   const secure = proxy.protocol === 'https:'
   const at: Address = {
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
-    port: proxy.port === '' ? (secure ? 443 : 80) : Number(proxy.port),
+    port: portOf(proxy),
   }
   return async (target, signal) => {
     const plain = await openTcp(at, signal)

@@ -71,7 +71,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 }
 
 const IGNORED = 'Ignoring feature gate that is always on'
-/** Existing manifests still turn permanent gates off, and the Go originals accept this. */
+/** Existing manifests still turn permanent gates off, and the Go sidecars accept this. */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
 const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
@@ -105,7 +105,7 @@ export function knownGatesText(table: GateTable): string {
 
 /**
  * The gate ReleaseLeaderElectionOnExit of every sidecar. It is beta and on, so that another replica can take over at
- * once. In the Go originals it is alpha and off.
+ * once. In the Go sidecars it is alpha and off.
  */
 export const RELEASE_ON_EXIT: FeatureGate = { stage: 'beta', default: true }
 
@@ -113,7 +113,7 @@ const ALPHA: FeatureGate = { stage: 'alpha', default: false }
 const BETA: FeatureGate = { stage: 'beta', default: true }
 
 /**
- * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go originals accept them, and
+ * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go sidecars accept them, and
  * existing command lines contain some of them.
  */
 export const GENERIC_GATES: Readonly<Record<string, FeatureGate>> = {

@@ -12,7 +12,7 @@ import {
 } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** The flags that the Go originals define with the package `flag`. Its error messages are shorter than pflag's. */
+/** The flags that the Go sidecars define with the package `flag`. Its error messages are shorter than pflag's. */
 const GO_FLAGS: ReadonlySet<string> = new Set(
   STANDARD_FLAGS.map(({ name }) => name).filter((name) => !/^(?:log|retry)-/.test(name)),
 )

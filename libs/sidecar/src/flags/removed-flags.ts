@@ -1,6 +1,6 @@
 /**
- * Flags that the Go originals have removed but public drivers still pass, see charts/tests/public-drivers.json. The
- * current originals end with an error because of them.
+ * Flags that the Go sidecars have removed but public drivers still pass, see charts/tests/public-drivers.json. The
+ * current Go sidecars end with an error because of them.
  */
 const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
   // Accepted by external-resizer before v1.0.

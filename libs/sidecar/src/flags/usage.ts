@@ -22,7 +22,7 @@ export function usageText(program: string, table: FlagTable, { notes = {}, dashe
   return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
 }
 
-/** Returns the last line of the help, which lists the Go originals that the program replaces. */
+/** Returns the last line of the help, which lists the Go sidecars that the program replaces. */
 export const replacesText = (originals: readonly string[]): string =>
   `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 

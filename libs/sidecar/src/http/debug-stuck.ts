@@ -68,7 +68,8 @@ function placed(work: PendingWork): PagePosition & { readonly work: PendingWork 
 
 function byPosition(a: PagePosition, b: PagePosition): number {
   if (a.since !== b.since) return a.since - b.since
-  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1
+  if (a.id === b.id) return 0
+  return a.id < b.id ? -1 : 1
 }
 
 function tokenOf({ since, id }: PagePosition): string {

@@ -16,7 +16,7 @@ import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects
 import type { Measured } from '../subject.ts'
 import { giveWork, noteFirstCall, noteMemory, SETTLED_MS } from '../work.ts'
 
-/** The processes that run attacher and resizer: one of ours, two of ours, or two Go originals. */
+/** The processes that run attacher and resizer: one of ours, two of ours, or two Go sidecars. */
 export type Layout = 'one' | 'two' | 'original'
 
 export const DRIVER = 'loaded.example.com'

@@ -31,7 +31,7 @@ const OPENED = {
 const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
-/** The time-out per object. It exceeds the time that the Go originals need under their default limits. */
+/** The time-out per object. It exceeds the time that the Go sidecars need under their default limits. */
 const PER_OBJECT_MS = 1500
 
 export interface Storm {
@@ -245,7 +245,7 @@ async function resizeWave(
   const { driver } = subject
   const count = names.length
   using seen = await ground.observe(PERSISTENT_VOLUME_CLAIMS)
-  const own = new Set(names)
+  const ownNames = new Set(names)
   const callsBefore = workCalls('resizer', driver).length
   const requested = new Map<string, number>()
   const resizing = await phase(subject, async () => {
@@ -255,7 +255,7 @@ async function resizeWave(
       await raise(ground, name)
     })
     const isResized = ({ metadata, status }: PersistentVolumeClaim): boolean =>
-      own.has(metadata?.name ?? '') && status?.capacity?.['storage'] === '2Gi'
+      ownNames.has(metadata?.name ?? '') && status?.capacity?.['storage'] === '2Gi'
     await seen.until('are resized', isResized, { count, within: 30_000 + count * PER_OBJECT_MS })
   })
   const calls = workCalls('resizer', driver).slice(callsBefore)

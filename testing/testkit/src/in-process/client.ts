@@ -335,7 +335,9 @@ export class InProcessClient<E extends Error> {
   /** Delivers the next `count` delayed frames to the watches of a resource, or to all watches. */
   deliver(resource?: Resource<unknown>, count?: number): void {
     const path = resource === undefined ? '' : resourcePath(resource, {})
-    for (const watch of this.watches) if (watch.path.startsWith(path)) watch.deliver(count)
+    for (const watch of this.watches) {
+      if (watch.path.startsWith(path)) watch.deliver(count)
+    }
   }
 
   async #send<R>(

@@ -64,7 +64,9 @@ export class FieldInput {
     if (this.#offered === shown.join('\n')) return
     const before = this.#offered === undefined ? value : this.#input.value
     this.#offered = shown.join('\n')
-    const none = optional ? optionOf('', optional) : shown.length === 0 ? optionOf('', `no ${kind} yet`) : undefined
+    const noChoice = shown.length === 0 ? `no ${kind} yet` : undefined
+    const emptyLabel = optional || noChoice
+    const none = emptyLabel === undefined ? undefined : optionOf('', emptyLabel)
     fill(this.#input, none, ...shown.map((each) => optionOf(each)))
     if (shown.includes(before) || (optional && before === '')) this.#input.value = before
   }

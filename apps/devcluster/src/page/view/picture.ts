@@ -35,7 +35,9 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   const put = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
   const rows = all.filter((item) => item.is === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
   for (const [box, chip] of podsOf(rows)) put(box, chip)
-  for (const row of rows) for (const [box, chip] of volumesOf(row)) put(box, chip)
+  for (const row of rows) {
+    for (const [box, chip] of volumesOf(row)) put(box, chip)
+  }
   const shown = nodes.slice(0, MAX_NODES)
   const boxes = [
     ...shown.map(({ name, ready, schedulable }) => ({
