@@ -51,8 +51,8 @@ export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 export type SidecarPaths = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
 /** Returns the given sidecars, or the sidecars built in this repository. */
-export async function sidecarBinaries(given: SidecarPaths): Promise<SidecarPaths> {
-  const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
+export async function sidecarBinaries(paths: SidecarPaths): Promise<SidecarPaths> {
+  const entries = SIDECARS.map(async (app) => [app, paths[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
 }
 

@@ -58,7 +58,7 @@ interface ClaimRun {
 }
 
 async function performClaimStep(step: ClaimStep, { claim, parts, signal }: ClaimRun): Promise<void> {
-  switch (step.do) {
+  switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
       return await patchVolume(step.volume, step, { parts, signal })
@@ -89,7 +89,7 @@ async function patchVolume(
 }
 
 /** Returns the options of a write. A status changes only through the status subresource. */
-function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
+function optionsOf({ kind: does }: PatchStep, signal: AbortSignal) {
   const ofStatus = does === 'patchVolumeStatus' || does === 'patchClaimStatus'
   return { signal, subresource: ofStatus ? 'status' : undefined }
 }
@@ -128,7 +128,7 @@ interface VolumeRun {
 }
 
 async function performForVolume(step: VolumeStep, { volume, parts, signal }: VolumeRun): Promise<void> {
-  switch (step.do) {
+  switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
       return await patchVolume(volume.key, step, { parts, signal })

@@ -37,9 +37,9 @@ function giveBelow(path: string, gid: number): void {
 }
 
 function belongsTo(path: string, gid: number): boolean {
-  const { gid: is, mode } = lstatSync(path)
-  const wanted = READ_WRITE | FOLDER
-  return is === gid && (mode & wanted) === wanted
+  const { gid: owner, mode } = lstatSync(path)
+  const expectedBits = READ_WRITE | FOLDER
+  return owner === gid && (mode & expectedBits) === expectedBits
 }
 
 function giveOne(path: string, gid: number): void {
@@ -54,13 +54,13 @@ const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']
 
 /** Returns the component that sets the Unix group: the driver if it can, the node if the policy allows it, or none. */
 export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): GroupsBy {
-  if (pod.fsGroup === undefined || (source.is === 'csi' && source.block)) return 'none'
+  if (pod.fsGroup === undefined || (source.kind === 'csi' && source.block)) return 'none'
   if (driverMayDo) return 'driver'
   if (policy === 'None' || pod.readOnly) return 'none'
   if (policy === 'File') return 'node'
-  const fsType = source.is === 'csi' ? source.csi.fsType : source.source.fsType
+  const fsType = source.kind === 'csi' ? source.csi.fsType : source.source.fsType
   if (!fsType) return 'none'
   // An inline volume is never shared between nodes, so the node may change its group.
-  if (source.is === 'ephemeral') return 'node'
+  if (source.kind === 'ephemeral') return 'node'
   return source.accessModes.some((mode) => SINGLE_WRITER.includes(mode)) ? 'node' : 'none'
 }

@@ -28,11 +28,11 @@ export function parseAction(body: unknown): PageAction {
   const { action, values } = recordOf(body)
   const name = ACTION_NAMES.find((each) => each === action)
   if (name === undefined) throw new Error('There is no such action.')
-  const given = recordOf(values)
+  const entries = recordOf(values)
   const { fields } = formOf(name)
-  const extra = Object.keys(given).find((key) => !fields.some((field) => field.name === key))
+  const extra = Object.keys(entries).find((key) => !fields.some((field) => field.name === key))
   if (extra !== undefined) throw new Error(`"${extra}" is not a field of this form.`)
-  return { name, values: Object.fromEntries(fields.map((field) => [field.name, checked(field, given[field.name])])) }
+  return { name, values: Object.fromEntries(fields.map((field) => [field.name, checked(field, entries[field.name])])) }
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -34,8 +34,8 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   const about = `${short(volumeOf({ request }))}${where}`.trim()
   const call = about === '' ? method : `${method} ${about}:`
   if (code === 0) return { who, text: `${call} OK, ${duration(tookMs)}` }
-  const words = message ? `: ${message}` : ''
-  return { who, text: `${call} ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
+  const suffix = message ? `: ${message}` : ''
+  return { who, text: `${call} ${codeNameOf(code)}${suffix}, ${duration(tookMs)}`, bad: true }
 }
 
 /** Returns a CSI message as JSON for the page, without empty fields and without secrets. */

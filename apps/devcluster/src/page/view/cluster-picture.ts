@@ -84,10 +84,10 @@ class BoxElement {
 
   draw({ name, notes, chips, more }: Box, elementOf: (key: string) => HTMLElement | undefined): void {
     fill(this.#head, name, ...notes.flatMap((note) => [' ', tag(note)]))
-    const wanted = chips.flatMap(({ key }) => elementOf(key) ?? [])
+    const desired = chips.flatMap(({ key }) => elementOf(key) ?? [])
     const shown = [...this.#chips.children]
-    if (wanted.length !== shown.length || wanted.some((element, index) => element !== shown[index])) {
-      fill(this.#chips, ...wanted)
+    if (desired.length !== shown.length || desired.some((element, index) => element !== shown[index])) {
+      fill(this.#chips, ...desired)
     }
     this.#chips.hidden = chips.length === 0
     this.#more.hidden = chips.length > 0 && more === 0

@@ -22,7 +22,7 @@ export class Player {
   #undos: Undo[] = []
   /** The number of dropped frames. */
   #forgotten = 0
-  #due = 0
+  #dueAt = 0
 
   constructor(mostFrames = MAX_FRAMES) {
     this.#most = mostFrames
@@ -82,7 +82,7 @@ export class Player {
   replay(from = this.at): void {
     this.seek(from)
     this.#mode = 'replaying'
-    this.#due = 0
+    this.#dueAt = 0
   }
 
   /** Goes forward to the next frame that has an entry in the time line. */
@@ -104,12 +104,12 @@ export class Player {
 
   /** Takes the next step of a replay if its time has come. */
   tick(now: number): void {
-    if (this.#mode !== 'replaying' || now < this.#due) return
+    if (this.#mode !== 'replaying' || now < this.#dueAt) return
     if (this.at >= this.length) return this.live()
     const before = this.time ?? 0
     this.step()
     const took = (this.time ?? before) - before
-    this.#due = now + Math.min(Math.max(took, MIN_PAUSE_MS), MAX_PAUSE_MS)
+    this.#dueAt = now + Math.min(Math.max(took, MIN_PAUSE_MS), MAX_PAUSE_MS)
   }
 
   /** Returns the last frames with an entry in the time line, the newest first. The number of a frame never changes. */
