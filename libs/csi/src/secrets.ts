@@ -18,7 +18,7 @@ function textOf(base64: string): string {
 /** The text that replaces a secret. */
 export const STRIPPED_SECRET = '***stripped***'
 
-/** The shortest secret that is removed from error messages, because a message may contain a shorter value by chance. */
+/** The minimum length of a secret that is removed from error messages. A message may contain a shorter value by chance. */
 const MIN_STRIPPED_LENGTH = 6
 
 /**

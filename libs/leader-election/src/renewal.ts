@@ -93,6 +93,6 @@ async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: Renewal
 async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<SentLease | undefined> {
   await holder.read(signal, { newConnection: true })
   onLook()
-  if (holder.decide().do === 'wait') return undefined
+  if (holder.decide().kind === 'wait') return undefined
   return await holder.sendWrite(signal)
 }

@@ -30,7 +30,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly name: string
   /** The name in --controllers and before the flags of the app, such as `attacher`. */
   readonly prefix: string
-  /** The Go original that the app replaces, with its version, such as `external-attacher v4.13.0`. */
+  /** The Go sidecar that the app replaces, with its version, such as `external-attacher v4.13.0`. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
@@ -136,7 +136,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string
   /** The name in --controllers and before the flags of the app. */
   readonly prefix: string
-  /** The Go original that the app replaces, with its version. */
+  /** The Go sidecar that the app replaces, with its version. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T

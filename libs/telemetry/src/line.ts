@@ -23,7 +23,7 @@ export interface Format {
 }
 
 /**
- * Pass this value in place of pairs if the text format must not quote the message. It is for lines that a Go original
+ * Pass this value in place of pairs if the text format must not quote the message. It is for lines that a Go sidecar
  * logs with klog's unstructured functions: quoting would put a backslash before each quote in them.
  */
 export const UNQUOTED: Pairs = {}

@@ -117,7 +117,7 @@ export class Distribution {
 
 /**
  * Returns a family in the text format of Prometheus, as Go's client prints it: labels sorted by name with `le` last,
- * numbers as in Go. Queries join on the text of `le`, so it must equal the text of the original sidecars.
+ * numbers as in Go. Queries join on the text of `le`, so it must equal the text of the Go sidecars.
  */
 export function familyText({ name, help, type, values }: ExposedFamily): string {
   if (values.length === 0) return ''

@@ -21,9 +21,9 @@ export class Delays {
   /** The time for which the timer is set. Infinity if no timer is set. */
   #armedFor = Number.POSITIVE_INFINITY
 
-  constructor(options: { clock: Clock; due: (key: string) => void; pace?: TokenBucket | undefined }) {
+  constructor(options: { clock: Clock; onDue: (key: string) => void; pace?: TokenBucket | undefined }) {
     this.#clock = options.clock
-    this.#onDue = options.due
+    this.#onDue = options.onDue
     this.#pace = options.pace
   }
 

@@ -23,7 +23,7 @@ export interface FifoOptions {
  * to `reserved` normal keys still start. Amortised O(1).
  */
 export class FifoOrder implements KeyOrder {
-  /** The largest number of keys in work at the same time. */
+  /** The maximum number of keys in progress. */
   readonly capacity: number
   readonly #workers: number
   readonly #reserved: number

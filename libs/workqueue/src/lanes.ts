@@ -33,7 +33,7 @@ const NO_LIMITS: readonly GroupLimit[] = []
  * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
-  /** The largest number of keys in work at the same time: the workers and all reserves. */
+  /** The maximum number of keys in progress: the workers, and the normal keys that start in addition. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly KeyLane[]

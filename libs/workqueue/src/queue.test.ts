@@ -42,7 +42,7 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a', 'b'])
   })
 
-  test('a queue hands out a running key again after its end if the key is added during its run', async () => {
+  test('a key that is added during its run is handed out again when the run ends', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)

@@ -42,7 +42,7 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#queue = new Queue(options)
     const { clock, pace } = options
-    this.#delays = new Delays({ clock, pace, due: (key) => this.#queue.add(key, 'retry') })
+    this.#delays = new Delays({ clock, pace, onDue: (key) => this.#queue.add(key, 'retry') })
     this.#limiter = options.limiter
     this.#observer = options.observer
   }

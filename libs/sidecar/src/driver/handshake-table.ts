@@ -41,7 +41,7 @@ const CONNECTION: ConnectionFailures = {
 const CAPABILITIES_FAILED = 'Failed to get the capabilities of the CSI driver'
 const LIMIT_MS = 10_000
 
-/** The handshake of an app that has no Go original, and of several apps in one process. */
+/** The handshake of an app that has no Go sidecar, and of several apps in one process. */
 export const DEFAULT_HANDSHAKE: HandshakeTable = {
   limits: { probeMs: LIMIT_MS, nameMs: LIMIT_MS },
   failures: { first: CONNECTION, migrated: () => CONNECTION, name: { message: 'Failed to get the CSI driver name' } },

@@ -26,7 +26,7 @@ interface Found {
 const REMINDER_MS = 60_000
 
 /**
- * Checks the Leases of the Go originals, for a process whose apps share one Lease. While another process holds one of
+ * Checks the Leases of the Go sidecars, for a process whose apps share one Lease. While another process holds one of
  * the checked Leases, this process must not act.
  */
 export class OtherLeases {
@@ -96,7 +96,7 @@ export class OtherLeases {
         return { lease: `${name} (${messageOf(error)})`, isHeld: false }
       }
       const decision = holder.decide()
-      if (decision.do === 'wait') return { lease: `${name} (${decision.holder})`, isHeld: true }
+      if (decision.kind === 'wait') return { lease: `${name} (${decision.holder})`, isHeld: true }
     }
     return undefined
   }

@@ -17,7 +17,7 @@ const STEPS = 4
 
 /**
  * Reports whether log lines contain the ID of their run: always in JSON, in text only from the verbosity `STEPS` on,
- * because many programs read the text lines of the Go originals.
+ * because many programs read the text lines of the Go sidecars.
  */
 function logsRuns({ values }: StandardFlags): boolean {
   if (values['logging-format'] === 'json' || values.v >= STEPS) return true

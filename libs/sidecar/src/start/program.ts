@@ -45,7 +45,7 @@ export interface ChosenApp<A extends App | DriverApp = App> {
   readonly companions: readonly string[]
 }
 
-/** The messages and the order of the start, for an app without a Go original and for several apps in one process. */
+/** The messages and the order of the start, for an app without a Go sidecar and for several apps in one process. */
 export const DEFAULT_START: StartTable = {
   flagSyntax: 'flag',
   gatesFailed: 'Failed to set feature gates',

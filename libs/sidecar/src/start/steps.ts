@@ -146,10 +146,16 @@ export async function openEndpoint(
             debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
-  const guarded = { secure: security?.secure, guard: security?.guard(client) }
-  const server = await startHttpServer({ address, metricsPath, metrics, log, profilesPage, ...guarded, ...more }).catch(
-    failing(table.endpointFailed, { ...pairs, address, metricsPath }),
-  )
+  const protection = { secure: security?.secure, guard: security?.guard(client) }
+  const server = await startHttpServer({
+    address,
+    metricsPath,
+    metrics,
+    log,
+    profilesPage,
+    ...protection,
+    ...more,
+  }).catch(failing(table.endpointFailed, { ...pairs, address, metricsPath }))
   if (typeof table.endpointFailed === 'string') log.info('ServeMux listening', { address, metricsPath })
   else log.info(`ServeMux listening at ${goQuote(address)}`, UNQUOTED)
   const close = async (): Promise<void> => {
