@@ -72,7 +72,7 @@ type Values = Parts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
-/** Throws an error with the message of the Go original if two flags exclude each other. */
+/** Throws an error with the message of the Go livenessprobe if two flags exclude each other. */
 export function checkAddresses(values: Values): void {
   if (values['http-endpoint'] === '') return
   if (values['health-port'] !== DEFAULT_PORT) {

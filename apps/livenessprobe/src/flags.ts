@@ -1,6 +1,6 @@
 import { type Flag, LOGGING_FLAGS } from '@csi-sidecars/sidecar'
 
-/** The flags in addition to the standard flags. Names, types and defaults are the same as in the Go original. */
+/** The flags in addition to the standard flags. Names, types and defaults are the same as in the Go livenessprobe. */
 export const FLAGS = [
   {
     name: 'health-port',

@@ -12,7 +12,7 @@ export interface HealthCheckOptions {
   readonly log: Logger
 }
 
-/** Answers `/healthz` by one CSI Probe on a separate connection, with the texts and codes of the Go original. */
+/** Answers `/healthz` by one CSI Probe on a separate connection, with the texts and codes of the Go livenessprobe. */
 export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<EndpointReply> {
   const { log, driverName } = options
   try {

@@ -90,13 +90,14 @@ interface Choice {
   readonly modifies: boolean
 }
 
-function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
-  const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
-  const expands = controller.has(ControllerRpc.EXPAND_VOLUME)
-    ? 'driver'
-    : node?.has(NodeRpc.EXPAND_VOLUME) === true
-      ? 'node'
-      : undefined
+function expanderOf({ controller, node }: Driver['capabilities']): Choice['expands'] {
+  if (controller.has(ControllerRpc.EXPAND_VOLUME)) return 'driver'
+  return node?.has(NodeRpc.EXPAND_VOLUME) === true ? 'node' : undefined
+}
+
+function choose({ capabilities }: Driver, log: Logger): Choice {
+  const modifies = capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
+  const expands = expanderOf(capabilities)
   if (expands === 'node') {
     log.info('The CSI driver supports node resize only, using trivial resizer to handle resize requests')
   }

@@ -35,11 +35,11 @@ export interface WorkSince extends Disposable {
 }
 
 export type ListingVerdict =
-  | { readonly is: 'same' }
-  | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
-  | { readonly is: 'unknown'; readonly why: string }
+  | { readonly kind: 'same' }
+  | { readonly kind: 'different'; readonly volumeHandle: string; readonly found: boolean }
+  | { readonly kind: 'unknown'; readonly why: string }
   /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
-  | { readonly is: 'notCompared' }
+  | { readonly kind: 'notCompared' }
 
 /** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
 const MAX_EMPTY_PAGES = 1_000
@@ -87,10 +87,12 @@ async function compareOnce(
     const verdict = await verdictOf(options, { va, published }, signal)
     // The attachment changed during the listing, so the listing may show the old or the new state.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
-    if (verdict.is === 'different') seen.add(va.key)
+    if (verdict.kind === 'different') seen.add(va.key)
     act(options, suspicions, { va, verdict })
   }
-  for (const key of suspicions.keys()) if (!seen.has(key)) suspicions.delete(key)
+  for (const key of suspicions.keys()) {
+    if (!seen.has(key)) suspicions.delete(key)
+  }
 }
 
 /** Returns `unknown` for an attachment that cannot be compared, so that the other attachments are compared. */
@@ -103,7 +105,7 @@ async function verdictOf(
     return compare(await view(va, signal), published, driverName)
   } catch (error) {
     signal.throwIfAborted()
-    return { is: 'unknown', why: messageOf(error) }
+    return { kind: 'unknown', why: messageOf(error) }
   }
 }
 
@@ -113,12 +115,12 @@ function act(
   { va, verdict }: { readonly va: CachedAttachment; readonly verdict: ListingVerdict },
 ): void {
   const VolumeAttachment = va.key
-  if (verdict.is === 'unknown') {
+  if (verdict.kind === 'unknown') {
     log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
     return
   }
-  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va, 'same')
-  if (verdict.is !== 'different') return
+  if (verdict.kind === 'same' && hasStaleError(va)) reprocess(va, 'same')
+  if (verdict.kind !== 'different') return
   const attached = va.attached === true
   const { uid } = va
   const last = suspicions.get(va.key)
@@ -229,13 +231,13 @@ export function compare(
   driverName: string,
 ): ListingVerdict {
   const nodeId = nodeIdIn(node) ?? va.nodeId
-  if (nodeId === undefined) return { is: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
+  if (nodeId === undefined) return { kind: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
   const listed = listedHandle(volume, nodeId)
   if (!listed.ok) {
     const isForeign = volume.from === 'inline' && listed.code === 'UNKNOWN_NAME'
-    return isForeign ? { is: 'notCompared' } : { is: 'unknown', why: listed.message }
+    return isForeign ? { kind: 'notCompared' } : { kind: 'unknown', why: listed.message }
   }
   const { volumeHandle } = listed
   const found = published.get(volumeHandle)?.has(nodeId) === true
-  return found === (va.attached === true) ? { is: 'same' } : { is: 'different', volumeHandle, found }
+  return found === (va.attached === true) ? { kind: 'same' } : { kind: 'different', volumeHandle, found }
 }

@@ -8,7 +8,7 @@ import type { Controller } from '@csi-sidecars/controller'
 export interface UndoneWrite {
   readonly repeats: number
   /** The earliest time at which the write is repeated, in monotonic milliseconds. */
-  readonly until: number
+  readonly untilMs: number
 }
 
 interface UndoneOptions {
@@ -20,12 +20,12 @@ interface UndoneOptions {
 export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()
-  const repeats = last !== undefined && now <= last.until + maxMs ? last.repeats + 1 : 0
+  const repeats = last !== undefined && now <= last.untilMs + maxMs ? last.repeats + 1 : 0
   const pauseMs = repeats === 0 ? 0 : exponential({ initialMs: baseMs, maxMs }, repeats - 1)
-  return { repeats, until: now + pauseMs }
+  return { repeats, untilMs: now + pauseMs }
 }
 
 /** Returns the milliseconds until the write may be repeated; 0 if it may be repeated at once. */
 export function undoneWaitMs(undone: UndoneWrite | undefined, clock: Clock): number {
-  return undone === undefined ? 0 : Math.max(0, undone.until - clock.monotonic())
+  return undone === undefined ? 0 : Math.max(0, undone.untilMs - clock.monotonic())
 }

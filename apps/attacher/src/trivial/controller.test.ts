@@ -49,7 +49,7 @@ function run(
   }
   const attachments = { learn, store: { get } as never }
   const clock = new FakeClock()
-  const undone = new Map([['u', { repeats: 1, until: clock.monotonic() + waitMs }]])
+  const undone = new Map([['u', { repeats: 1, untilMs: clock.monotonic() + waitMs }]])
   const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }

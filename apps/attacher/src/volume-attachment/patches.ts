@@ -32,11 +32,15 @@ export function addFinalizerPatch(
 ): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
-  if (remember !== undefined && (remember.handle !== va.remembered?.handle || remember.uid !== va.remembered.uid)) {
+  if (remember !== undefined && !isSameVolume(remember, va.remembered)) {
     annotations[HANDLE_ANNOTATION] = remember.handle
     annotations[VOLUME_UID_ANNOTATION] = remember.uid
   }
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
+}
+
+function isSameVolume(volume: RememberedVolume, other: RememberedVolume | undefined): boolean {
+  return volume.handle === other?.handle && volume.uid === other.uid
 }
 
 /** Returns the patch that restores only our finalizer. Undefined if the attachment has it. */

@@ -123,8 +123,8 @@ export function modificationOf(
   const { volumeName, phase, wantedClass, currentClass, modifying } = claim
   if (volumeName === '' || phase !== 'Bound') return undefined
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
-  const wanted = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
-  if (!wanted && !inProgress) return undefined
+  const isRequested = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
+  if (!isRequested && !inProgress) return undefined
   const volume = volumes.get(volumeName)
   if (volume === undefined ? nodeDeployment : volume.kind !== 'own') return undefined
   const about = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const

@@ -26,7 +26,7 @@ import type { Modification, ModifyRun } from './run.ts'
 export interface ModifyFailure {
   readonly message: string
   /** The error to write to the claim. Undefined if the error does not concern the volume. */
-  readonly mark: ModifyError | undefined
+  readonly statusError: ModifyError | undefined
   /** True if the modification may be running. */
   readonly uncertain: boolean
   /** True if the driver disconnected during the call. The retry then waits until it is back. */
@@ -95,13 +95,13 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   const { claim, target } = modification
   const failure = failureOf(error, deps.driver.lost)
   if (failure.uncertain) deps.memory.uncertain.add(key)
-  if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
+  if (failure.statusError === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
   // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `slow` changes
   // before the write, so that a driver that connects during the write can clear it.
-  if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
+  if (failure.statusError.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
-  const unsaved = await saveFailure(run, modification, failure.mark)
+  const unsaved = await saveFailure(run, modification, failure.statusError)
   if (unsaved !== undefined) {
     deps.memory.slow.remove(key)
     return { kind: 'retry', cause: unsaved }
@@ -156,7 +156,7 @@ async function saveFailure(
     return undefined
   } catch (cause) {
     signal.throwIfAborted()
-    return isMissing(cause) ? undefined : cannotMark(key, cause)
+    return isMissing(cause) ? undefined : cannotRecord(key, cause)
   }
 }
 
@@ -165,7 +165,7 @@ function isStill({ modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
 
-export function cannotMark(key: string, cause: unknown): Error {
+export function cannotRecord(key: string, cause: unknown): Error {
   const { name } = namespacedRef(key)
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
 }
@@ -175,14 +175,15 @@ export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {
     const report = !isSecretDelayed(error)
-    return { message, mark: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
+    return { message, statusError: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
   }
   const { final, infeasible } = classify(error)
   if (!final && driverLost) {
-    return { message, mark: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
+    return { message, statusError: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
   }
-  const kind = infeasible.modify ? 'infeasible' : final ? 'final' : 'uncertain'
-  const mark = { kind, reason: error.codeName, message: error.details } as const
+  const certainty = final ? 'final' : 'uncertain'
+  const kind = infeasible.modify ? 'infeasible' : certainty
+  const statusError = { kind, reason: error.codeName, message: error.details } as const
   const retryAfterMs = retryAfterOf(error)
-  return { message, mark, uncertain: !final, driverLost: false, report: true, retryAfterMs }
+  return { message, statusError, uncertain: !final, driverLost: false, report: true, retryAfterMs }
 }

@@ -113,6 +113,7 @@ export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
   if (!(error instanceof RpcError)) return { ...base, report: !isSecretDelayed(error) }
   const { final, infeasible, inUse } = classify(error)
   if (!final && driverLost) return { ...base, report: false }
-  const kind = infeasible.expand ? 'infeasible' : final ? 'final' : 'uncertain'
+  const certainty = final ? 'final' : 'uncertain'
+  const kind = infeasible.expand ? 'infeasible' : certainty
   return { ...base, kind, inUse, retryAfterMs: retryAfterOf(error) }
 }

@@ -36,7 +36,7 @@ export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes
   }
 }
 
-/** Returns the size if a CSI call can request it. The Go original also records impossible sizes in claims. */
+/** Returns the size if a CSI call can request it. The Go resizer also records impossible sizes in claims. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }

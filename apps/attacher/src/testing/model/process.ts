@@ -80,7 +80,9 @@ export class AttacherProcess {
     const nodes = createInformer({ ...common, resource: CSI_NODES, project: nodeProjection(DRIVER) })
     const informers = [attachments, volumes, nodes]
     this.resync = () => {
-      for (const informer of informers) if (informer.store.synced) informer.resync()
+      for (const informer of informers) {
+        if (informer.store.synced) informer.resync()
+      }
     }
     const assertLeading = (): void => {
       if (!this.#leads) throw new CancelledError('this process does not lead')
