@@ -171,7 +171,7 @@ export async function listAll(
     }
     if (token !== '' && (volumes > MAX_VOLUMES || emptyPages >= MAX_EMPTY_PAGES)) {
       const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
-      throw new Error(`failed to ListVolumes: the driver goes on after ${after}`)
+      throw new Error(`failed to ListVolumes: the driver still returns pages after ${after}`)
     }
     if (token !== '' && clock.monotonic() - started > MAX_LISTING_MS) {
       const minutes = MAX_LISTING_MS / 60_000

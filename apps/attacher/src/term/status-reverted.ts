@@ -2,7 +2,7 @@ import type { Outcome } from '@csi-sidecars/controller'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 
 /** The error message of a run if another writer has set `attached` back to false during the run. */
-export const STATUS_REVERTED = 'somebody has set the status back'
+export const STATUS_REVERTED = 'another writer has reverted the status'
 
 /**
  * Returns the outcome of a run whose status write has no effect. If another writer has reverted the write, the run is

@@ -88,8 +88,8 @@ function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   const pv = pvOf(volume)
   if (!settings.recoverLostVolumes || remembered === undefined || pv === undefined) return undefined
   if (pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
-  const replaced = `PersistentVolume "${pv.key}" was made again since it was attached`
-  const message = `${replaced}: its uid is ${pv.uid}, that of the attached one was ${remembered.uid}`
+  const replaced = `PersistentVolume "${pv.key}" was recreated after the attach`
+  const message = `${replaced}: its uid is ${pv.uid}, the uid of the attached volume was ${remembered.uid}`
   return last({ kind: 'block', message, waitsFor: { on: 'volumeGone', name: pv.key }, obstacle: undefined })
 }
 

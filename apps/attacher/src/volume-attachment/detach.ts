@@ -101,7 +101,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
     log.v(2)?.info('Detaching a volume whose PersistentVolume is gone', { PersistentVolume: name })
     return
   }
-  throw new OperationError(`persistentvolume "${name}" has been made again`)
+  throw new OperationError(`persistentvolume "${name}" has been created again`)
 }
 
 /** Writes the status. Until that succeeds, the memory marks it as pending, because no event would start another try. */

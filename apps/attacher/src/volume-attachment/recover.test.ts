@@ -58,7 +58,7 @@ describe('recreated volume', () => {
   it('a detach waits while a recreated volume with another handle exists', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
-        'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
+        'PersistentVolume "pv1" was recreated after the attach: its uid is other-uid, the uid of the attached volume was pv1-uid',
         'volumeGone',
       ),
     )

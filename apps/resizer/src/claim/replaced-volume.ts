@@ -9,7 +9,7 @@ class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 
   constructor({ key }: ResizerVolume, cause?: unknown) {
-    super(`PersistentVolume "${key}" was deleted and made again during the call`, { cause })
+    super(`PersistentVolume "${key}" was deleted and recreated during the call`, { cause })
   }
 }
 
