@@ -6,6 +6,13 @@ import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
 import { FifoOrder, type KeyOrder, type KeyPriority } from '@csi-sidecars/workqueue'
 import type { StartContext } from '../process.ts'
 
+interface TracedRuns {
+  readonly runs: RunContexts
+  readonly tracer: RunTracer
+  readonly clock: Clock
+  readonly driverName: string
+}
+
 /** Returns controllers whose runs have an ID, and a trace if tracing is on. */
 export function identified(
   { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
@@ -18,20 +25,7 @@ export function identified(
   return controllers.map((each) => ({ ...each, wrapRun: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
-function traced(
-  controller: Controller,
-  {
-    runs,
-    tracer,
-    clock,
-    driverName,
-  }: {
-    readonly runs: RunContexts
-    readonly tracer: RunTracer
-    readonly clock: Clock
-    readonly driverName: string
-  },
-): Controller {
+function traced(controller: Controller, { runs, tracer, clock, driverName }: TracedRuns): Controller {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
   const wrapRun = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }

@@ -213,7 +213,7 @@ describe('caches', () => {
     start()
     await clock.settle()
     expect(filling).toBe(false)
-    elector.look.resolve()
+    elector.leaseRead.resolve()
     await clock.settle()
     expect(filling).toBe(true)
   })
