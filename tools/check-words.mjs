@@ -77,12 +77,6 @@ const FINE = [
 // entry is unused.
 const EXCEPTIONS = [
   { path: 'tools/check-words.mjs', texts: /.*/, why: 'the words are listed here' },
-  { path: 'apps/attacher/src/published-nodes/', texts: /^goes on$/, why: 'an error in the log' },
-  { path: 'apps/attacher/src/term/deps.ts', texts: /^somebody$/, why: 'an error in the log' },
-  { path: 'apps/attacher/', texts: /^been made again$/, why: 'an error that users see in events and the status' },
-  { path: 'apps/attacher/src/volume-attachment/decide-detach.ts', texts: /^was made again$/, why: 'the same' },
-  { path: 'apps/attacher/src/volume-attachment/recover.test.ts', texts: /^was made again$/, why: 'the same' },
-  { path: 'apps/resizer/src/claim/volume.ts', texts: /^and made again$/, why: 'an error in the log' },
   { path: 'charts/csi-sidecars/files/alerts.yaml', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'charts/tests/alert-series.ts', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'apps/driver-test/', texts: /^patience$/, why: 'the flag --patience' },

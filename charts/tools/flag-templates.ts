@@ -19,9 +19,9 @@ export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
 
 /** Returns a template with the names of the feature gates that the sidecar accepts. */
 function gatesTemplate(app: AppName): string {
-  const { own, permanent } = GATES[app]
+  const { sidecarGates, permanent } = GATES[app]
   return jsonTemplate(`gates.${app}`, {
-    own: Object.keys(own).sort(),
+    own: Object.keys(sidecarGates).sort(),
     others: [...Object.keys(permanent), ...Object.keys(GENERIC_GATES)].sort(),
   })
 }

@@ -49,7 +49,7 @@ const SCENES: readonly BenchScene[] = [
 ]
 
 /** The least number of rounds for which the figures are written to RESULTS.md. */
-const LEAST_ROUNDS = 3
+const MIN_ROUNDS = 3
 
 const USAGE = 'npm run bench -- [--only idle] [--rounds 1] [--scale 0.1] [--profiles DIR]'
 const root = resolve(import.meta.dirname, '../..')
@@ -87,7 +87,7 @@ async function main(): Promise<number> {
   const conditions = conditionsOf(binaries, ground.measured)
   const logs = join(root, '.cache', 'bench')
   rmSync(logs, { recursive: true, force: true })
-  const keeps = scale === 1 && profiles === undefined && rounds >= LEAST_ROUNDS
+  const keeps = scale === 1 && profiles === undefined && rounds >= MIN_ROUNDS
   let failed = 0
   for (const scene of scenes) {
     const bench: Omit<Bench, 'figures'> = {

@@ -116,8 +116,8 @@ const GATE_MEANINGS: Readonly<Record<string, string>> = {
 
 /** Returns the table of feature gates that have an effect. */
 export function featureGates(): string {
-  const rows = (app: AppName, { own, permanent }: GateRows): readonly (readonly string[])[] => [
-    ...Object.entries(own).map(([name, gate]) => [
+  const rows = (app: AppName, { sidecarGates, permanent }: GateRows): readonly (readonly string[])[] => [
+    ...Object.entries(sidecarGates).map(([name, gate]) => [
       code(name),
       app,
       gate.stage,
@@ -139,7 +139,7 @@ export function featureGates(): string {
 }
 
 interface GateRows {
-  readonly own: Readonly<Record<string, FeatureGate>>
+  readonly sidecarGates: Readonly<Record<string, FeatureGate>>
   readonly permanent: Readonly<Record<string, boolean>>
 }
 

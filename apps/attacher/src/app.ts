@@ -15,22 +15,23 @@ import { ATTACHER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { PV_QUEUE, volumeController } from './persistent-volume/controller.ts'
 import { EventPermission } from './reporting/failure-reporter.ts'
-import type { AttacherDeps, AttacherSettings, AttacherTerm } from './term/deps.ts'
-import { finalizerName } from './term/deps.ts'
+import { finalizerName } from './term/finalizer-name.ts'
+import type { AttacherSettings } from './term/settings.ts'
+import type { AttacherDeps, AttacherTerm } from './term/term.ts'
 import { trivialController } from './trivial/controller.ts'
 import { attachmentController, VA_QUEUE } from './volume-attachment/controller.ts'
 import { listsPublishedNodes } from './volume-attachment/observe.ts'
 import { VolumeFinalizers } from './volumes/volume-finalizers.ts'
 
 const ATTACHER_GATES = {
-  own: {
+  sidecarGates: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
   },
   permanent: {},
 } as const satisfies GateTable
 
-type GateName = keyof (typeof ATTACHER_GATES)['own']
+type GateName = keyof (typeof ATTACHER_GATES)['sidecarGates']
 
 type AttacherStart = AppParts<typeof ATTACHER_FLAGS, GateName>
 

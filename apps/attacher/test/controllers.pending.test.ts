@@ -171,6 +171,6 @@ describe('with --recover-lost-volumes', () => {
     await scenario.answer('get persistentvolumes/own')
     expect(scenario.inFlight).toEqual([STATUS])
     await scenario.answer(STATUS)
-    expect(pending()[0]?.message).toBe('failed to detach: persistentvolume "own" has been made again')
+    expect(pending()[0]?.message).toBe('failed to detach: persistentvolume "own" has been created again')
   })
 })

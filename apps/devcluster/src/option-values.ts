@@ -13,12 +13,12 @@ export const SIDECAR_FLAGS = {
 } as const satisfies Record<SidecarApp, object>
 
 /** The length limit of the path of a unix socket on Linux, in bytes, without the zero byte at the end. */
-const LONGEST_PATH = 107
+const MAX_PATH_BYTES = 107
 
 /** Returns the address if it is `unix:///path` or `/path`. Otherwise throws an error of one line. */
 export function addressOf(flag: string, address: string): string {
-  if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > LONGEST_PATH) {
-    throw new Error(`--${flag} ${address}: the path of a socket has ${LONGEST_PATH} bytes at most`)
+  if (Buffer.byteLength(address.replace(/^unix:\/\//, '')) > MAX_PATH_BYTES) {
+    throw new Error(`--${flag} ${address}: the path of a socket has ${MAX_PATH_BYTES} bytes at most`)
   }
   if (!/^unix:\/\/.|^\//.test(address)) {
     throw new Error(`--${flag} ${address}: only unix sockets are known, as unix:///path`)

@@ -6,6 +6,15 @@ import yargs, { type InferredOptionTypes, type Options as YargsOptions } from 'y
 import type { RunParts } from './run.ts'
 import { styleFor } from './terminal/printer.ts'
 
+/** The command line of a program, and the function that turns the values of its flags into options. */
+export interface CommandTable<F extends FlagOptions, T> {
+  readonly program: string
+  readonly about: string
+  readonly usage: string
+  readonly flags: F
+  readonly optionsOf: (values: InferredOptionTypes<F>) => T
+}
+
 /** Returns an AbortSignal that the first SIGINT, SIGTERM or SIGHUP aborts. The second of them ends the process. */
 export function signalOfTerminal(): AbortSignal {
   const stop = new AbortController()
@@ -21,15 +30,6 @@ export function signalOfTerminal(): AbortSignal {
 const write = (text: string): void => void process.stdout.write(text)
 
 type FlagOptions = Readonly<Record<string, YargsOptions>>
-
-/** The command line of a program, and the function that turns the values of its flags into options. */
-export interface CommandTable<F extends FlagOptions, T> {
-  readonly program: string
-  readonly about: string
-  readonly usage: string
-  readonly flags: F
-  readonly optionsOf: (values: InferredOptionTypes<F>) => T
-}
 
 /** Parses the arguments. An invalid argument throws an error of one line. */
 export async function readCommandLine<F extends FlagOptions, T>(

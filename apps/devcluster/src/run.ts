@@ -120,8 +120,10 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const { write, style } = terminal
   const { driver, nodeNames } = cluster
   const stays = terminal.interactive && !options.exit
-  const own = options.driver === undefined ? 'emulated' : options.driver
-  write(`A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${own})\n`)
+  const driverName = options.driver === undefined ? 'emulated' : options.driver
+  write(
+    `A cluster of ${nodeNames.length} node${nodeNames.length > 1 ? 's' : ''} with driver ${driver.name} (${driverName})\n`,
+  )
   const { timeoutMs: stepMs, pauseMs = terminal.interactive ? TERMINAL_PAUSE_MS : 0, pagePort: port } = options
   // The demo leaves no pod if the driver or the API server is real, because the pod would outlive the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined

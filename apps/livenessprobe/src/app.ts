@@ -72,7 +72,7 @@ type Values = Parts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
-/** Throws an error with the message of the Go original if two flags exclude each other. */
+/** Throws an error with the message of the Go livenessprobe if two flags exclude each other. */
 export function checkAddresses(values: Values): void {
   if (values['http-endpoint'] === '') return
   if (values['health-port'] !== DEFAULT_PORT) {
@@ -103,10 +103,10 @@ export async function openEndpoints(
       ),
     )
   }
-  const own = values['http-endpoint']
-  const address = own === '' ? `0.0.0.0:${values['health-port']}` : own
+  const endpoint = values['http-endpoint']
+  const address = endpoint === '' ? `0.0.0.0:${values['health-port']}` : endpoint
   log.info('ServeMux listening', { address })
-  const routes = own === '' ? health : new Map([...metricsRoute, ...health])
+  const routes = endpoint === '' ? health : new Map([...metricsRoute, ...health])
   closeAtEnd(
     await listenHttp({ address, routes, log }).catch((cause: unknown) => {
       // The livenessprobe alone exits with 0, as in Go. With controllers, 0 would mean that their work is done.

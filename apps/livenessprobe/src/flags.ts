@@ -1,6 +1,6 @@
 import { type Flag, LOGGING_FLAGS } from '@csi-sidecars/sidecar'
 
-/** The flags in addition to the standard flags. Names, types and defaults are the same as in the Go original. */
+/** The flags in addition to the standard flags. Names, types and defaults are the same as in the Go livenessprobe. */
 export const FLAGS = [
   {
     name: 'health-port',
@@ -24,6 +24,6 @@ export const FLAGS = [
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
 export const DRIVER_FLAGS = {
-  own: new Set(ENDPOINT),
+  needsPrefix: new Set(ENDPOINT),
   shared: new Set(['automaxprocs', 'csi-address', 'version', ...LOGGING_FLAGS]),
 }

@@ -12,7 +12,7 @@ export interface HealthCheckOptions {
   readonly log: Logger
 }
 
-/** Answers `/healthz` by one CSI Probe on a separate connection, with the texts and codes of the Go original. */
+/** Answers `/healthz` by one CSI Probe on a separate connection, with the texts and codes of the Go livenessprobe. */
 export async function checkHealth(options: HealthCheckOptions, signal: AbortSignal): Promise<EndpointReply> {
   const { log, driverName } = options
   try {
@@ -35,7 +35,7 @@ function reply(status: number, body: string): EndpointReply {
 }
 
 /** The limit of concurrent probes. Otherwise repeated requests would open many connections to a hanging driver. */
-const MOST_AT_ONCE = 8
+const MAX_PARALLEL_PROBES = 8
 
 interface Running<T> {
   readonly result: Promise<T>
@@ -55,16 +55,16 @@ export class SharedProbes<T> {
 
   /** Waits for a probe. The probe ends early if the signals of all its requests are aborted. */
   async ask(signal: AbortSignal): Promise<T> {
-    const probe = (this.#running.size < MOST_AT_ONCE ? undefined : [...this.#running].at(-1)) ?? this.#start()
+    const probe = (this.#running.size < MAX_PARALLEL_PROBES ? undefined : [...this.#running].at(-1)) ?? this.#start()
     probe.waiting += 1
-    const ignoreAbort = onAbort(signal, () => {
+    const removeAbortListener = onAbort(signal, () => {
       probe.waiting -= 1
       if (probe.waiting === 0) probe.life.abort(new CancelledError('no request waits for the probe'))
     })
     try {
       return await probe.result
     } finally {
-      ignoreAbort()
+      removeAbortListener()
     }
   }
 

@@ -29,7 +29,7 @@ import { type LocalNode, nodeSegments } from './node/local-node.ts'
 import type { ProvisionerParts, ProvisionerSettings } from './parts.ts'
 
 const PROVISIONER_GATES = {
-  own: {
+  sidecarGates: {
     CrossNamespaceVolumeDataSource: { stage: 'alpha', default: false },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
     Topology: { stage: 'ga', default: true },
@@ -38,7 +38,7 @@ const PROVISIONER_GATES = {
   permanent: { HonorPVReclaimPolicy: true },
 } as const satisfies GateTable
 
-type GateName = keyof (typeof PROVISIONER_GATES)['own']
+type GateName = keyof (typeof PROVISIONER_GATES)['sidecarGates']
 
 type Parts = AppParts<typeof PROVISIONER_FLAGS, GateName>
 

@@ -30,7 +30,7 @@ import { queueName, type ResizerParts, type ResizerSettings, type ResizerTerm } 
 import { resizeController } from './resize/controller.ts'
 
 const RESIZER_GATES = {
-  own: {
+  sidecarGates: {
     AnnotateFsResize: { stage: 'beta', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
     VolumeAttributesClass: { stage: 'ga', default: true },
@@ -38,7 +38,7 @@ const RESIZER_GATES = {
   permanent: { RecoverVolumeExpansionFailure: true },
 } as const satisfies GateTable
 
-type GateName = keyof (typeof RESIZER_GATES)['own']
+type GateName = keyof (typeof RESIZER_GATES)['sidecarGates']
 
 type ResizerAppParts = AppParts<typeof RESIZER_FLAGS, GateName>
 
@@ -90,13 +90,14 @@ interface Choice {
   readonly modifies: boolean
 }
 
-function choose({ capabilities: { controller, node } }: Driver, log: Logger): Choice {
-  const modifies = controller.has(ControllerRpc.MODIFY_VOLUME)
-  const expands = controller.has(ControllerRpc.EXPAND_VOLUME)
-    ? 'driver'
-    : node?.has(NodeRpc.EXPAND_VOLUME) === true
-      ? 'node'
-      : undefined
+function expanderOf({ controller, node }: Driver['capabilities']): Choice['expands'] {
+  if (controller.has(ControllerRpc.EXPAND_VOLUME)) return 'driver'
+  return node?.has(NodeRpc.EXPAND_VOLUME) === true ? 'node' : undefined
+}
+
+function choose({ capabilities }: Driver, log: Logger): Choice {
+  const modifies = capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
+  const expands = expanderOf(capabilities)
   if (expands === 'node') {
     log.info('The CSI driver supports node resize only, using trivial resizer to handle resize requests')
   }
@@ -125,10 +126,10 @@ function chooseControllers(parts: ResizerAppParts): AppControllers {
   const component = `external-resizer ${driver.name}`
   const recorder = createRecorder({ client, component, clock, log })
   const settings = settingsOf(flags, gates, driver.name)
-  const own: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
+  const resizerParts: ResizerParts = { settings, expands, client, driver, ...informers, recorder, backlog, clock, log }
   return {
     queues: expands !== undefined || modifies ? [queueName(driver.name)] : [],
-    controllers: (lead) => resizerControllers(own, lead),
+    controllers: (lead) => resizerControllers(resizerParts, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
@@ -136,8 +137,8 @@ function chooseControllers(parts: ResizerAppParts): AppControllers {
 type CallLimits = Pick<ResizerSettings, 'resizeTimeoutMs' | 'modifyTimeoutMs'>
 
 /** Returns the deadlines of calls. A given `--timeout` replaces `--resize-timeout` and `--modify-timeout`. */
-function limitsOf({ values, given }: ResizerAppParts['flags']): CallLimits {
-  const forAll = given.has('timeout') ? values.timeout : undefined
+function limitsOf({ values, explicitFlags }: ResizerAppParts['flags']): CallLimits {
+  const forAll = explicitFlags.has('timeout') ? values.timeout : undefined
   return {
     resizeTimeoutMs: forAll ?? values['resize-timeout'],
     modifyTimeoutMs: forAll ?? values['modify-timeout'],

@@ -13,8 +13,9 @@ import {
 
 export interface HandshakeLimits {
   readonly probeMs: number
-  /** The deadlines of each controller's calls, and of the calls that ask for its capabilities. */
+  /** The deadline of expansions, and of the calls that ask the driver whether it can expand volumes. */
   readonly resizeTimeoutMs: number
+  /** The deadline of modifications, and of the call that asks the driver whether it can modify volumes. */
   readonly modifyTimeoutMs: number
 }
 
@@ -46,7 +47,7 @@ function connectionFailures(message: string): ConnectionFailures {
 
 /**
  * Returns the calls that ask for capabilities. Resize and modify ask separately, each with a separate deadline, because
- * users rely on the calls and error texts of the Go original. NodeGetCapabilities is called only if the controller
+ * users rely on the calls and error texts of the Go resizer. NodeGetCapabilities is called only if the controller
  * cannot expand volumes.
  */
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly CapabilityQuestion[] {

@@ -36,36 +36,39 @@ const behaviour = fc.constantFrom<Behaviour>(
 )
 
 const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('request' as const), gi: fc.integer({ min: 1, max: 9 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('want' as const), name: fc.constantFrom(...CLASSES, null) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('request' as const), gi: fc.integer({ min: 1, max: 9 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('want' as const), name: fc.constantFrom(...CLASSES, null) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('requestInCall' as const), gi: fc.integer({ min: 1, max: 9 }) }),
+    arbitrary: fc.record({ kind: fc.constant('requestInCall' as const), gi: fc.integer({ min: 1, max: 9 }) }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('wantInCall' as const), name: fc.constantFrom(...CLASSES) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('expandsLike' as const), behaviour }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('modifiesLike' as const), behaviour }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('node' as const), succeeds: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('wantInCall' as const), name: fc.constantFrom(...CLASSES) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('expandsLike' as const), behaviour }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('modifiesLike' as const), behaviour }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('node' as const), succeeds: fc.boolean() }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('crashAtWrite' as const), writes: fc.nat(4), applied: fc.boolean() }),
+    arbitrary: fc.record({ kind: fc.constant('crashAtWrite' as const), writes: fc.nat(4), applied: fc.boolean() }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constantFrom('restart' as const, 'label', 'createClass', 'podBegins', 'podEnds', 'driverReturns'),
+      kind: fc.constantFrom('restart' as const, 'label', 'createClass', 'podBegins', 'podEnds', 'driverReturns'),
     }),
   },
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant('replace' as const),
+      kind: fc.constant('replace' as const),
       what: fc.constantFrom('claim' as const, 'volume', 'driver'),
       when: fc.constantFrom('now' as const, 'inExpand', 'inModify'),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('lag' as const), on: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 400 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('lag' as const), on: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 400 }) }),
+  },
 )
 
 it('after random actions and faults, a claim has the size and class that its user requested', async () => {

@@ -90,7 +90,7 @@ describe('node step', () => {
     await fixture.request('2Gi')
   })
 
-  it('an expansion that the kubelet must finish records this in the claim, and the old size on the volume', () => {
+  it('if the kubelet must finish an expansion, the claim shows NodeResizePending, and the volume has the old size', () => {
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)).toMatchObject({
       metadata: { annotations: { 'volume.alpha.kubernetes.io/pre-resize-capacity': '1Gi' } },

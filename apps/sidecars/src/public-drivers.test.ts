@@ -28,7 +28,7 @@ const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
   snapshotter: programOf(snapshotter),
 }
 
-/** Arguments that the current Go originals refuse at the start, and the warnings that our sidecars log. */
+/** Arguments that the current Go sidecars refuse at the start, and the warnings that our sidecars log. */
 const REFUSED_BY_ORIGINAL: readonly (readonly [argument: RegExp, warning: RegExp])[] = [
   [/--enable-leader-election/, /"Warning: this flag was removed, and is read as another flag" .*"leader-election"/],
   [/--leader-election-type/, /"Warning: this flag was removed, and has no effect" flag="leader-election-type"/],

@@ -37,7 +37,7 @@ export const APPS: readonly AppName[] = SIDECARS.map(({ app }) => app)
 
 /**
  * The livenessprobe runs in the combined process only and has neither image nor executable: in a separate container it
- * would need several times the memory of the Go original.
+ * would need several times the memory of the Go sidecar.
  */
 export const LIVENESSPROBE: DriverApp = livenessprobe
 

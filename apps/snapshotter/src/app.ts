@@ -28,14 +28,14 @@ import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
 const GROUPS = 'CSIVolumeGroupSnapshot'
 
 const SNAPSHOTTER_GATES = {
-  own: {
+  sidecarGates: {
     [GROUPS]: { stage: 'ga', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
   },
   permanent: {},
 } as const satisfies GateTable
 
-type GateName = keyof (typeof SNAPSHOTTER_GATES)['own']
+type GateName = keyof (typeof SNAPSHOTTER_GATES)['sidecarGates']
 
 type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
 

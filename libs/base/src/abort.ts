@@ -2,6 +2,13 @@ import type { Cancel, Clock } from './clock.ts'
 import { causesOf, isError } from './errors.ts'
 import { onAbort } from './on-abort.ts'
 
+/** An AbortSignal and a function that aborts it. Call `dispose` in `finally`, to leave no listener and no timer. */
+export interface Scope extends Disposable {
+  readonly signal: AbortSignal
+  abort(reason: Error): void
+  dispose(): void
+}
+
 /** The error of a deadline that has passed. `what` names the operation that took too long. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
@@ -25,13 +32,6 @@ export function isAbort(thrown: unknown): boolean {
     if (isError(cause) && cause.name === 'AbortError') return true
   }
   return false
-}
-
-/** An AbortSignal and a function that aborts it. Call `dispose` in `finally`, to leave no listener and no timer. */
-export interface Scope extends Disposable {
-  readonly signal: AbortSignal
-  abort(reason: Error): void
-  dispose(): void
 }
 
 /** Creates a signal that is aborted when one of its parents is aborted. An abort or `dispose` removes its listeners. */
@@ -82,8 +82,8 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason)
-    const ignoreAbort = onAbort(signal, () => reject(signal.reason))
-    promise.then(resolve, reject).finally(ignoreAbort)
+    const removeAbortListener = onAbort(signal, () => reject(signal.reason))
+    promise.then(resolve, reject).finally(removeAbortListener)
   })
 }
 

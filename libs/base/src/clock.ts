@@ -28,14 +28,14 @@ export interface Clock {
 }
 
 /** The longest wait that `setTimeout` supports: it fires at once for a longer wait, so longer waits are split. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   startedAt: performance.timeOrigin,
   schedule,
-  sleep: (ms, signal) => sleepOn(systemClock, ms, signal),
+  sleep: (ms, signal) => sleepWith(systemClock, ms, signal),
   random: () => Math.random(),
 }
 
@@ -44,7 +44,7 @@ function schedule(ms: number, fire: () => void): Cancel {
   const due = performance.now() + ms
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
-    timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), LONGEST_TIMER_MS))
+    timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), MAX_TIMER_MS))
   }
   const onTimer = (): void => {
     const left = due - performance.now()
@@ -56,14 +56,14 @@ function schedule(ms: number, fire: () => void): Cancel {
 }
 
 /** Implements `sleep` for every Clock. Removes the timer and the abort listener when the wait ends. */
-export function sleepOn(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
+export function sleepWith(clock: Pick<Clock, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const cancel = clock.schedule(ms, () => {
-      ignoreAbort()
+      removeAbortListener()
       resolve()
     })
-    const ignoreAbort = onAbort(signal, () => {
+    const removeAbortListener = onAbort(signal, () => {
       cancel()
       reject(signal?.reason)
     })

@@ -27,8 +27,8 @@ export async function answeredOrValues<Values>(
 
 /** Throws if a flag of one value is given more than once. The parser returns a list for such a flag. */
 export function refuseRepeated(values: object, flags: readonly string[]): void {
-  const given = new Map<string, unknown>(Object.entries(values))
-  const repeated = flags.find((flag) => Array.isArray(given.get(flag)))
+  const byName = new Map<string, unknown>(Object.entries(values))
+  const repeated = flags.find((flag) => Array.isArray(byName.get(flag)))
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`)
 }
 

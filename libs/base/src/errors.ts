@@ -18,10 +18,14 @@ export function messageOf(thrown: unknown): string {
 /** Returns the thrown value and its causes, outermost first, each only once even if the causes form a ring. */
 export function* causesOf(thrown: unknown): Generator<unknown> {
   const seen = new Set<unknown>()
-  for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = isError(cause) ? cause.cause : undefined) {
+  for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
     seen.add(cause)
     yield cause
   }
+}
+
+function causeOf(thrown: unknown): unknown {
+  return isError(thrown) ? thrown.cause : undefined
 }
 
 /** Returns the code of the first system error of Node among the error and its causes, for example `ECONNREFUSED`. */

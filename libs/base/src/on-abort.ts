@@ -1,3 +1,6 @@
+/** The current activity of one run of a controller: deciding, calling the driver, or writing to the API server. */
+export type RunPhase = 'deciding' | 'calling' | 'writing'
+
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
@@ -32,9 +35,6 @@ function callListeners(this: AbortSignal): void {
     listener()
   }
 }
-
-/** The current activity of one run of a controller: deciding, calling the driver, or writing to the API server. */
-export type RunPhase = 'deciding' | 'calling' | 'writing'
 
 const listeners = new WeakMap<AbortSignal, Set<(phase: RunPhase) => void>>()
 

@@ -21,7 +21,7 @@ const COMMON_NAME = [0x55, 0x04, 0x03]
 const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13]
 const SUBJECT_ALTERNATIVE_NAME = [0x55, 0x1d, 0x11]
 /** The maximum length of a common name in X.509. */
-const LONGEST_NAME = 64
+const MAX_NAME_LENGTH = 64
 
 /**
  * Creates a self-signed certificate and its key as PEM, valid from one day before `now`. Node cannot create
@@ -31,7 +31,7 @@ export function selfSignedCertificate(options: SelfSignedOptions): SelfSigned {
   const { commonName, now, days } = options
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = sequence(oid(ECDSA_WITH_SHA256))
-  const name = sequence(set(sequence(oid(COMMON_NAME), utf8(commonName.slice(0, LONGEST_NAME)))))
+  const name = sequence(set(sequence(oid(COMMON_NAME), utf8(commonName.slice(0, MAX_NAME_LENGTH)))))
   const body = sequence(
     context(0, integer([2])),
     integer([...Buffer.from(String(now))]),
@@ -64,9 +64,12 @@ function alternativeNames({ dnsNames, addresses }: SelfSignedOptions): Buffer {
 /** Encodes a DER element: a tag, the length of the content, the content. */
 function tagged(tag: number, ...contents: readonly Buffer[]): Buffer {
   const content = Buffer.concat(contents)
-  const { length } = content
-  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
-  return Buffer.concat([Buffer.from([tag, ...size]), content])
+  return Buffer.concat([Buffer.from([tag, ...encodedLength(content.length)]), content])
+}
+
+function encodedLength(length: number): readonly number[] {
+  if (length < 0x80) return [length]
+  return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
 }
 
 function sequence(...parts: readonly Buffer[]): Buffer {

@@ -60,12 +60,12 @@ export class TokenBucket {
 
   #lineUp(turn: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const ignoreAbort = onAbort(signal, () => {
+      const removeAbortListener = onAbort(signal, () => {
         this.#leave(taker)
         reject(signal?.reason)
       })
       const serve = (): void => {
-        ignoreAbort()
+        removeAbortListener()
         resolve()
       }
       const taker: Taker = { serve }

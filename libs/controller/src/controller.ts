@@ -106,7 +106,7 @@ export interface Controller {
   /** Returns the attributes of a run for its trace. Called when a traced run starts. */
   readonly traceSubject?: (key: string) => TraceSubject
   /** Wraps each run. Must return the outcome of the run. */
-  readonly around?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
+  readonly wrapRun?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>
   /** Called for each failed run, before the next run of the key is planned. */
   readonly onFailure?: (key: string, cause: unknown) => void
   /** Describes pending keys for reports and metrics. Default: pending keys are not reported. */

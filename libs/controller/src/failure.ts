@@ -12,7 +12,7 @@ export interface RunFailure {
 }
 
 /** The longest message in a report, in characters. The status of the object and the log have the whole message. */
-const LONGEST_MESSAGE = 512
+const MAX_MESSAGE_LENGTH = 512
 
 /** The reasons of the API server that metrics show. Other reasons count as `Refused`; webhooks may invent them. */
 const API_REASONS: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ const API_REASONS: ReadonlySet<string> = new Set([
 /** Returns the message of an error. The reason and the code come from the driver or API error in its cause chain. */
 export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
-  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
+  const message = text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : text
   for (const cause of causesOf(thrown)) {
     if (cause instanceof RpcError) {
       const { codeName } = cause
@@ -51,7 +51,9 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
 
 /** Returns how many milliseconds the API server asks to wait, according to the cause chain of the error. */
 export function serverWaitOf(thrown: unknown): number | undefined {
-  for (const cause of causesOf(thrown)) if (cause instanceof ApiError) return cause.retryAfterMs
+  for (const cause of causesOf(thrown)) {
+    if (cause instanceof ApiError) return cause.retryAfterMs
+  }
   return undefined
 }
 
@@ -64,6 +66,8 @@ const OUTDATED_LEVEL = 3
  * is off.
  */
 export function failureLog(thrown: unknown, log: Logger): Pick<Verbose, 'error'> | undefined {
-  for (const cause of causesOf(thrown)) if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
+  for (const cause of causesOf(thrown)) {
+    if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
+  }
   return log
 }

@@ -2,6 +2,7 @@ import { isStuck, remedyOf } from '@csi-sidecars/waits'
 import type { RunFailure } from './failure.ts'
 import { dueSince, type KeyState, type PendingTable, type PendingWork, type WorkSubject } from './pending.ts'
 import type { KeyPosition } from './schedule.ts'
+import type { Cause } from './waiting.ts'
 
 /** The record of a key, from its first addition until it has no pending work. */
 export interface KeyRecord {
@@ -74,12 +75,17 @@ const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, strin
 }
 
 /** The largest number of causes in a report: a volume may wait for many nodes. */
-const MOST_CAUSES = 10
+const MAX_CAUSES = 10
 
 function waitsFor({ state, causes, paused, blockedBy, table }: KeySnapshot): readonly string[] {
   if (state === 'calling' || (paused && state === 'queued')) return ['CSI driver']
   if (state === 'writing') return ['API server']
   if (state === 'queued') return blockedBy === undefined ? [] : [blockedBy]
-  const named = causes.map(({ on, name }) => [table.causes[on]?.kind ?? on, name].filter(Boolean).join(' '))
-  return named.slice(0, MOST_CAUSES)
+  return causes.slice(0, MAX_CAUSES).map((cause) => causeText(cause, table))
+}
+
+/** Returns the kind of the object that a key waits for, and its name if it is known. */
+function causeText({ on, name }: Cause, table: KeySnapshot['table']): string {
+  const kind = table.causes[on]?.kind ?? on
+  return name ? `${kind} ${name}` : kind
 }

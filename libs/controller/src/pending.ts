@@ -1,6 +1,6 @@
 import type { RunPhase } from '@csi-sidecars/base'
 
-/** The state of a key. A `waiting` key waits for a cause, and perhaps also for the end of its back-off. */
+/** The state of a key. A `waiting` key waits for an event (see `Cause`), and perhaps also for its back-off. */
 export type KeyState = 'queued' | 'waiting' | 'backoff' | RunPhase
 
 /** The operation on an object. `release` removes the finalizer of a volume. The kubelet does `node-expand`. */
@@ -40,7 +40,7 @@ export interface WorkSubject {
 
 /** A report about pending work. */
 export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacle'> {
-  /** The name of the original sidecar in Go, for example `external-attacher`. */
+  /** The name of the Go sidecar, for example `external-attacher`. */
   readonly sidecar: string
   /** The key in the queue. It distinguishes work for the same object. */
   readonly key: string

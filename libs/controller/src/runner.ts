@@ -80,9 +80,9 @@ export class Runner implements Enqueuer {
     for (;;) {
       const key = await this.#schedule.next(stop)
       if (key === undefined) return
-      const { around } = this.#controller
-      if (around === undefined) await this.#run(key, cut)
-      else await around(key, () => this.#run(key, cut))
+      const { wrapRun } = this.#controller
+      if (wrapRun === undefined) await this.#run(key, cut)
+      else await wrapRun(key, () => this.#run(key, cut))
       this.#schedule.done(key)
       if (!this.#schedule.hasPendingRun(key)) this.#records.delete(key)
     }

@@ -315,31 +315,31 @@ test('if `alongside` fails, `runTerm` cancels the running keys and then throws t
   expect([cut, term.driver.listeners, term.clock.pending]).toEqual([1, 0, 0])
 })
 
-describe('`around`', () => {
-  test('`around` wraps each run of a key, including its failure report, and gets its outcome', async () => {
+describe('`wrapRun`', () => {
+  test('`wrapRun` wraps each run of a key, including its failure report, and gets its outcome', async () => {
     const steps: string[] = []
-    const around: Controller['around'] = async (key, run) => {
+    const wrapRun: Controller['wrapRun'] = async (key, run) => {
       steps.push(`begin ${key}`)
       const { kind } = await run()
       steps.push(`end ${key}: ${kind}`)
       return { kind: 'settled' }
     }
     const onFailure = (key: string): number => steps.push(`failed ${key}`)
-    const term = await Term.begin(async () => Promise.reject(busy), { around, onFailure })
+    const term = await Term.begin(async () => Promise.reject(busy), { wrapRun, onFailure })
     await term.add('a')
     expect(steps).toEqual(['begin a', 'failed a', 'end a: retry'])
     await term.clock.advance(1000)
     expect(term.takeRuns()).toEqual(['a@0', 'a@1000'])
   })
 
-  test('a key does not run again before `around` has ended', async () => {
+  test('a key does not run again before `wrapRun` has ended', async () => {
     const hold = Promise.withResolvers<void>()
-    const around: Controller['around'] = async (_, run) => {
+    const wrapRun: Controller['wrapRun'] = async (_, run) => {
       const outcome = await run()
       await hold.promise
       return outcome
     }
-    const term = await Term.begin([SETTLED], { around })
+    const term = await Term.begin([SETTLED], { wrapRun })
     await term.add('a')
     await term.add('a')
     expect(term.takeRuns()).toEqual(['a@0'])

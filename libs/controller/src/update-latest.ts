@@ -20,15 +20,15 @@ export interface LatestUpdate<State, Write, Saved> {
   readonly mayBeOutdated?: (refusal: unknown) => boolean
 }
 
-/** The value of `mayBeOutdated` for a write that adds a finalizer. */
-export function mayBeTooLate(refusal: unknown): boolean {
-  return isConflict(refusal) || isInvalid(refusal)
-}
-
 export type UpdateResult<State, Saved> =
   | { readonly kind: 'written'; readonly saved: Saved }
   | { readonly kind: 'unchanged'; readonly state: State }
   | { readonly kind: 'gone' }
+
+/** The value of `mayBeOutdated` for a write that adds a finalizer. */
+export function mayBeTooLate(refusal: unknown): boolean {
+  return isConflict(refusal) || isInvalid(refusal)
+}
 
 /**
  * Writes a change that is built from the newest known state of an object. If another client has changed the object

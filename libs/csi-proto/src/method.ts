@@ -41,6 +41,34 @@ interface MethodParts<Q, R> {
   readonly responseShape?: () => Shape
 }
 
+/**
+ * The fields of a message, for printing it with the names of the proto file and without secrets. The generated code has
+ * a function for each message, so that a shape is built only when it is needed.
+ */
+export type Shape = readonly Field[]
+
+export interface Field {
+  /** The name in the proto file, for example `volume_id`. */
+  readonly name: string
+  /** The name in decoded messages, for example `volumeId`. For a member of a oneof it is also the value of `$case`. */
+  readonly property: string
+  /** The property that contains `{ $case, value }` if this field is a member of a oneof. */
+  readonly oneof?: string
+  readonly many?: 'list' | 'map'
+  /** True if the proto file marks the field with the option `csi_secret`. */
+  readonly secret?: true
+  readonly type: FieldType
+}
+
+export type FieldType =
+  | { readonly kind: 'scalar' }
+  /** A message such as google.protobuf.BoolValue. Decoded messages contain the plain value. */
+  | { readonly kind: 'wrapper' }
+  /** A google.protobuf.Timestamp. Decoded messages contain its seconds and nanoseconds. */
+  | { readonly kind: 'timestamp' }
+  | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
+  | { readonly kind: 'message'; readonly shape: () => Shape }
+
 export function unary<Q, R>(path: string, parts: MethodParts<Q, R>): UnaryMethod<Q, R> {
   return { ...definition(path, parts), responseStream: false }
 }
@@ -93,34 +121,6 @@ export function putEntry<V>(map: Record<string, V>, { key, value }: { readonly k
   if (key !== '__proto__') map[key] = value
   else Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
-
-/**
- * The fields of a message, for printing it with the names of the proto file and without secrets. The generated code has
- * a function for each message, so that a shape is built only when it is needed.
- */
-export type Shape = readonly Field[]
-
-export interface Field {
-  /** The name in the proto file, for example `volume_id`. */
-  readonly name: string
-  /** The name in decoded messages, for example `volumeId`. For a member of a oneof it is also the value of `$case`. */
-  readonly property: string
-  /** The property that contains `{ $case, value }` if this field is a member of a oneof. */
-  readonly oneof?: string
-  readonly many?: 'list' | 'map'
-  /** True if the proto file marks the field with the option `csi_secret`. */
-  readonly secret?: true
-  readonly type: FieldType
-}
-
-export type FieldType =
-  | { readonly kind: 'scalar' }
-  /** A message such as google.protobuf.BoolValue. Decoded messages contain the plain value. */
-  | { readonly kind: 'wrapper' }
-  /** A google.protobuf.Timestamp. Decoded messages contain its seconds and nanoseconds. */
-  | { readonly kind: 'timestamp' }
-  | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
-  | { readonly kind: 'message'; readonly shape: () => Shape }
 
 export const SCALAR: FieldType = { kind: 'scalar' }
 export const WRAPPER: FieldType = { kind: 'wrapper' }

@@ -6,6 +6,19 @@ import { ConnectError, whyUnreachable } from './errors/rpc-error.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import type { OperationMetrics } from './operation-metrics.ts'
 
+export interface ConnectOptions extends CallReporting {
+  /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
+  readonly address: string
+  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
+  readonly timeoutMs?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface MigratedOptions extends ConnectOptions {
+  readonly operations: OperationMetrics
+  readonly driverName: string
+}
+
 const UNIX = 'unix://'
 
 /** The error for an address that is not a unix socket. The message is upstream's. */
@@ -32,21 +45,13 @@ export function pathOf(socketAddress: string): string {
   return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
 }
 
-export interface ConnectOptions extends CallReporting {
-  /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
-  readonly address: string
-  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal | undefined
-}
-
 const CONNECT_MS = 30_000
 const STILL_CONNECTING_MS = 10_000
 /** The time-out of one attempt: grpc-js waits forever if the other side accepts the connection but sends nothing. */
 const ATTEMPT_MS = 5_000
 const FIRST_PAUSE_MS = 100
 /** The longest pause between attempts to connect. Attempts are cheap, and no call is possible without a connection. */
-const LONGEST_PAUSE_MS = 250
+const MAX_PAUSE_MS = 250
 
 const CHANNEL_OPTIONS: ChannelOptions = {
   // grpc-js must not retry calls, because another driver may listen on the socket by then.
@@ -88,7 +93,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
 
 /** Opens a new channel for each attempt, so that grpc-js keeps no state of failed attempts and adds no pauses. */
 async function firstChannel(target: string, clock: Clock, signal: AbortSignal): Promise<Channel> {
-  const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
   for (;;) {
     signal.throwIfAborted()
     const credentials = new SocketCredentials()
@@ -107,12 +112,12 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const settle = (ready: boolean): void => {
       settled = true
       cancelTimer()
-      ignoreAbort()
+      removeAbortListener()
       resolve(ready)
     }
     const fail = (): void => settle(false)
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
-    const ignoreAbort = onAbort(signal, fail)
+    const removeAbortListener = onAbort(signal, fail)
     const look = (): void => {
       if (settled) return // closing the channel calls `look`, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)
@@ -141,21 +146,16 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
 }
 
 /** The longest text of grpc-js in a log line. It may contain a whole header from the driver. */
-const LONGEST = 1000
+const MAX_TEXT_LENGTH = 1000
 
 /** Redirects the log lines of grpc-js from standard error to `log`. */
 function logGrpcBy(log: Logger): void {
-  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, LONGEST)
+  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, MAX_TEXT_LENGTH)
   setLogger({
     error: (...parts: readonly unknown[]) => log.error(new Error(line(parts)), 'gRPC client'),
     info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
     debug: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
   })
-}
-
-export interface MigratedOptions extends ConnectOptions {
-  readonly operations: OperationMetrics
-  readonly driverName: string
 }
 
 /**

@@ -115,7 +115,7 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** Waits until the connection counts as lost, so that the caller of the failed call sees the loss. */
+  /** Waits until the driver is reported as lost, at most `LOSS_MS`, so that a call fails only after this report. */
   async #breaks(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error

@@ -70,7 +70,7 @@ type State =
   | { readonly kind: 'closed'; readonly identity: DriverIdentity }
 
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 1_000
 /** If a new connection is lost within this time, the next attempt to connect starts after a pause. */
 const STABLE_MS = 10_000
 
@@ -85,7 +85,7 @@ class ReconnectingDriver implements Driver {
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   readonly #life = scope()
   readonly #fail: (error: Error) => void
-  readonly #pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+  readonly #pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
   #returnedAt = Number.NEGATIVE_INFINITY
   #state: State
 

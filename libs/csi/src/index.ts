@@ -10,17 +10,11 @@ export {
 } from './capabilities.ts'
 export { type ConnectOptions, connect, connectMigrated } from './connect.ts'
 export type { Caller, CallOptions, Connection } from './connection.ts'
-export {
-  AccessModeError,
-  controllerClient,
-  type SnapshotClient,
-  snapshotClient,
-  volumeCapabilityOf,
-  volumeClient,
-} from './controller-client.ts'
+export { controllerClient, type SnapshotClient, snapshotClient, volumeClient } from './controller-client.ts'
 export { createDriver, type Driver, type DriverEvent, guardedDriver, LOST_CONNECTION_EXITING } from './driver.ts'
 export { classify } from './errors/classify.ts'
 export { CODES, type CodeName, ConnectError, RpcError } from './errors/rpc-error.ts'
 export { OperationMetrics } from './operation-metrics.ts'
 export { type Decisive, type DriverIdentity, probe, probeOnce } from './probe.ts'
 export { resolveTemplate, secretsFrom } from './secrets.ts'
+export { AccessModeError, volumeCapabilityOf } from './volume-capability.ts'

@@ -13,7 +13,7 @@ export const NOT_GRPC = 'unknown-non-grpc'
 const UNKNOWN_DRIVER = 'unknown-driver'
 
 /** The largest number of calls that are kept until the name of the driver is known. Later calls are not counted. */
-const HELD_AT_MOST = 1000
+const MAX_BUFFERED_CALLS = 1000
 
 /**
  * The metric `csi_sidecar_operations_seconds`. It keeps calls until the name of the driver is known, and then counts
@@ -22,7 +22,7 @@ const HELD_AT_MOST = 1000
  */
 export class OperationMetrics {
   readonly #histogram: Histogram<Label>
-  #held: Observation[] | undefined = []
+  #buffered: Observation[] | undefined = []
   #driverName = UNKNOWN_DRIVER
   #withMigrated = false
 
@@ -33,9 +33,9 @@ export class OperationMetrics {
   /** Sets the name of the driver for later calls. Earlier calls are counted under `unknown-driver`. */
   setDriverName(name: string): void {
     this.#driverName = name
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const { labels, seconds } of held) this.#histogram.observe(labels, seconds)
+    const buffered = this.#buffered ?? []
+    this.#buffered = undefined
+    for (const { labels, seconds } of buffered) this.#histogram.observe(labels, seconds)
   }
 
   /**
@@ -45,7 +45,7 @@ export class OperationMetrics {
   restartWithMigrated(name: string): void {
     this.#driverName = name
     this.#withMigrated = true
-    this.#held = undefined
+    this.#buffered = undefined
   }
 
   observe(method: string, call: { code: string; seconds: number; migrated: boolean }): void {
@@ -55,7 +55,7 @@ export class OperationMetrics {
       grpc_status_code: call.code,
       ...(this.#withMigrated && { migrated: String(call.migrated) }),
     }
-    if (this.#held === undefined) this.#histogram.observe(labels, call.seconds)
-    else if (this.#held.length < HELD_AT_MOST) this.#held.push({ labels, seconds: call.seconds })
+    if (this.#buffered === undefined) this.#histogram.observe(labels, call.seconds)
+    else if (this.#buffered.length < MAX_BUFFERED_CALLS) this.#buffered.push({ labels, seconds: call.seconds })
   }
 }

@@ -19,6 +19,23 @@ export interface ProbeOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+export interface ProbeOnceOptions extends ConnectOptions {
+  /** The time-out of the connection and the call together, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+export interface DriverIdentity {
+  readonly name: string
+  readonly capabilities: DriverCapabilities
+}
+
+/** The capabilities by which the app has chosen its controllers. */
+export interface Decisive {
+  readonly plugin?: readonly PluginService[]
+  readonly controller?: readonly ControllerRpc[]
+  readonly node?: readonly NodeRpc[]
+}
+
 const PERIOD_MS = 1_000
 
 /**
@@ -45,11 +62,6 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
   }
 }
 
-export interface ProbeOnceOptions extends ConnectOptions {
-  /** The time-out of the connection and the call together, in milliseconds. */
-  readonly timeoutMs: number
-}
-
 /**
  * Calls Probe once on a new connection, so that a blocked connection does not affect the result. Returns whether the
  * driver is ready. Throws ConnectError if the connection fails, and RpcError if the call fails.
@@ -66,18 +78,6 @@ export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   } finally {
     connection.close()
   }
-}
-
-export interface DriverIdentity {
-  readonly name: string
-  readonly capabilities: DriverCapabilities
-}
-
-/** The capabilities by which the app has chosen its controllers. */
-export interface Decisive {
-  readonly plugin?: readonly PluginService[]
-  readonly controller?: readonly ControllerRpc[]
-  readonly node?: readonly NodeRpc[]
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { resolveTemplate } from './secrets.ts'
+import { resolveTemplate, secretsFrom } from './secrets.ts'
 
 const TOKENS = new Map([
   ['content.name', 'c'],
@@ -29,4 +29,20 @@ describe('resolveTemplate', () => {
   ])('`resolveTemplate` refuses %s as a %s', (template, what, error) => {
     expect(() => resolveTemplate(template, TOKENS, what)).toThrow(error)
   })
+})
+
+it('`secretsFrom` decodes the values of a Secret, also for unusual keys', () => {
+  const data = { user: Buffer.from('Jürgen').toString('base64'), empty: '', ['__proto__']: 'eA==' }
+  expect(Object.entries(secretsFrom(data))).toEqual([
+    ['user', 'Jürgen'],
+    ['empty', ''],
+    ['__proto__', 'x'],
+  ])
+  expect(secretsFrom(undefined)).toEqual({})
+})
+
+it('`secretsFrom` refuses a value that is not UTF-8 with the error of grpc-go', () => {
+  expect(() => secretsFrom({ key: Buffer.from([0x63, 0xff]).toString('base64') })).toThrow(
+    'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
+  )
 })

@@ -18,8 +18,8 @@ function textOf(base64: string): string {
 /** The text that replaces a secret. */
 export const STRIPPED_SECRET = '***stripped***'
 
-/** The shortest secret that is removed from error messages, because a message may contain a shorter value by chance. */
-const SHORTEST_STRIPPED = 6
+/** The minimum length of a secret that is removed from error messages. A message may contain a shorter value by chance. */
+const MIN_STRIPPED_LENGTH = 6
 
 /**
  * Removes the secrets of the request from the error of a call, because the driver may repeat them in its message. Error
@@ -30,7 +30,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
   const { secrets = {} } = request as { readonly secrets?: Readonly<Record<string, string>> }
   const values = Object.values(secrets).map((value) => value.trim())
   const details = values
-    .filter(({ length }) => length >= SHORTEST_STRIPPED)
+    .filter(({ length }) => length >= MIN_STRIPPED_LENGTH)
     .toSorted((a, b) => b.length - a.length)
     .reduce((text, value) => text.replaceAll(value, STRIPPED_SECRET), error.details)
   if (details === error.details) return error
@@ -40,9 +40,9 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
 
 /** The rules of the API server for the names of namespaces and Secrets. */
 const RULES = {
-  namespace: { longest: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ },
+  namespace: { maxLength: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ },
   // bounded: the expression reads a name of at most 253 characters
-  secret: { longest: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
+  secret: { maxLength: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
 }
 
 /** A token in a template, by the rules of Go's `os.Expand`: for example `${name}`, `$name` or `$*`. */
@@ -55,7 +55,7 @@ const TOKEN = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-0-9]|[A-Za-z_][A-Za-z0-9_]*))/g
 export function resolveTemplate(
   template: string,
   tokens: ReadonlyMap<string, string>,
-  what: 'namespace' | 'secret',
+  kind: 'namespace' | 'secret',
 ): string {
   const unknown = new Set<string>()
   const text = template.replaceAll(TOKEN, (_, braced?: string, plain?: string) => {
@@ -69,8 +69,8 @@ export function resolveTemplate(
     const names = [...unknown].sort().map(goQuote).join(' ')
     throw new Error(`error resolving value ${goQuote(template)}: invalid tokens: [${names}]`)
   }
-  const { longest, pattern } = RULES[what]
-  if (text.length <= longest && pattern.test(text)) return text
+  const { maxLength, pattern } = RULES[kind]
+  if (text.length <= maxLength && pattern.test(text)) return text
   const subject = template === text ? goQuote(text) : `${goQuote(template)} resolved to ${goQuote(text)} which`
-  throw new Error(`${subject} is not a valid ${what} name`)
+  throw new Error(`${subject} is not a valid ${kind} name`)
 }

@@ -19,6 +19,12 @@ const CLOCKS_APART_MS = 2
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
 
+interface UnaryCallOptions extends CallLimits {
+  readonly clock: Clock
+  /** The W3C trace context that the driver receives. Default: none. */
+  readonly traceparent?: string | undefined
+}
+
 /**
  * Makes one call, without logs and metrics. Throws RpcError; its message is that of grpc-go after a time-out or a
  * cancellation. The call uses the channel directly, which costs a tenth less than the client of grpc-js.
@@ -26,12 +32,7 @@ const CANCELLED_HERE = 'Cancelled on client'
 export function unaryCall<Q, R>(
   channel: ChannelInterface,
   { method, request }: { readonly method: UnaryMethod<Q, R>; readonly request: Q },
-  {
-    timeoutMs,
-    signal,
-    clock,
-    traceparent,
-  }: CallLimits & { readonly clock: Clock; readonly traceparent?: string | undefined },
+  { timeoutMs, signal, clock, traceparent }: UnaryCallOptions,
 ): Promise<R> {
   if (signal?.aborted) return Promise.reject(givenUp(signal.reason))
   if (timeoutMs <= 0) return Promise.reject(deadlineExceeded())
@@ -40,7 +41,7 @@ export function unaryCall<Q, R>(
     const call = channel.createCall(method.path, Number.POSITIVE_INFINITY, null, null, null)
     const detach = (): void => {
       cancelTimer()
-      ignoreAbort()
+      removeAbortListener()
     }
     const giveUp = (error: RpcError): void => {
       detach()
@@ -49,7 +50,7 @@ export function unaryCall<Q, R>(
     }
     const cancelTimer = clock.schedule(timeoutMs, () => giveUp(deadlineExceeded()))
     const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
-    const ignoreAbort = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
+    const removeAbortListener = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
     let reply: Buffer | undefined
     let hasHeaders = false
     call.start(headersOf(timeoutMs, traceparent), {
@@ -147,7 +148,8 @@ function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHea
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
   // A status with metadata comes from the driver. A status that grpc-js creates has no metadata.
   const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
-  const origin = UNREADABLE.test(details) ? 'client' : heard ? 'driver' : 'none'
+  const sender = heard ? 'driver' : 'none'
+  const origin = UNREADABLE.test(details) ? 'client' : sender
   return new RpcError(code, details, { retryAfterMs, origin })
 }
 

@@ -16,17 +16,17 @@ export interface Invariant<State> {
   readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 
-export function findingsIn<State>(invariants: readonly Invariant<State>[], state: State): readonly BrokenInvariant[] {
-  return invariants.flatMap(({ name: rule, broken }) =>
-    broken(state).map((each) => (typeof each === 'string' ? { rule, text: each } : { rule, ...each })),
-  )
-}
-
 export interface Convergence {
   readonly clock: Clock
   readonly withinMs: number
   readonly everyMs: number
   readonly signal?: AbortSignal
+}
+
+export function findingsIn<State>(invariants: readonly Invariant<State>[], state: State): readonly BrokenInvariant[] {
+  return invariants.flatMap(({ name: rule, broken }) =>
+    broken(state).map((each) => (typeof each === 'string' ? { rule, text: each } : { rule, ...each })),
+  )
 }
 
 /** Repeats `look` until `look` returns no findings or the time is over. Returns the last findings. */

@@ -1,6 +1,12 @@
 /** Returns the next number of a sequence in [0, 1) that a seed determines. */
 export type Random = () => number
 
+export interface Choice<T> {
+  readonly weight: number
+  /** Returns the value, or undefined if the choice is impossible now. Then `weighted` makes the next choice instead. */
+  readonly make: () => T | undefined
+}
+
 /** Returns a mulberry32 generator. The same seed gives another sequence for another text. */
 export function seeded(seed: number, text = ''): Random {
   let state = text === '' ? seed >>> 0 : hashOf(`${seed} ${text}`)
@@ -21,12 +27,6 @@ export function pick<T>(random: Random, from: readonly T[]): T | undefined {
 /** Returns a random whole number from `least` to `most`, both included. */
 export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1))
-}
-
-export interface Choice<T> {
-  readonly weight: number
-  /** Returns the value, or undefined if the choice is impossible now. Then `weighted` makes the next choice instead. */
-  readonly make: () => T | undefined
 }
 
 /** Returns one of the choices, each with a probability in proportion to its weight. */

@@ -1,22 +1,5 @@
 import type { BrokenInvariant } from './invariants.ts'
 
-/** The pattern of a flag value with seeds: `3` or `1-10`. */
-export const SEEDS = /^(\d+)(?:-(\d+))?$/
-/** The most seeds of one run. More are treated as a typing error. */
-const MOST_SEEDS = 10_000
-
-/** Returns the seeds in the value of a flag. Throws if the value is invalid. */
-export function seedsOf(flag: string, text: string): readonly number[] {
-  const [, first = '', last = first] = SEEDS.exec(text) ?? []
-  const [from, to] = [Number(first), Number(last)]
-  if (first === '' || !Number.isSafeInteger(to)) {
-    throw new Error(`--${flag} ${text}: a seed is a whole number, several are as 1-10`)
-  }
-  if (to < from) throw new Error(`--${flag} ${text}: the last seed comes before the first`)
-  if (to - from >= MOST_SEEDS) throw new Error(`--${flag} ${text}: a run has ${MOST_SEEDS} seeds at most`)
-  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
-}
-
 export interface SeedVerdict {
   /** The findings. The seed has passed if there are none. */
   readonly findings: readonly BrokenInvariant[]
@@ -38,6 +21,23 @@ export interface SeedRun {
   readonly concurrency?: number
   /** No further seed starts after this signal is aborted. */
   readonly signal?: AbortSignal
+}
+
+/** The pattern of a flag value with seeds: `3` or `1-10`. */
+export const SEEDS = /^(\d+)(?:-(\d+))?$/
+/** The most seeds of one run. More are treated as a typing error. */
+const MAX_SEEDS = 10_000
+
+/** Returns the seeds in the value of a flag. Throws if the value is invalid. */
+export function seedsOf(flag: string, text: string): readonly number[] {
+  const [, first = '', last = first] = SEEDS.exec(text) ?? []
+  const [from, to] = [Number(first), Number(last)]
+  if (first === '' || !Number.isSafeInteger(to)) {
+    throw new Error(`--${flag} ${text}: a seed is a whole number, several are as 1-10`)
+  }
+  if (to < from) throw new Error(`--${flag} ${text}: the last seed comes before the first`)
+  if (to - from >= MAX_SEEDS) throw new Error(`--${flag} ${text}: a run has ${MAX_SEEDS} seeds at most`)
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 /** The most findings of a seed that are printed. */

@@ -25,6 +25,12 @@ export interface Occurrence extends EventText {
   readonly target: EventTarget
 }
 
+export interface SeriesOptions {
+  readonly client: KubeClient
+  readonly component: string
+  readonly clock: Clock
+}
+
 /** The namespace of events about objects without a namespace. */
 export const DEFAULT_NAMESPACE = 'default'
 
@@ -32,14 +38,14 @@ function namespaceOf({ namespace }: EventTarget): string {
   return namespace === undefined || namespace === '' ? DEFAULT_NAMESPACE : namespace
 }
 
-const LONGEST_NAME = 253
+const MAX_NAME_LENGTH = 253
 
 /** Returns the name of an Event: the name of its object, cut if it is too long, and a unique suffix. */
 function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
-  if (name.length <= LONGEST_NAME) return name
+  if (name.length <= MAX_NAME_LENGTH) return name
   // bounded: the expression reads a name of at most 253 characters
-  return `${target.slice(0, LONGEST_NAME - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
+  return `${target.slice(0, MAX_NAME_LENGTH - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
 }
 
 /** Nanoseconds since 1970 that make names of events unique. */
@@ -79,12 +85,6 @@ export function newEvent(component: string, { target, type, reason, message }: O
     reportingComponent: component,
     reportingInstance: '',
   }
-}
-
-export interface SeriesOptions {
-  readonly client: KubeClient
-  readonly component: string
-  readonly clock: Clock
 }
 
 /**

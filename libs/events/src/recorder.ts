@@ -21,7 +21,7 @@ export interface RecorderOptions {
 }
 
 /** The largest number of unwritten events. Further events are dropped, because events must not block work. */
-const QUEUED_AT_MOST = 10_000
+const MAX_QUEUED = 10_000
 /** The number of simultaneous event writes. More writes delay the requests that the events are about. */
 const WRITES_AT_ONCE = 2
 /** The number of remembered kinds of refusals. Messages of webhooks may contain times and IDs, and so have no limit. */
@@ -74,7 +74,7 @@ class QueueingRecorder implements Recorder {
 
   event(target: EventTarget, text: EventText): void {
     const { log } = this.#options
-    if (this.#queued >= QUEUED_AT_MOST) {
+    if (this.#queued >= MAX_QUEUED) {
       const { reason, message } = text
       log.error(undefined, 'Too many events are waiting, event dropped', { reason, message })
       return

@@ -26,9 +26,9 @@ export class Dispatcher<E> {
   }
 
   subscribe(handler: (event: E) => void): () => void {
-    const own = (event: E): void => handler(event)
-    this.#handlers.add(own)
-    return () => this.#handlers.delete(own)
+    const ownHandler = (event: E): void => handler(event)
+    this.#handlers.add(ownHandler)
+    return () => this.#handlers.delete(ownHandler)
   }
 
   /**

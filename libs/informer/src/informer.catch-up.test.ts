@@ -118,12 +118,12 @@ describe('rereads', () => {
     expect(sendReread(after)).toBe(true)
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
-    expect(cache.heard).toEqual(['added a', 'watch a'])
+    expect(cache.heard).toEqual(['added a', 'change a'])
     // The read has already updated `a` in the cache, so the watch event of the same write causes no event.
     cache.server.mute = false
     cache.server.put('b')
     await cache.clock.advance(0)
-    expect(cache.heard).toEqual(['added a', 'watch a', 'added b'])
+    expect(cache.heard).toEqual(['added a', 'change a', 'added b'])
   })
 
   test('a new read after an unanswered write removes a deleted object from the cache', async () => {
@@ -159,7 +159,7 @@ test('a stopped informer can be started again, and reports the changes that it h
   cache.server.put('b')
   cache.stop = new AbortController()
   await cache.start()
-  expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'watch b'])
+  expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'change b'])
 })
 
 describe('caughtUp', () => {

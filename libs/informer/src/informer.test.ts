@@ -1,7 +1,7 @@
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Interner } from './projector.ts'
-import type { Cached, InformerEvent } from './snapshot.ts'
+import type { Cached, InformerEvent } from './reader.ts'
 import type { Thing } from './testing/faulty-server.ts'
 import { project, ThingCache } from './testing/thing-cache.ts'
 
@@ -194,7 +194,7 @@ describe('own writes', () => {
     expect(cache.informer.learn(result)).toEqual(project(result))
     expect(cache.informer.store.get('a')).toEqual(project(result))
     await cache.clock.advance(0)
-    expect(cache.heard).toEqual(['added a', 'own a'])
+    expect(cache.heard).toEqual(['added a', 'change a'])
   })
 
   test('`learn` ignores an answer that is older than the stored object, and returns the stored object', async () => {

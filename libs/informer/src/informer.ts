@@ -4,8 +4,9 @@ import type { KubeObject, MessageReader, ObjectRef, Resource } from '@csi-sideca
 import type { Logger } from '@csi-sidecars/telemetry'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner, Projector } from './projector.ts'
+import type { Cached, InformerEvent, Reader } from './reader.ts'
 import type { Feed, SharedWatch } from './shared-watch.ts'
-import type { Cached, IndexFunction, InformerEvent, Reader, StoreSnapshot } from './snapshot.ts'
+import type { IndexFunction, StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
 
@@ -172,7 +173,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     if (identity === undefined) return
     const projected = type === 'DELETED' ? undefined : this.#projector.project(object)
     if (projected === undefined) this.#collecting?.delete(identity.key)
-    else this.#collecting?.set(this.#known(projected))
+    else this.#collecting?.set(this.#reuseCached(projected))
   }
 
   commit(resourceVersion: string): void | Promise<void> {
@@ -197,12 +198,12 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return identity.resourceVersion
   }
 
-  reached(resourceVersion: string): void {
+  advanceTo(resourceVersion: string): void {
     this.#writer.reached(resourceVersion)
   }
 
   /** Returns the cached object if it has the same version, so that a list does not double the memory. */
-  #known(projected: T): T {
+  #reuseCached(projected: T): T {
     const present = this.store.get(projected.key)
     const same = present?.uid === projected.uid && present.resourceVersion === projected.resourceVersion
     return same ? present : projected

@@ -1,6 +1,6 @@
 import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { Cached, ObjectIdentity } from './snapshot.ts'
+import type { Cached, ObjectIdentity } from './reader.ts'
 
 export interface ProjectorOptions<W, T> {
   project(object: W, intern: Interner): T | undefined
@@ -60,10 +60,10 @@ type Texts = readonly string[]
 type TextMap = Readonly<Record<string, string>>
 
 /** The number of texts that are shared: enough for the names of all nodes, drivers and classes of a cluster. */
-const MOST_TEXTS = 20_000
+const MAX_TEXTS = 20_000
 /** The limit for shared maps, and the limit for different first texts of shared lists. */
-const MOST_GROUPS = 1000
-const MOST_LISTS_PER_FIRST_TEXT = 10
+const MAX_GROUPS = 1000
+const MAX_LISTS_PER_FIRST_TEXT = 10
 
 /**
  * Keeps one copy of texts, lists and maps that many objects repeat, for example the names of nodes and drivers. Do not
@@ -80,7 +80,7 @@ export class Interner {
   text(text: string | null | undefined): string | undefined {
     if (text == null) return undefined
     const known = this.#texts.get(text)
-    if (known === undefined && this.#texts.size < MOST_TEXTS) this.#texts.set(text, text)
+    if (known === undefined && this.#texts.size < MAX_TEXTS) this.#texts.set(text, text)
     return known ?? text
   }
 
@@ -91,7 +91,7 @@ export class Interner {
     const known = lists.find((each) => each.length === list.length && each.every((text, i) => text === list[i]))
     if (known !== undefined) return known
     const added = list.map((text) => this.text(text))
-    if (lists.length < MOST_LISTS_PER_FIRST_TEXT) lists.push(added)
+    if (lists.length < MAX_LISTS_PER_FIRST_TEXT) lists.push(added)
     return added
   }
 
@@ -103,6 +103,6 @@ export class Interner {
 }
 
 function remember<T>(known: Map<string, T>, key: string, value: T): T {
-  if (known.size < MOST_GROUPS) known.set(key, value)
+  if (known.size < MAX_GROUPS) known.set(key, value)
   return value
 }

@@ -64,7 +64,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
     return version
   }
 
-  reached(resourceVersion: string): void {
-    for (const { replica } of this.#subscribers) replica.reached(resourceVersion)
+  advanceTo(resourceVersion: string): void {
+    for (const { replica } of this.#subscribers) replica.advanceTo(resourceVersion)
   }
 }

@@ -3,7 +3,7 @@ import type { Resource } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { expect, test } from '@jest/globals'
 import { createInformer, type Informer } from './informer.ts'
-import type { Cached, InformerEvent } from './snapshot.ts'
+import type { Cached, InformerEvent } from './reader.ts'
 import { FaultyServer, type Thing } from './testing/faulty-server.ts'
 
 const THINGS: Resource<Thing> = {

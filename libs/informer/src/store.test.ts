@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Cached, InformerEvent } from './snapshot.ts'
+import type { Cached, InformerEvent } from './reader.ts'
 import { StoreWriter } from './store.ts'
 
 interface Thing extends Cached {

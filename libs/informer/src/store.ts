@@ -1,13 +1,7 @@
 import { abortable } from '@csi-sidecars/base'
 import { compareResourceVersions } from '@csi-sidecars/kube-types'
-import {
-  type Cached,
-  type Indexes,
-  type InformerEvent,
-  type ObjectIdentity,
-  type Reader,
-  StoreSnapshot,
-} from './snapshot.ts'
+import type { Cached, InformerEvent, ObjectIdentity, Reader } from './reader.ts'
+import { type Indexes, StoreSnapshot } from './snapshot.ts'
 
 /**
  * The only writer of a cache.

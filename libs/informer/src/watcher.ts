@@ -23,7 +23,7 @@ export interface Replica<W> {
   /** Applies a change to the current state. Returns its version, or undefined if the object has none. */
   apply(frame: ChangeFrame<W>): string | undefined
   /** Called when all changes up to this version have been delivered. */
-  reached(resourceVersion: string): void
+  advanceTo(resourceVersion: string): void
 }
 
 export interface WatcherOptions<W> {
@@ -46,12 +46,12 @@ const BRIEF_MS = 1000
 /** A streaming list is given up after this time without a frame: the server probably does not support it. */
 const UNMARKED_MS = 10_000
 /** A streaming list is given up after 60 s plus 0.2 ms for each object. Even a busy server is faster. */
-const LONGEST_LIST_MS = 60_000
-const LONGEST_OBJECT_MS = 0.2
+const MAX_LIST_MS = 60_000
+const MAX_OBJECT_MS = 0.2
 const FIRST_WAIT_MS = 800
-const LONGEST_WAIT_MS = 30_000
+const MAX_WAIT_MS = 30_000
 /** The longest wait while the server is unreachable. It is short, so that the watcher soon finds the server again. */
-const LONGEST_WAIT_UNREACHABLE_MS = 5_000
+const MAX_WAIT_UNREACHABLE_MS = 5_000
 /** After this time without a failure the back-off begins with short waits again. */
 const QUIET_MS = 120_000
 
@@ -77,7 +77,7 @@ export class Watcher<W> {
     const { clock } = options
     this.#backoff = new Backoff({
       initialMs: FIRST_WAIT_MS,
-      maxMs: LONGEST_WAIT_MS,
+      maxMs: MAX_WAIT_MS,
       jitter: 1,
       random: () => clock.random(),
     })
@@ -198,7 +198,7 @@ export class Watcher<W> {
   async #bookmark({ resourceVersion, initialEventsEnd }: BookmarkFrame, marking: MarkGuard): Promise<void> {
     this.#frames += 1
     if (this.#state.at !== 'streamList') {
-      this.#options.replica.reached(resourceVersion)
+      this.#options.replica.advanceTo(resourceVersion)
       this.#advance({ kind: 'seen', resourceVersion })
     } else if (initialEventsEnd) {
       marking.done()
@@ -215,12 +215,12 @@ export class Watcher<W> {
     const { clock } = this.#options
     if (clock.monotonic() - this.#waitedAt > QUIET_MS) this.#backoff.reset()
     const error = 'error' in reply && reply.error instanceof ApiError ? reply.error : undefined
-    const longest = isUnreachable(error) ? LONGEST_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
+    const maxMs = isUnreachable(error) ? MAX_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
     this.#interrupt = pause
     // A long `Retry-After` must not stop a cache for an hour.
-    const askedMs = Math.min(error?.retryAfterMs ?? 0, LONGEST_WAIT_MS)
-    const ms = Math.max(askedMs, Math.min(this.#backoff.next(), longest))
+    const askedMs = Math.min(error?.retryAfterMs ?? 0, MAX_WAIT_MS)
+    const ms = Math.max(askedMs, Math.min(this.#backoff.next(), maxMs))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
       if (!this.#outdated) throw reason
     })
@@ -247,16 +247,16 @@ export class Watcher<W> {
 /** Aborts a streaming list that is silent or takes too long before the bookmark that marks its end. */
 class MarkGuard {
   readonly #clock: Clock
-  readonly #own: Scope
+  readonly #scope: Scope
   readonly #objects: () => number
   readonly #beganAt: number
   #heardAt: number
   #cancel: () => void
   missed = false
 
-  constructor(clock: Clock, own: Scope, objects: () => number) {
+  constructor(clock: Clock, scopeOfList: Scope, objects: () => number) {
     this.#clock = clock
-    this.#own = own
+    this.#scope = scopeOfList
     this.#objects = objects
     this.#beganAt = clock.monotonic()
     this.#heardAt = this.#beganAt
@@ -273,14 +273,14 @@ class MarkGuard {
   }
 
   #check(): void {
-    const longestMs = LONGEST_LIST_MS + this.#objects() * LONGEST_OBJECT_MS
-    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + longestMs)
+    const maxListMs = MAX_LIST_MS + this.#objects() * MAX_OBJECT_MS
+    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + maxListMs)
     const left = until - this.#clock.monotonic()
     if (left > 0) {
       this.#cancel = this.#clock.schedule(left, () => this.#check())
     } else {
       this.missed = true
-      this.#own.abort(new CancelledError('the end of the streaming list was not marked'))
+      this.#scope.abort(new CancelledError('the end of the streaming list was not marked'))
     }
   }
 }

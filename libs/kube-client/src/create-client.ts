@@ -29,6 +29,7 @@ import type { ClusterConfig, Credentials, ServerTrust } from './config/cluster-c
 import type { FlowOptions } from './flow/policy.ts'
 import { type Dial, dialer, openTcp, type TlsMaterial } from './http/dial.ts'
 import { NetworkError } from './http/network-error.ts'
+import { portOf } from './http/port.ts'
 import { listPages } from './requests/list.ts'
 import { MissingPermissions } from './requests/missing-permissions.ts'
 import type { ServerLimits } from './requests/refusals.ts'
@@ -176,7 +177,7 @@ function metadataOf(object: KubeObject | unknown): KubeObject['metadata'] {
 /** Returns a function that opens connections with the server, proxy and certificates of a configuration. */
 function configDialer(config: ClusterConfig, clock: Clock): Dial {
   const url = new URL(config.origin)
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  const port = portOf(url)
   return dialer({
     address: { host: url.hostname.replace(/^\[|\]$/g, ''), port },
     open: config.proxy ?? openTcp,

@@ -18,6 +18,9 @@ export interface ObjectRef {
   readonly namespace?: string | undefined
 }
 
+/** A JSON object. Fields that are `undefined` count as absent, because JSON drops them. */
+export type JsonObject = { readonly [key: string]: unknown }
+
 /** Returns the reference of an object whose key is `namespace/name`. */
 export function namespacedRef(key: string): { readonly namespace: string; readonly name: string } {
   const slash = key.indexOf('/')
@@ -60,9 +63,6 @@ export function compareResourceVersions(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
 }
-
-/** A JSON object. Fields that are `undefined` count as absent, because JSON drops them. */
-export type JsonObject = { readonly [key: string]: unknown }
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -24,13 +24,13 @@ function difference(before: JsonObject, after: JsonObject): JsonObject {
   const changes: [string, unknown][] = []
   for (const key of keysOf(before, after)) {
     const old = fieldOf(before, key)
-    const wanted = fieldOf(after, key) ?? undefined
-    if (jsonEqual(old ?? undefined, wanted)) continue
-    if (isJsonObject(old) && isJsonObject(wanted)) {
-      const inner = difference(old, wanted)
+    const desired = fieldOf(after, key) ?? undefined
+    if (jsonEqual(old ?? undefined, desired)) continue
+    if (isJsonObject(old) && isJsonObject(desired)) {
+      const inner = difference(old, desired)
       if (Object.keys(inner).length > 0) changes.push([key, inner])
     } else {
-      changes.push([key, wanted ?? null])
+      changes.push([key, desired ?? null])
     }
   }
   return Object.fromEntries(changes)

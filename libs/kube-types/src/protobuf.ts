@@ -11,7 +11,7 @@ const FIXED32 = 5
 /** This bit is set in a byte if the number continues in the next byte. */
 const CONTINUATION_BIT = 0x80
 /** The number of bytes of the longest varint. */
-const LONGEST_VARINT = 10
+const MAX_VARINT_BYTES = 10
 
 interface Utf8Bytes extends Buffer {
   utf8Slice(from: number, to: number): string
@@ -98,7 +98,7 @@ export class ProtobufReader {
     const from = this.at
     const value = this.#unsigned(end)
     // A negative number takes all ten bytes: it is written as 2^64 plus the number.
-    return this.at - from === LONGEST_VARINT ? this.#negative(from) : value
+    return this.at - from === MAX_VARINT_BYTES ? this.#negative(from) : value
   }
 
   #unsigned(end: number): number {
@@ -108,7 +108,7 @@ export class ProtobufReader {
     let value = byte & 0x7f
     for (let scale = 128; byte >= CONTINUATION_BIT; scale *= 128) {
       if (at >= end) throw truncated()
-      if (at - this.at === LONGEST_VARINT) throw new ProtobufError('proto: integer overflow')
+      if (at - this.at === MAX_VARINT_BYTES) throw new ProtobufError('proto: integer overflow')
       byte = this.#bytes[at] ?? 0
       at += 1
       value += (byte & 0x7f) * scale
@@ -121,7 +121,7 @@ export class ProtobufReader {
   #negative(from: number): number {
     let missing = 1
     let scale = 1
-    for (let at = from; at < from + LONGEST_VARINT - 1; at += 1, scale *= 128) {
+    for (let at = from; at < from + MAX_VARINT_BYTES - 1; at += 1, scale *= 128) {
       missing += (~(this.#bytes[at] ?? 0) & 0x7f) * scale
     }
     return -missing

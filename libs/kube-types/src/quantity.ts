@@ -1,5 +1,14 @@
 import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, signOf } from './amount.ts'
 
+/** The three ways to write a quantity. A number without suffix is DecimalSI. */
+export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+
+export interface Suffix {
+  readonly family: SuffixFamily
+  /** The exponent of the suffix, to base two in BinarySI and to base ten otherwise. */
+  readonly exponent: number
+}
+
 /** The error for a text that is not a quantity. Its message is the message of the API server. */
 export class QuantityError extends Error {
   override readonly name = 'QuantityError'
@@ -182,15 +191,6 @@ function magnitude(amount: Amount): Amount {
 function clamped(bytes: bigint): bigint {
   if (bytes > MAX_INT64) return MAX_INT64
   return bytes < -MAX_INT64 ? -MAX_INT64 : bytes
-}
-
-/** The three ways to write a quantity. A number without suffix is DecimalSI. */
-export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
-
-export interface Suffix {
-  readonly family: SuffixFamily
-  /** The exponent of the suffix, to base two in BinarySI and to base ten otherwise. */
-  readonly exponent: number
 }
 
 const DECIMAL = new Map([

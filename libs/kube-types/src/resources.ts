@@ -47,6 +47,13 @@ export interface Resource<T> {
   readonly type?: T
 }
 
+/** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */
+export interface PathRef {
+  readonly namespace?: string | undefined
+  readonly name?: string | undefined
+  readonly subresource?: string | undefined
+}
+
 const CORE = { group: '', version: 'v1' }
 const STORAGE = { group: 'storage.k8s.io', version: 'v1' }
 const APPS = { group: 'apps', version: 'v1' }
@@ -278,13 +285,6 @@ export function referenceTo(
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...refOf(key), uid, resourceVersion }
 }
 
-/** The target of a request: all objects of a resource or of a namespace, one object, or a subresource. */
-export interface PathRef {
-  readonly namespace?: string | undefined
-  readonly name?: string | undefined
-  readonly subresource?: string | undefined
-}
-
 /** Returns the URL path of a request. Throws for a name that would lead to another path, such as an empty name. */
 export function resourcePath(resource: Resource<unknown>, ref: PathRef): string {
   const parts = [resource.group === '' ? 'api' : 'apis', apiVersionOf(resource)]
@@ -301,8 +301,9 @@ export function resourcePath(resource: Resource<unknown>, ref: PathRef): string 
 function segment(what: string, text: string): string {
   if (text === '') throw new Error(`resource ${what} may not be empty`)
   if (text === '.' || text === '..') throw new Error(`invalid resource ${what} "${text}": [may not be '${text}']`)
-  for (const mark of ['/', '%']) {
-    if (text.includes(mark)) throw new Error(`invalid resource ${what} "${text}": [may not contain '${mark}']`)
+  for (const separator of ['/', '%']) {
+    if (text.includes(separator))
+      throw new Error(`invalid resource ${what} "${text}": [may not contain '${separator}']`)
   }
   return encodeURIComponent(text)
 }

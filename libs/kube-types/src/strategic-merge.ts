@@ -30,10 +30,10 @@ export interface PatchGuard {
 export function claimStatusPatch(before: ClaimPatchParts, after: ClaimPatchParts, guard: PatchGuard = {}): Patch {
   const metadata = { ...guardFields(guard), ...annotationChanges(before, after) }
   const { conditions: had = [], ...statusBefore } = before.status ?? {}
-  const { conditions: wanted = [], ...statusAfter } = after.status ?? {}
+  const { conditions: desired = [], ...statusAfter } = after.status ?? {}
   const status = {
     ...mergePatchOf(withMaps(statusBefore), withMaps(statusAfter)),
-    ...conditionChanges(had, wanted),
+    ...conditionChanges(had, desired),
   }
   return { kind: 'strategic', body: withoutEmpty({ metadata, status }) }
 }
@@ -81,9 +81,9 @@ function conditionChanges(
 ): JsonObject {
   if (before.length === 0) return after.length === 0 ? {} : { conditions: after }
   const had = new Map(before.map((condition) => [condition.type, condition]))
-  const wanted = new Set(after.map(({ type }) => type))
+  const desired = new Set(after.map(({ type }) => type))
   const changed = after.flatMap((condition) => conditionChange(had.get(condition.type), condition))
-  const removed = before.filter(({ type }) => !wanted.has(type)).map(({ type }) => ({ $patch: 'delete', type }))
+  const removed = before.filter(({ type }) => !desired.has(type)).map(({ type }) => ({ $patch: 'delete', type }))
   const sameOrder = before.length === after.length && before.every(({ type }, index) => type === after[index]?.type)
   const conditions = [...changed, ...removed]
   if (conditions.length === 0 && sameOrder) return {}

@@ -22,19 +22,19 @@ describe('earlier leaders', () => {
   it.each([
     { how: 'after the lease was read', failing: false },
     { how: 'after the lease could not be read', failing: true },
-  ])('the promise `looked` of the elector resolves $how', async ({ failing }) => {
+  ])('the promise `firstRead` of the elector resolves $how', async ({ failing }) => {
     server.hold('other', 15)
     server.failing = failing
     const b = new Candidate(server, clock, 'b')
-    let looked = false
-    void b.elector.looked.then(() => {
-      looked = true
+    let hasRead = false
+    void b.elector.firstRead.then(() => {
+      hasRead = true
     })
     await clock.settle()
-    expect(looked).toBe(false)
+    expect(hasRead).toBe(false)
     void b.run()
     await clock.settle()
-    expect(looked).toBe(true)
+    expect(hasRead).toBe(true)
   })
 })
 
@@ -191,7 +191,7 @@ describe('the handover between leaders', () => {
     server.failing = false
     void b.run()
     await clock.advance(1)
-    expect(late?.held()).toBe(false)
+    expect(late?.isHeld()).toBe(false)
     expect(b.leads).toBe(false)
     await clock.advance(15_000)
     expect(b.leads).toBe(true)

@@ -31,7 +31,7 @@ export interface ElectorOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go originals. */
+  /** The name of the lease in metrics, if a process has several. Default: empty, as in the Go sidecars. */
   readonly metricName?: string
   /** Records an event about the Lease, for example `<identity> became leader`. Must not throw. */
   readonly announce: (message: string, lease: Lease | undefined) => void
@@ -76,7 +76,7 @@ export class Elector {
   readonly #labels: { readonly name: string }
   readonly #status
   readonly #slowPath
-  readonly #looked = Promise.withResolvers<void>()
+  readonly #firstRead = Promise.withResolvers<void>()
   #term: LeaderTerm | undefined
   #knownHolder: string | undefined
 
@@ -94,8 +94,8 @@ export class Elector {
   }
 
   /** Resolves after the first try to read the Lease, even if it has failed. */
-  get looked(): Promise<void> {
-    return this.#looked.promise
+  get firstRead(): Promise<void> {
+    return this.#firstRead.promise
   }
 
   /** The reason for the health check if a leader has not renewed its Lease for far too long. Otherwise undefined. */
@@ -138,7 +138,7 @@ export class Elector {
 
   async #end(term: LeaderTerm): Promise<void> {
     const { clock, timings, announce, identity, log } = this.#options
-    const stillOurs = term.held()
+    const stillOurs = term.isHeld()
     term.end('no longer leading')
     this.#term = undefined
     this.#status.set(this.#labels, 0)
@@ -190,12 +190,12 @@ export class Elector {
   async #try(stop: AbortSignal): Promise<Win | undefined> {
     const { log, clock } = this.#options
     try {
-      await this.#holder.look(stop)
+      await this.#holder.read(stop)
       const soleSince = clock.monotonic()
-      this.#looked.resolve()
+      this.#firstRead.resolve()
       this.#noteHolder()
       const decision = this.#holder.decide()
-      if (decision.do === 'wait') return undefined
+      if (decision.kind === 'wait') return undefined
       const sentAt = await this.#holder.write(stop)
       this.#noteHolder()
       return { sentAt, soleSince }
@@ -203,7 +203,7 @@ export class Elector {
       stop.throwIfAborted()
       // If the process may not access the Lease, the client has already logged the error.
       if (!isForbidden(error)) log.error(error, 'Error retrieving or updating lease lock', this.#describe)
-      this.#looked.resolve()
+      this.#firstRead.resolve()
       return undefined
     }
   }
@@ -213,7 +213,7 @@ export class Elector {
     const { clock, timings } = this.#options
     const poll = timings.retryPeriodMs * (1 + ACQUIRE_JITTER * clock.random())
     const decision = this.#holder.decide()
-    const wait = decision.do === 'wait' ? Math.min(poll, decision.expiresInMs) : poll
+    const wait = decision.kind === 'wait' ? Math.min(poll, decision.expiresInMs) : poll
     using pause = scope(stop)
     const slept = clock.sleep(wait, pause.signal).catch((error: unknown) => {
       stop.throwIfAborted()
@@ -236,7 +236,9 @@ export class Elector {
           optional: true,
           signal,
         })
-        for await (const frame of frames) if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()
+        for await (const frame of frames) {
+          if (frame.type !== 'BOOKMARK' && frame.type !== 'END') changed()
+        }
         await clock.sleep(timings.retryPeriodMs, signal)
       } catch (error) {
         if (signal.aborted) return

@@ -13,7 +13,7 @@ import {
 } from './lease.ts'
 
 /** The answer to a write of the Lease, and the time when the write was sent. */
-export interface LeasePut {
+export interface SentLease {
   readonly lease: Lease
   readonly sentAt: number
 }
@@ -63,7 +63,7 @@ export class LeaseHolder {
   }
 
   /** Reads the Lease. `newConnection` helps if an existing connection is broken without an error. */
-  async look(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
+  async read(signal: AbortSignal, options: { newConnection?: boolean } = {}): Promise<void> {
     const ref = { namespace: this.identity.namespace, name: this.identity.name }
     const lease = await this.#withTimeLimit(signal, (inner) =>
       this.#client.get(LEASES, ref, { ...options, signal: inner, lane: 'lease' }).catch((error: unknown) => {
@@ -77,11 +77,11 @@ export class LeaseHolder {
 
   /** Makes this process the holder, if the Lease is unchanged. Returns the time at which the request was sent. */
   async write(signal: AbortSignal): Promise<number> {
-    return this.written(await this.put(signal))
+    return this.written(await this.sendWrite(signal))
   }
 
   /** Sends the write without recording its result. The caller passes the result that counts to `written`. */
-  async put(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<LeasePut> {
+  async sendWrite(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<SentLease> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
     const seen = this.#seen?.lease
@@ -94,8 +94,8 @@ export class LeaseHolder {
     return { lease: await this.#withTimeLimit(signal, request, timeoutMs), sentAt }
   }
 
-  /** Remembers the result of `put`. Returns the time at which its request was sent. */
-  written({ lease, sentAt }: LeasePut): number {
+  /** Remembers the result of `sendWrite`. Returns the time at which its request was sent. */
+  written({ lease, sentAt }: SentLease): number {
     this.observe(lease)
     return sentAt
   }
@@ -104,7 +104,7 @@ export class LeaseHolder {
   async release(signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
-        await this.look(signal)
+        await this.read(signal)
         if (this.#seen === undefined || this.holder !== this.identity.holder) return
         const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
         const written = await this.#withTimeLimit(signal, (inner) =>

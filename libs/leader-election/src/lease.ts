@@ -10,6 +10,30 @@ export interface LeaseIdentity {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** The fields of a Lease that decide whether a process may take it. */
+export interface LeaseRecord {
+  /** The holder. Empty if the Lease was released. */
+  readonly holder: string
+  readonly durationMs: number
+}
+
+export interface LeaseView {
+  readonly me: string
+  /** The monotonic time of this process. */
+  readonly now: number
+  /**
+   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
+   * Only the clock of this process counts, because the times in the Lease are from another machine.
+   */
+  readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
+}
+
+export type LeaseDecision =
+  | { readonly kind: 'create' }
+  /** The process writes itself as the holder. With `ours`, the acquire time and the transitions stay. */
+  | { readonly kind: 'take'; readonly why: 'ours' | 'released' | 'expired' }
+  | { readonly kind: 'wait'; readonly holder: string; readonly expiresInMs: number }
+
 export function recordOf(lease: Lease): LeaseRecord {
   const seconds = wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0
   return { holder: lease.spec?.holderIdentity ?? '', durationMs: seconds * 1000 }
@@ -45,9 +69,13 @@ export function heldLease(lease: Lease, identity: LeaseIdentity, now: number): L
       leaseDurationSeconds: Math.floor(identity.durationMs / 1000),
       acquireTime: (isOurs ? spec.acquireTime : undefined) ?? rfc3339Micro(now),
       renewTime: rfc3339Micro(now),
-      leaseTransitions: lease.metadata?.resourceVersion === undefined ? 0 : transitions + (isOurs ? 0 : 1),
+      leaseTransitions: isNew(lease) ? 0 : transitions + (isOurs ? 0 : 1),
     },
   }
+}
+
+function isNew(lease: Lease): boolean {
+  return lease.metadata?.resourceVersion === undefined
 }
 
 /** Returns the Lease without a holder, so that another process can take it at once. */
@@ -69,36 +97,12 @@ function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string,
   return Object.keys(labels).length === 0 ? metadata : { ...metadata, labels: { ...metadata?.labels, ...labels } }
 }
 
-/** The fields of a Lease that decide whether a process may take it. */
-export interface LeaseRecord {
-  /** The holder. Empty if the Lease was released. */
-  readonly holder: string
-  readonly durationMs: number
-}
-
-export interface LeaseView {
-  readonly me: string
-  /** The monotonic time of this process. */
-  readonly now: number
-  /**
-   * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
-   * Only the clock of this process counts, because the times in the Lease are from another machine.
-   */
-  readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
-}
-
-export type LeaseDecision =
-  | { readonly do: 'create' }
-  /** The process writes itself as the holder. With `ours`, the acquire time and the transitions stay. */
-  | { readonly do: 'take'; readonly why: 'ours' | 'released' | 'expired' }
-  | { readonly do: 'wait'; readonly holder: string; readonly expiresInMs: number }
-
 /** Returns the next step of a process that wants to hold the Lease. Pure. */
 export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {
-  if (seen === undefined) return { do: 'create' }
+  if (seen === undefined) return { kind: 'create' }
   const { record, since } = seen
-  if (record.holder === me) return { do: 'take', why: 'ours' }
-  if (record.holder === '') return { do: 'take', why: 'released' }
+  if (record.holder === me) return { kind: 'take', why: 'ours' }
+  if (record.holder === '') return { kind: 'take', why: 'released' }
   const expiresInMs = since + record.durationMs - now
-  return expiresInMs > 0 ? { do: 'wait', holder: record.holder, expiresInMs } : { do: 'take', why: 'expired' }
+  return expiresInMs > 0 ? { kind: 'wait', holder: record.holder, expiresInMs } : { kind: 'take', why: 'expired' }
 }

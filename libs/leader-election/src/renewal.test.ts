@@ -9,8 +9,8 @@ const tired = new Error('etcd is tired')
 
 /** A `LeaseHolder` whose requests all fail. */
 const holder = {
-  put: () => Promise.reject(tired),
-  look: () => Promise.reject(tired),
+  sendWrite: () => Promise.reject(tired),
+  read: () => Promise.reject(tired),
 } as unknown as LeaseHolder
 
 it('`renewWhileLeading` returns why the term ended, even if the leading work ends at the same time', async () => {

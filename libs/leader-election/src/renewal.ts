@@ -1,6 +1,6 @@
 import { type Clock, messageOf, scope } from '@csi-sidecars/base'
 import { ApiError } from '@csi-sidecars/kube-client'
-import type { LeaseHolder, LeasePut } from './lease-holder.ts'
+import type { LeaseHolder, SentLease } from './lease-holder.ts'
 import type { LeaderTerm } from './term.ts'
 
 export interface RenewalOptions {
@@ -16,7 +16,7 @@ export interface RenewalOptions {
 /** The time that a new connection and two requests to a healthy server need. */
 const FALLBACK_MS = 1500
 /** The shortest pause between two renewals. */
-const SHORTEST_PAUSE_MS = 200
+const MIN_PAUSE_MS = 200
 
 /**
  * Renews the Lease until `leading` is aborted or the term is over. The retry period counts from request to request, so
@@ -33,7 +33,7 @@ export async function renewWhileLeading(
   let nextAt = term.renewedAt + retryPeriodMs
   for (;;) {
     try {
-      await clock.sleep(Math.max(nextAt - clock.monotonic(), SHORTEST_PAUSE_MS), either.signal)
+      await clock.sleep(Math.max(nextAt - clock.monotonic(), MIN_PAUSE_MS), either.signal)
       const sentAt = await renewOnce(term, either.signal, options)
       if (sentAt === undefined) {
         term.end(`the lease is held by ${holder.holder}`)
@@ -71,7 +71,7 @@ async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: Renewal
   const leftMs = term.heldUntil - clock.monotonic()
   const waitMs = leftMs - Math.min(leftMs / 2, FALLBACK_MS)
   using tries = scope(signal)
-  const first = holder.put(signal, leftMs)
+  const first = holder.sendWrite(signal, leftMs)
   try {
     const waited = clock.sleep(waitMs, tries.signal)
     const answered = await Promise.race([first, waited])
@@ -90,9 +90,9 @@ async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: Renewal
   }
 }
 
-async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<LeasePut | undefined> {
-  await holder.look(signal, { newConnection: true })
+async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<SentLease | undefined> {
+  await holder.read(signal, { newConnection: true })
   onLook()
-  if (holder.decide().do === 'wait') return undefined
-  return await holder.put(signal)
+  if (holder.decide().kind === 'wait') return undefined
+  return await holder.sendWrite(signal)
 }

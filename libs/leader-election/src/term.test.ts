@@ -11,9 +11,9 @@ describe('Term', () => {
   it('a term ends by itself at the renew deadline', async () => {
     const { clock, term } = start()
     await clock.advance(9_999)
-    expect(term.held()).toBe(true)
+    expect(term.isHeld()).toBe(true)
     await clock.advance(1)
-    expect(term.held()).toBe(false)
+    expect(term.isHeld()).toBe(false)
     expect(term.signal.aborted).toBe(true)
   })
 
@@ -23,7 +23,7 @@ describe('Term', () => {
     await clock.advance(4_000)
     term.renewed(sentAt)
     await clock.advance(6_000)
-    expect(term.held()).toBe(false)
+    expect(term.isHeld()).toBe(false)
   })
 
   it('each renewal of the lease extends the term', async () => {
@@ -32,7 +32,7 @@ describe('Term', () => {
       await clock.advance(5_000)
       term.renewed(clock.monotonic())
     }
-    expect(term.held()).toBe(true)
+    expect(term.isHeld()).toBe(true)
     expect(clock.pending).toBe(1)
   })
 
@@ -48,7 +48,7 @@ describe('Term', () => {
     const { clock, term } = start()
     term.end('lost')
     term.renewed(clock.monotonic())
-    expect(term.held()).toBe(false)
+    expect(term.isHeld()).toBe(false)
     expect(clock.pending).toBe(0)
   })
 })

@@ -41,13 +41,13 @@ export class LeaderTerm {
     return this.#renewedAt
   }
 
-  held(): boolean {
+  isHeld(): boolean {
     return !this.signal.aborted && this.#clock.monotonic() < this.#heldUntil
   }
 
   /** Throws if the term is over. Call it right before each action that only the leader may start. */
   assertHeld(): void {
-    if (this.held()) return
+    if (this.isHeld()) return
     this.end('the lease was not renewed in time')
     throw this.signal.reason
   }

@@ -30,7 +30,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   readonly name: string
   /** The name in --controllers and before the flags of the app, such as `attacher`. */
   readonly prefix: string
-  /** The Go original that the app replaces, with its version, such as `external-attacher v4.13.0`. */
+  /** The Go sidecar that the app replaces, with its version, such as `external-attacher v4.13.0`. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
@@ -68,17 +68,6 @@ export interface AppSettings {
   readonly profilesPage?: boolean
   /** The parts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
-}
-
-/** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
-export function throwErrorBefore(
-  step: keyof NonNullable<AppSettings['errors']>,
-  sidecars: readonly { readonly settings: AppSettings }[],
-): void {
-  for (const { settings } of sidecars) {
-    const error = settings.errors?.[step]
-    if (error !== undefined) throw error
-  }
 }
 
 /** The syntax of the command line, the log messages of a start, and the order of steps that differ between sidecars. */
@@ -147,7 +136,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   readonly name: string
   /** The name in --controllers and before the flags of the app. */
   readonly prefix: string
-  /** The Go original that the app replaces, with its version. */
+  /** The Go sidecar that the app replaces, with its version. */
   readonly replaces: string
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
@@ -164,4 +153,15 @@ export interface DriverAppParts<T extends FlagTable = FlagTable>
   readonly flags: AppFlags<T>
   /** True if no other app runs in the process. */
   readonly alone: boolean
+}
+
+/** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
+export function throwErrorBefore(
+  step: keyof NonNullable<AppSettings['errors']>,
+  sidecars: readonly { readonly settings: AppSettings }[],
+): void {
+  for (const { settings } of sidecars) {
+    const error = settings.errors?.[step]
+    if (error !== undefined) throw error
+  }
 }

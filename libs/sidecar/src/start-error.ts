@@ -1,6 +1,13 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type Pairs, UNQUOTED } from '@csi-sidecars/telemetry'
 
+/** A failure that the Go sidecar logs as one sentence with the cause, and without key-value pairs. */
+export interface SentenceFailure {
+  readonly sentence: (cause: string, pairs: Pairs) => string
+  /** The exit code of the process. Default: 1. */
+  readonly exitCode?: number
+}
+
 /** The error of a failed step of the start. The process logs it in one line and ends. */
 export class StartError extends Error {
   override readonly name = 'StartError'
@@ -22,14 +29,7 @@ export class StartError extends Error {
   }
 }
 
-/** A failure that the Go original logs as one sentence with the cause, and without key-value pairs. */
-export interface SentenceFailure {
-  readonly sentence: (cause: string, pairs: Pairs) => string
-  /** The exit code of the process. Default: 1. */
-  readonly exitCode?: number
-}
-
-/** The exit code with which the Go originals end after a fatal log line. */
+/** The exit code with which the Go sidecars end after a fatal log line. */
 export const FATAL = 255
 
 /** Formats a failure at the start as a sentence that ends with the cause. */
@@ -37,7 +37,7 @@ export function sentence(what: string, exitCode = 1): SentenceFailure {
   return { sentence: (cause) => `${what}: ${cause}`, exitCode }
 }
 
-/** The sentence about an HTTP server that cannot be opened, in the Go originals that end their start with sentences. */
+/** The sentence about an HTTP server that cannot be opened, in the Go sidecars that end their start with sentences. */
 export const ENDPOINT_FAILED: SentenceFailure = {
   sentence: (cause, { address, metricsPath }) =>
     `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,

@@ -47,14 +47,21 @@ function decodeLossless(bytes: Uint8Array): (string | number)[] {
   const parts: (string | number)[] = []
   for (let at = 0; at < bytes.length; ) {
     const first = bytes[at] ?? 0
-    const width = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
+    const width = utf8Width(first)
     const encoded = Buffer.from(bytes.subarray(at, at + width))
     const text = encoded.toString('utf8')
-    const whole = Buffer.from(text).equals(encoded)
-    parts.push(whole ? text : first)
-    at += whole ? width : 1
+    const isCharacter = Buffer.from(text).equals(encoded)
+    parts.push(isCharacter ? text : first)
+    at += isCharacter ? width : 1
   }
   return parts
+}
+
+/** Returns the number of bytes of the UTF-8 character that begins with this byte. */
+function utf8Width(first: number): number {
+  if (first < 0x80) return 1
+  if (first < 0xe0) return 2
+  return first < 0xf0 ? 3 : 4
 }
 
 /** Returns a number like Go's `strconv.FormatFloat(value, 'g', -1, 64)`, as in Prometheus' text format. */

@@ -4,8 +4,26 @@ import type { CallSite } from './caller.ts'
 /** The key-value pairs of a line. Keys have no blanks. They are printed in insertion order. */
 export type Pairs = Readonly<Record<string, unknown>>
 
+/** The parts of a log line, without its time and level. */
+export interface LogLine {
+  readonly caller: CallSite
+  readonly message: string
+  readonly context: Pairs
+  readonly pairs: Pairs | undefined
+  /** The ID of the run. It is printed last, so that the start of the line is the same as in the Go sidecars. */
+  readonly traceId: string | undefined
+}
+
+export interface Format {
+  info(level: number, line: LogLine): string
+  warning(line: LogLine): string
+  error(error: unknown, line: LogLine): string
+  /** Formats the bare message without pairs, like klog's unstructured Fatal. */
+  fatal(line: LogLine): string
+}
+
 /**
- * Pass this value in place of pairs if the text format must not quote the message. It is for lines that a Go original
+ * Pass this value in place of pairs if the text format must not quote the message. It is for lines that a Go sidecar
  * logs with klog's unstructured functions: quoting would put a backslash before each quote in them.
  */
 export const UNQUOTED: Pairs = {}
@@ -44,24 +62,6 @@ export function preciseTime(clock: Clock): () => number {
     offset = whole + nearest - monotonic
     return whole + nearest
   }
-}
-
-/** The parts of a log line, without its time and level. */
-export interface LogLine {
-  readonly caller: CallSite
-  readonly message: string
-  readonly context: Pairs
-  readonly pairs: Pairs | undefined
-  /** The ID of the run. It is printed last, so that the start of the line is the same as in the Go sidecars. */
-  readonly traceId: string | undefined
-}
-
-export interface Format {
-  info(level: number, line: LogLine): string
-  warning(line: LogLine): string
-  error(error: unknown, line: LogLine): string
-  /** Formats the bare message without pairs, like klog's unstructured Fatal. */
-  fatal(line: LogLine): string
 }
 
 /** Names an object in a log line: `"namespace/name"` in text, `{"name":...,"namespace":...}` in JSON. */

@@ -1,18 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { createLogger, type Logger, type LoggerOptions } from './logger.ts'
 
-/** Creates a logger that writes to `stream` through a sink. Flush the sink before the process ends. */
-export function openLog(options: Omit<LoggerOptions, 'write'> & { readonly stream: LogStream }): {
-  log: Logger
-  sink: LogSink
-} {
-  const { stream, clock } = options
-  const onDropped = (count: number): void => log.info('Dropped log lines because their reader is too slow', { count })
-  const sink = createLogSink({ stream, clock, onDropped })
-  const log = createLogger({ ...options, write: sink.write })
-  return { log, sink }
-}
-
 /** Takes log records and writes them to a stream that may be slow, stuck or closed. */
 export interface LogSink {
   /** Writes a record. Does not throw or block: if a record does not fit into the buffer, it is dropped and counted. */
@@ -39,6 +27,18 @@ export interface LogSinkOptions {
   readonly maxBufferedBytes?: number
   /** Called with the number of dropped records, before the next record that fits is written. It may write records. */
   readonly onDropped?: (records: number) => void
+}
+
+/** Creates a logger that writes to `stream` through a sink. Flush the sink before the process ends. */
+export function openLog(options: Omit<LoggerOptions, 'write'> & { readonly stream: LogStream }): {
+  log: Logger
+  sink: LogSink
+} {
+  const { stream, clock } = options
+  const onDropped = (count: number): void => log.info('Dropped log lines because their reader is too slow', { count })
+  const sink = createLogSink({ stream, clock, onDropped })
+  const log = createLogger({ ...options, write: sink.write })
+  return { log, sink }
 }
 
 const MAX_BUFFERED_BYTES = 1024 * 1024

@@ -65,7 +65,7 @@ export const WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS = {
 
 const LEASE_NOTE = "'name' is the string used to identify the lease. Please make sure to group by name."
 
-/** The label `name` is the empty string, because the original sidecars never set it. */
+/** The label `name` is the empty string, because the Go sidecars never set it. */
 export const LEADER_ELECTION_MASTER_STATUS = {
   name: 'leader_election_master_status',
   help:
@@ -123,7 +123,7 @@ export const REST_CLIENT_REQUEST_RETRIES_TOTAL = {
   labels: ['code', 'verb', 'host'],
 } as const satisfies MetricSpec<string>
 
-/** The limit of parallel requests. The original sidecars have no such metric. */
+/** The limit of parallel requests. The Go sidecars have no such metric. */
 export const API_IN_FLIGHT_LIMIT = {
   name: 'csi_sidecar_api_in_flight_limit',
   help:
@@ -146,7 +146,7 @@ export const SPANS_DROPPED_TOTAL = {
   labels: ['reason'],
 } as const satisfies MetricSpec<string>
 
-// Metrics of pending work, which the original sidecars do not have. No label contains the name of an object.
+// Metrics of pending work, which the Go sidecars do not have. No label contains the name of an object.
 
 export const PENDING_WORK = {
   name: 'csi_sidecar_pending_work',

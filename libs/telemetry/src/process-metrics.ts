@@ -4,6 +4,13 @@ import process from 'node:process'
 import { type Clock, systemCodeOf } from '@csi-sidecars/base'
 import type { Metrics, ReadingSpec } from './metrics.ts'
 
+/** Detects a blocked event loop with a timer that fires every five seconds. */
+export interface EventLoopWatch {
+  /** The milliseconds by which the next firing of the timer is overdue, or 0. */
+  overdueMs(): number
+  stop(): void
+}
+
 /** Returns the start time of the process in seconds since 1970. */
 export function processStartSeconds(): number {
   return performance.timeOrigin / 1000
@@ -135,13 +142,6 @@ function ipBytes(netstat: string, name: string): number | undefined {
   const at = names?.split(' ').indexOf(name) ?? -1
   const value = at < 0 ? undefined : values?.split(' ')[at]
   return value === undefined ? undefined : Number(value)
-}
-
-/** Detects a blocked event loop with a timer that fires every five seconds. */
-export interface EventLoopWatch {
-  /** The milliseconds by which the next firing of the timer is overdue, or 0. */
-  overdueMs(): number
-  stop(): void
 }
 
 const BEAT_MS = 5000

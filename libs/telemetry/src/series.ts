@@ -8,6 +8,21 @@ interface Series<S> {
   readonly state: S
 }
 
+/** A metric and its series. */
+export interface ExposedFamily {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly values: readonly MetricSample[]
+}
+
+export interface MetricSample {
+  readonly value: number
+  readonly labels: Readonly<Partial<Record<string, string | number>>>
+  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
+  readonly metricName?: string
+}
+
 /** The recorded values of a metric, for each combination of label values. A metric without labels has one series. */
 export class MetricSeries<S> {
   readonly #names: readonly string[]
@@ -100,24 +115,9 @@ export class Distribution {
   }
 }
 
-/** A metric and its series. */
-export interface ExposedFamily {
-  readonly name: string
-  readonly help: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly values: readonly MetricSample[]
-}
-
-export interface MetricSample {
-  readonly value: number
-  readonly labels: Readonly<Partial<Record<string, string | number>>>
-  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
-  readonly metricName?: string
-}
-
 /**
  * Returns a family in the text format of Prometheus, as Go's client prints it: labels sorted by name with `le` last,
- * numbers as in Go. Queries join on the text of `le`, so it must equal the text of the original sidecars.
+ * numbers as in Go. Queries join on the text of `le`, so it must equal the text of the Go sidecars.
  */
 export function familyText({ name, help, type, values }: ExposedFamily): string {
   if (values.length === 0) return ''

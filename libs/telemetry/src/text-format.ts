@@ -10,8 +10,8 @@ export function textFormat(clock: Clock): Format {
   const header = headerFormat(clock)
   const record = (letter: string, { caller, message, traceId, ...line }: LogLine, pairs: Pairs): string => {
     const end = traceId === undefined ? '' : ` traceID="${traceId}"`
-    const shown = line.pairs === UNQUOTED ? onOneLine(message) : goQuote(message)
-    return `${header(letter, caller)}${shown}${pairsText(pairs)}${end}\n`
+    const quotedMessage = line.pairs === UNQUOTED ? onOneLine(message) : goQuote(message)
+    return `${header(letter, caller)}${quotedMessage}${pairsText(pairs)}${end}\n`
   }
   return {
     info: (_level, line) => record('I', line, mergePairs(line.context, line.pairs)),
@@ -31,18 +31,18 @@ function onOneLine(text: string): string {
 /** Returns the start of a line: level, local time, process and caller. Formats date and time once a second. */
 function headerFormat(clock: Clock): (letter: string, caller: CallSite) => string {
   const now = preciseTime(clock)
-  const process = String(pid).padStart(7)
+  const paddedPid = String(pid).padStart(7)
   let second = Number.NaN
   let prefix = ''
   return (letter, { file, line }) => {
     const time = now()
-    const whole = Math.floor(time / 1000)
-    if (whole !== second) {
-      second = whole
-      prefix = dateText(new Date(whole * 1000))
+    const wholeSeconds = Math.floor(time / 1000)
+    if (wholeSeconds !== second) {
+      second = wholeSeconds
+      prefix = dateText(new Date(wholeSeconds * 1000))
     }
-    const micros = String(Math.round((time - whole * 1000) * 1000)).padStart(6, '0')
-    return `${letter}${prefix}.${micros} ${process} ${file}:${line}] `
+    const micros = String(Math.round((time - wholeSeconds * 1000) * 1000)).padStart(6, '0')
+    return `${letter}${prefix}.${micros} ${paddedPid} ${file}:${line}] `
   }
 }
 

@@ -24,8 +24,8 @@ function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): reado
   const others: WaitOf[] = foreign.length === 0 ? [] : [{ reason: 'ForeignFinalizer', on: 'you', names: foreign }]
   if (finalizers !== undefined && !finalizers.includes(PROTECTION)) return others
   const names = pods.map(({ name }) => name)
-  const own = names.length > 0 ? ({ reason: 'ClaimInUse', names } as const) : ({ reason: 'ClaimDeleting' } as const)
-  return [{ on: 'persistent-volume', ...own }, ...others]
+  const ofClaim = names.length > 0 ? ({ reason: 'ClaimInUse', names } as const) : ({ reason: 'ClaimDeleting' } as const)
+  return [{ on: 'persistent-volume', ...ofClaim }, ...others]
 }
 
 /** Returns why an unbound claim waits. The state of its objects takes precedence over events of controllers. */
@@ -35,23 +35,20 @@ function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undef
   return [wait.message === undefined ? withMessage(wait, around.binding?.message) : wait]
 }
 
-function byClass({ volumeName }: WaitingClaim, { storageClass, binding: said, pods }: Around): WaitOf | undefined {
+function byClass({ volumeName }: WaitingClaim, { storageClass, binding: event, pods }: Around): WaitOf | undefined {
   if (volumeName !== '') return undefined
   if (storageClass?.is === 'missing') return { reason: 'StorageClassMissing', on: 'you' }
   if (storageClass?.is === 'none' && !storageClass.hasDefault) return { reason: 'NoClass', on: 'you' }
   if (storageClass?.is !== 'present' || !storageClass.waitsForPod) return undefined
-  if (said?.reason === 'ProvisioningFailed' || said?.reason === 'ExternalProvisioning') return undefined
+  if (event?.reason === 'ProvisioningFailed' || event?.reason === 'ExternalProvisioning') return undefined
   const names = pods.filter(({ nodeName }) => nodeName === '').map(({ name }) => name)
-  return names.length > 0
-    ? { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
-    : pods.length > 0
-      ? undefined
-      : { reason: 'NoConsumer', on: 'you' }
+  if (names.length > 0) return { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
+  return pods.length > 0 ? undefined : { reason: 'NoConsumer', on: 'you' }
 }
 
 function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitOf {
-  const { binding: said, failing, volume } = around
-  switch (said?.reason) {
+  const { binding: event, failing, volume } = around
+  switch (event?.reason) {
     case 'WaitForFirstConsumer':
       return { reason: 'NoConsumer', on: 'you' }
     case 'WaitForPodScheduled':

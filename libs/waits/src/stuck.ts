@@ -1,5 +1,12 @@
 /** Defines stuck work for `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
 
+export interface Age {
+  /** The start of the wait, in milliseconds since 1970. Undefined: unknown, which counts as long ago. */
+  readonly since: number | undefined
+  readonly now: number
+  readonly olderThanMs?: number
+}
+
 /** The age in milliseconds from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000
 
@@ -27,16 +34,9 @@ const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
   'VolumeMissing',
 ])
 
-/** Returns `blocked` for a reason that no retry removes, and `given` for other reasons. */
-export function remedyOf(reason: string, given: Remedy = 'retried'): Remedy {
-  return NO_RETRY_HELPS.has(reason) ? 'blocked' : given
-}
-
-export interface Age {
-  /** The start of the wait, in milliseconds since 1970. Undefined: unknown, which counts as long ago. */
-  readonly since: number | undefined
-  readonly now: number
-  readonly olderThanMs?: number
+/** Returns `blocked` for a reason that no retry removes, and `otherwise` for other reasons. */
+export function remedyOf(reason: string, otherwise: Remedy = 'retried'): Remedy {
+  return NO_RETRY_HELPS.has(reason) ? 'blocked' : otherwise
 }
 
 /** Reports whether a wait is stuck: no retry helps, or it has lasted for two minutes or for `olderThanMs`. */

@@ -7,7 +7,7 @@ import { Delays } from './delays.ts'
 function make(): { clock: FakeClock; delays: Delays; due: string[] } {
   const clock = new FakeClock()
   const due: string[] = []
-  return { clock, due, delays: new Delays({ clock, due: (key) => due.push(`${key}@${clock.monotonic()}`) }) }
+  return { clock, due, delays: new Delays({ clock, onDue: (key) => due.push(`${key}@${clock.monotonic()}`) }) }
 }
 
 describe('delays', () => {
@@ -37,7 +37,7 @@ describe('delays', () => {
     const clock = new FakeClock()
     const due: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
-    const delays = new Delays({ clock, pace, due: (key) => due.push(`${key}@${clock.monotonic()}`) })
+    const delays = new Delays({ clock, pace, onDue: (key) => due.push(`${key}@${clock.monotonic()}`) })
     for (const [index, key] of ['a', 'b', 'c', 'd', 'e'].entries()) delays.add(key, 46 + index)
     await clock.advance(50)
     delays.remove('d')
@@ -88,7 +88,7 @@ describe('delays', () => {
     const times: number[] = []
     const delays = new Delays({
       clock,
-      due: (key) => {
+      onDue: (key) => {
         times.push(clock.monotonic())
         if (times.length < 3) delays.add(key, 100)
       },

@@ -2,28 +2,28 @@ import { type Cancel, type Clock, Heap, type HeapItem, NOT_IN_HEAP, type TokenBu
 
 interface Waiting extends HeapItem {
   readonly key: string
-  due: number
+  dueAt: number
 }
 
 /**
- * Passes each key to `due` when its delay is over, with one timer for all keys. If a key is added twice, the earlier
+ * Passes each key to `dueAt` when its delay is over, with one timer for all keys. If a key is added twice, the earlier
  * time counts. Each key takes a token from the bucket `pace`, so some keys are late if very many are due at once.
  */
 export class Delays {
   readonly #clock: Clock
-  readonly #due: (key: string) => void
+  readonly #onDue: (key: string) => void
   readonly #pace: Pick<TokenBucket, 'reserve' | 'refund'> | undefined
   /** The time when the next token is free. */
   #notBefore = Number.NEGATIVE_INFINITY
   readonly #byKey = new Map<string, Waiting>()
-  readonly #heap = new Heap<Waiting>((a, b) => a.due < b.due)
+  readonly #heap = new Heap<Waiting>((a, b) => a.dueAt < b.dueAt)
   #cancel: Cancel | undefined
   /** The time for which the timer is set. Infinity if no timer is set. */
   #armedFor = Number.POSITIVE_INFINITY
 
-  constructor(options: { clock: Clock; due: (key: string) => void; pace?: TokenBucket | undefined }) {
+  constructor(options: { clock: Clock; onDue: (key: string) => void; pace?: TokenBucket | undefined }) {
     this.#clock = options.clock
-    this.#due = options.due
+    this.#onDue = options.onDue
     this.#pace = options.pace
   }
 
@@ -36,14 +36,14 @@ export class Delays {
   }
 
   add(key: string, ms: number): void {
-    const due = this.#clock.monotonic() + ms
+    const dueAt = this.#clock.monotonic() + ms
     const waiting = this.#byKey.get(key)
     if (waiting === undefined) {
-      const added: Waiting = { key, due, heapIndex: NOT_IN_HEAP }
+      const added: Waiting = { key, dueAt, heapIndex: NOT_IN_HEAP }
       this.#byKey.set(key, added)
       this.#heap.push(added)
-    } else if (due < waiting.due) {
-      waiting.due = due
+    } else if (dueAt < waiting.dueAt) {
+      waiting.dueAt = dueAt
       this.#heap.update(waiting)
     }
     this.#arm()
@@ -52,7 +52,7 @@ export class Delays {
   /** Returns the milliseconds until the key is due, or undefined if it does not wait. */
   dueIn(key: string): number | undefined {
     const waiting = this.#byKey.get(key)
-    return waiting && Math.max(0, waiting.due - this.#clock.monotonic())
+    return waiting && Math.max(0, waiting.dueAt - this.#clock.monotonic())
   }
 
   remove(key: string): void {
@@ -70,7 +70,7 @@ export class Delays {
   }
 
   #arm(): void {
-    const next = Math.max(this.#notBefore, this.#heap.peek()?.due ?? Number.POSITIVE_INFINITY)
+    const next = Math.max(this.#notBefore, this.#heap.peek()?.dueAt ?? Number.POSITIVE_INFINITY)
     if (next === this.#armedFor) return
     this.#cancel?.()
     this.#armedFor = next
@@ -83,11 +83,11 @@ export class Delays {
   #fire(): void {
     this.#armedFor = Number.POSITIVE_INFINITY
     const now = this.#clock.monotonic()
-    for (let next = this.#heap.peek(); next !== undefined && next.due <= now; next = this.#heap.peek()) {
+    for (let next = this.#heap.peek(); next !== undefined && next.dueAt <= now; next = this.#heap.peek()) {
       if (!this.#mayGo(now)) break
       this.#heap.pop()
       this.#byKey.delete(next.key)
-      this.#due(next.key)
+      this.#onDue(next.key)
     }
     this.#arm()
   }

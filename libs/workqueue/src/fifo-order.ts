@@ -1,3 +1,5 @@
+import type { KeyOrder, KeyPriority } from './key-order.ts'
+
 /** The number of entries of started keys that a `TicketQueue` keeps before it frees their memory. */
 const SLACK = 1024
 
@@ -21,7 +23,7 @@ export interface FifoOptions {
  * to `reserved` normal keys still start. Amortised O(1).
  */
 export class FifoOrder implements KeyOrder {
-  /** The largest number of keys in work at the same time. */
+  /** The maximum number of keys in progress. */
   readonly capacity: number
   readonly #workers: number
   readonly #reserved: number
@@ -128,31 +130,6 @@ class TicketQueue {
       if (!ticket.withdrawn) return ticket
     }
   }
-}
-
-/** The priority of an added key: `retry` if its delay is over, otherwise `normal`. Normal keys go first. */
-export type KeyPriority = 'normal' | 'retry'
-
-/**
- * The order in which waiting keys run.
- *
- * Guarantees: a key waits at most once. `take` returns only keys that can start.
- *
- * Caveats: a queue calls `release` once for each taken key. An order that limits groups must implement `blockedBy`.
- */
-export interface KeyOrder {
-  /** The number of waiting keys, including keys that cannot start yet. */
-  readonly length: number
-  /** Adds a key. Normal keys go before retries, but every fourth started key is a retry if a retry waits. */
-  push(key: string, priority: KeyPriority): void
-  /** Called when a waiting key is added again, because its position may have to change. */
-  touch(key: string): void
-  /** Takes the next key that can start. Undefined: no key waits, or no waiting key can start. */
-  take(): string | undefined
-  /** Ends the work on a taken key, which may allow other keys to start. */
-  release(key: string): void
-  /** Returns the group whose limit keeps a key waiting. Undefined if the key only waits for its turn. */
-  blockedBy?(key: string): string | undefined
 }
 
 /** While keys of both priorities wait, every fourth started key is a retry. */

@@ -1,4 +1,5 @@
-export { FifoOrder, type KeyOrder, type KeyPriority, reservedFor } from './fifo-order.ts'
+export { FifoOrder, reservedFor } from './fifo-order.ts'
+export type { KeyOrder, KeyPriority } from './key-order.ts'
 export type { GroupLimit, Placement } from './lane.ts'
 export { Lanes } from './lanes.ts'
 export { QueueMetrics } from './metrics.ts'

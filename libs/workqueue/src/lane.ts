@@ -1,5 +1,6 @@
 import { Heap, type HeapItem } from '@csi-sidecars/base'
-import { FAIRNESS_INTERVAL, type KeyPriority } from './fifo-order.ts'
+import { FAIRNESS_INTERVAL } from './fifo-order.ts'
+import type { KeyPriority } from './key-order.ts'
 
 /**
  * The limit of a key in a group: while the key is in work, at most `max` keys of the group are in work. A key with

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import type { KeyPriority } from './fifo-order.ts'
+import type { KeyPriority } from './key-order.ts'
 import type { Placement } from './lane.ts'
 import { Lanes } from './lanes.ts'
 

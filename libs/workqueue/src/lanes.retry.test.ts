@@ -67,7 +67,7 @@ describe('a lane', () => {
     expect(setup.takeAll()).toEqual(['d0'])
   })
 
-  test('while retries occupy all workers, a group starts its normal key before its retry', () => {
+  test('while retries occupy all workers, the first try of an object starts before a retry of the same group', () => {
     const setup = lanesOf(4, [2, 0])
     for (const key of ['a-in', 'a-l-in', 'a-new']) setup.place(key, ATTACH, one('node'))
     setup.push('a-in')

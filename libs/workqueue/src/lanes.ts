@@ -1,5 +1,6 @@
 import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
-import { FAIRNESS_INTERVAL, type KeyOrder, type KeyPriority } from './fifo-order.ts'
+import { FAIRNESS_INTERVAL } from './fifo-order.ts'
+import type { KeyOrder, KeyPriority } from './key-order.ts'
 import {
   emptyLane,
   type FullGroup,
@@ -32,7 +33,7 @@ const NO_LIMITS: readonly GroupLimit[] = []
  * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
-  /** The largest number of keys in work at the same time: the workers and all reserves. */
+  /** The maximum number of keys in progress: the workers, and the normal keys that start in addition. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly KeyLane[]

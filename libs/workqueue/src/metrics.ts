@@ -115,18 +115,18 @@ export class QueueMetrics {
     for (const [name, tracks] of this.#tracks) {
       let depth = 0
       let unfinished = 0
-      let longest = 0
+      let longestRunning = 0
       for (const { waitingSince, workingSince } of tracks) {
         depth += waitingSince.size
         for (const since of workingSince.values()) {
           const age = (now - since) / 1000
           unfinished += age
-          longest = Math.max(longest, age)
+          longestRunning = Math.max(longestRunning, age)
         }
       }
       this.#depth.set({ name }, depth)
       this.#unfinished.set({ name }, unfinished)
-      this.#longestRunning.set({ name }, longest)
+      this.#longestRunning.set({ name }, longestRunning)
     }
   }
 }

@@ -3,7 +3,7 @@ import { InvariantError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import type { KeyOrder } from './fifo-order.ts'
+import type { KeyOrder } from './key-order.ts'
 import { Queue } from './queue.ts'
 
 const reason = new Error('shutting down')
@@ -42,7 +42,7 @@ describe('a queue', () => {
     expect(await takeAll(queue)).toEqual(['a', 'b'])
   })
 
-  test('a queue hands out a running key again after its end if the key is added during its run', async () => {
+  test('a key that is added during its run is handed out again when the run ends', async () => {
     const queue = new Queue()
     queue.add('a')
     await takeAll(queue)

@@ -1,5 +1,6 @@
 import { invariant, onAbort } from '@csi-sidecars/base'
-import { FifoOrder, type KeyOrder, type KeyPriority } from './fifo-order.ts'
+import { FifoOrder } from './fifo-order.ts'
+import type { KeyOrder, KeyPriority } from './key-order.ts'
 import { type QueueObserver, unobserved } from './metrics.ts'
 
 interface Waiter {

@@ -1,6 +1,6 @@
 import { type Clock, exponential, type TokenBucket } from '@csi-sidecars/base'
 import { Delays } from './delays.ts'
-import type { KeyOrder, KeyPriority } from './fifo-order.ts'
+import type { KeyOrder, KeyPriority } from './key-order.ts'
 import type { QueueObserver } from './metrics.ts'
 import { Queue } from './queue.ts'
 
@@ -11,6 +11,16 @@ export interface WorkQueueOptions {
   readonly observer?: QueueObserver
   /** The bucket from which each key whose delay is over takes a token. Default: no limit. */
   readonly pace?: TokenBucket
+}
+
+/** The back-off of failing keys. */
+export interface RateLimiter {
+  /** Counts a failure of the key. Returns the milliseconds to wait before the next try. */
+  when(key: string): number
+  /** Forgets the failures of a key that has succeeded. */
+  forget(key: string): void
+  /** Returns the keys that have failed since their last success. */
+  failed(): Iterable<string>
 }
 
 /**
@@ -32,7 +42,7 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions) {
     this.#queue = new Queue(options)
     const { clock, pace } = options
-    this.#delays = new Delays({ clock, pace, due: (key) => this.#queue.add(key, 'retry') })
+    this.#delays = new Delays({ clock, pace, onDue: (key) => this.#queue.add(key, 'retry') })
     this.#limiter = options.limiter
     this.#observer = options.observer
   }
@@ -124,16 +134,6 @@ export class WorkQueue {
     this.#delays.clear()
     this.#queue.shutDown()
   }
-}
-
-/** The back-off of failing keys. */
-export interface RateLimiter {
-  /** Counts a failure of the key. Returns the milliseconds to wait before the next try. */
-  when(key: string): number
-  /** Forgets the failures of a key that has succeeded. */
-  forget(key: string): void
-  /** Returns the keys that have failed since their last success. */
-  failed(): Iterable<string>
 }
 
 /** Returns a limiter with a wait of `baseMs` x 2^failures for each key, at most `maxMs`. Stores only failed keys. */

@@ -2,37 +2,10 @@ import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 
-/** Sends a request to the JSON gateway of etcd. */
-export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
-  const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(WITHIN_MS),
-  })
-  if (!answer.ok) throw new Error(`etcd refused ${what}: ${answer.status} ${await answer.text()}`)
-  await answer.arrayBuffer()
-}
-
-/** Encodes a key or a value for the JSON gateway of etcd. */
-export function base64(text: string): string {
-  return Buffer.from(text).toString('base64')
-}
-
 export interface Put {
   readonly key: string
   readonly value: string
 }
-
-/** Writes objects in one etcd transaction. */
-export function putAll(etcdUrl: string, puts: readonly Put[]): Promise<void> {
-  const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
-  return askEtcd(etcdUrl, 'txn', { success })
-}
-
-const WITHIN_MS = 30_000
-
-/** The number of writes in one etcd transaction. etcd allows at most 128. */
-const BATCH = 128
 
 /** An API server and the etcd that stores its objects. */
 export interface Server {
@@ -55,6 +28,33 @@ export interface Copies {
   /** Returns `text`, an etcd key or an object as JSON, with the name of the copy `number`. */
   readonly rename: (text: string, number: number) => string
 }
+
+/** Sends a request to the JSON gateway of etcd. */
+export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
+  const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(WITHIN_MS),
+  })
+  if (!answer.ok) throw new Error(`etcd refused ${what}: ${answer.status} ${await answer.text()}`)
+  await answer.arrayBuffer()
+}
+
+/** Encodes a key or a value for the JSON gateway of etcd. */
+export function base64(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
+/** Writes objects in one etcd transaction. */
+export function putAll(etcdUrl: string, puts: readonly Put[]): Promise<void> {
+  const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
+  return askEtcd(etcdUrl, 'txn', { success })
+}
+
+const WITHIN_MS = 30_000
+
+/** The number of writes in one etcd transaction. etcd allows at most 128. */
+const BATCH = 128
 
 /**
  * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the existing

@@ -3,7 +3,7 @@ import type { Role } from '../../e2e/harness/api/cluster.ts'
 import { median } from '../../e2e/harness/median.ts'
 import type { Executables as OfOurs, TestedApp } from '../../e2e/harness/subject.ts'
 
-/** The measured implementation: the sidecars of this project, or the Go originals. */
+/** The measured implementation: the sidecars of this project, or the Go sidecars. */
 export type Side = 'ours' | 'original'
 
 export const SIDES: readonly Side[] = ['ours', 'original']
@@ -40,7 +40,7 @@ export class Figures {
   }
 }
 
-/** Returns a Markdown table with the medians and ranges of the rounds, and the ratio of ours to the original. */
+/** Returns a Markdown table with the medians and ranges of the rounds, and the ratio of ours to the Go sidecars. */
 export function markdown(rows: readonly Row[]): string {
   const lines = rows.map(({ app, what, ours, original }) => {
     const cells = [app, what, spread(ours), spread(original), spread(ratios(ours, original))]
@@ -69,5 +69,6 @@ function spread(figures: readonly number[]): string {
 function readable(figure: number): string {
   const size = Math.abs(figure)
   if (size > 0 && size < 0.1) return figure.toPrecision(2)
-  return figure.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)
+  if (size >= 100) return figure.toFixed(0)
+  return figure.toFixed(size >= 10 ? 1 : 2)
 }

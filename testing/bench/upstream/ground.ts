@@ -13,6 +13,26 @@ import { type ComparedExecutables, type Figures, SIDES, type Side } from './figu
 import { Observer } from './observer.ts'
 import { AUDIT_POLICY, Measured, type SubjectOptions } from './subject.ts'
 
+/** The settings and the helpers that each benchmark receives. */
+export interface Bench {
+  readonly rounds: number
+  readonly figures: Figures
+  readonly printLine: (line: string) => void
+  /** Returns the number of objects multiplied by `--scale`, but at least 2. */
+  sized(count: number): number
+  /** Starts an empty API server for the benchmark. The caller disposes of the server. */
+  ground(): Promise<BenchServer>
+}
+
+export interface BenchScene {
+  /** The name of the benchmark, a value of `--only`. */
+  readonly name: string
+  readonly title: string
+  /** The facts that a reader needs to interpret the figures. */
+  readonly conditions: string
+  run(bench: Bench): Promise<void>
+}
+
 /** The number of concurrent requests that create or delete objects. It saturates an API server on two cores. */
 const HANDS = 16
 const CAPABILITIES: Capabilities['controller'] = [
@@ -132,26 +152,6 @@ export class BenchServer implements AsyncDisposable {
     for (const driver of this.#drivers) driver.kill()
     await this.cluster.stop()
   }
-}
-
-/** The settings and the helpers that each benchmark receives. */
-export interface Bench {
-  readonly rounds: number
-  readonly figures: Figures
-  readonly printLine: (line: string) => void
-  /** Returns the number of objects multiplied by `--scale`, but at least 2. */
-  sized(count: number): number
-  /** Starts an empty API server for the benchmark. The caller disposes of the server. */
-  ground(): Promise<BenchServer>
-}
-
-export interface BenchScene {
-  /** The name of the benchmark, a value of `--only`. */
-  readonly name: string
-  readonly title: string
-  /** The facts that a reader needs to interpret the figures. */
-  readonly conditions: string
-  run(bench: Bench): Promise<void>
 }
 
 /** Measures both implementations in each round. Their order alternates, because the second finds warm caches. */

@@ -9,6 +9,11 @@ import { attachment, claim, csiNode, referenceTo, storageClass, volume } from '.
 import { makeCopies, mustHold, type Original } from './copies.ts'
 import type { BenchServer } from './ground.ts'
 
+export interface Many {
+  readonly count: number
+  readonly prefix: string
+}
+
 const NODE_ID = 'csi.alpha.kubernetes.io/node-id'
 
 /** Returns the finalizer that the attacher sets for this driver. */
@@ -31,11 +36,6 @@ export function nodes(ground: BenchServer, driver: string, count = 1): Promise<v
 /** Creates unused PersistentVolumes with the names `<prefix>-<number>`. */
 export function volumes(ground: BenchServer, driver: string, { count, prefix }: Many): Promise<void> {
   return ground.each(count, (index) => ground.api.create(PERSISTENT_VOLUMES, volume(`${prefix}-${index}`, driver)))
-}
-
-export interface Many {
-  readonly count: number
-  readonly prefix: string
 }
 
 /** Copies the existing PersistentVolume `<prefix>-0` until `count` volumes exist. Writes to etcd directly. */

@@ -17,6 +17,13 @@ interface Moment {
   readonly load: string
 }
 
+export interface SceneOutcome {
+  readonly scene: BenchScene
+  readonly rows: readonly Row[]
+  readonly seconds: number
+  readonly failure: string | undefined
+}
+
 export function moment(): Moment {
   return { date: new Date().toISOString().slice(0, 16).replace('T', ' '), load: load() }
 }
@@ -46,13 +53,6 @@ function load(): string {
   return loadavg()
     .map((figure) => figure.toFixed(2))
     .join(' ')
-}
-
-export interface SceneOutcome {
-  readonly scene: BenchScene
-  readonly rows: readonly Row[]
-  readonly seconds: number
-  readonly failure: string | undefined
 }
 
 /** The heading in RESULTS.md that begins the text written by hand. The benchmarks keep this text. */

@@ -11,6 +11,27 @@ import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { eventually, pause } from '../../e2e/harness/waiting.ts'
 import type { Side } from './figures.ts'
 
+/** One request from the audit log of kube-apiserver. */
+export interface NotedRequest {
+  readonly verb: string
+  readonly resource: string
+  /** The wall time of the request's arrival, in milliseconds. */
+  readonly time: number
+  readonly code: number
+}
+
+export interface SubjectOptions {
+  readonly side: Side
+  readonly app: TestedApp
+  /** The controllers of one process, if several: attacher and resizer, or all of a pod. For our sidecars only. */
+  readonly together?: 'both' | 'pod' | undefined
+  readonly driver: FakeDriver
+  readonly args?: readonly string[]
+  /** The host name, from which the replica derives its identity in the Lease. */
+  readonly hostname?: string
+  readonly leaseNamespace?: string
+}
+
 const TICKS_PER_SECOND = 100
 
 /** The resources that a process has used so far. */
@@ -23,15 +44,6 @@ function costOf(pid: number): Cost {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return { ...memoryOf(pid), cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
-}
-
-/** One request from the audit log of kube-apiserver. */
-export interface NotedRequest {
-  readonly verb: string
-  readonly resource: string
-  /** The wall time of the request's arrival, in milliseconds. */
-  readonly time: number
-  readonly code: number
 }
 
 /** The audit policy records only metadata. That is enough to count requests, and cheaper than bodies. */
@@ -76,18 +88,6 @@ interface AuditLine {
 function microtime(text: string): number {
   const [, micros = '0'] = /\.\d{3}(\d{1,3})/.exec(text) ?? []
   return Date.parse(text) + Number(micros.padEnd(3, '0')) / 1000
-}
-
-export interface SubjectOptions {
-  readonly side: Side
-  readonly app: TestedApp
-  /** The controllers of one process, if several: attacher and resizer, or all of a pod. For our sidecars only. */
-  readonly together?: 'both' | 'pod' | undefined
-  readonly driver: FakeDriver
-  readonly args?: readonly string[]
-  /** The host name, from which the replica derives its identity in the Lease. */
-  readonly hostname?: string
-  readonly leaseNamespace?: string
 }
 
 interface Surroundings {

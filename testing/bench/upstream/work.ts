@@ -8,7 +8,7 @@ import type { BenchServer } from './ground.ts'
 import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Measured } from './subject.ts'
 
-/** The pause after the warm-up in which the Go original's rate limiter (burst 10, 5 per second) refills. */
+/** The pause after the warm-up in which the Go sidecar's rate limiter (burst 10, 5 per second) refills. */
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: TestedApp, { calls }: FakeDriver): readonly Call[] {

@@ -41,6 +41,8 @@ export interface RecordedAnswer {
 
 type Rest = Partial<CaseStep>
 
+export type BodyFields = Readonly<Record<string, unknown>>
+
 export function get(path: string, rest: Rest = {}): CaseStep {
   return { ask: `GET ${path}`, ...rest }
 }
@@ -77,8 +79,6 @@ export const IN_DEFAULT = `${CORE}/namespaces/default`
 
 /** The Accept header that asks for a table, as `kubectl get` does. */
 export const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1'
-
-export type BodyFields = Readonly<Record<string, unknown>>
 
 export function volume(name: string, spec: BodyFields = {}, metadata: BodyFields = {}): BodyFields {
   const csi = { driver: DRIVER, volumeHandle: `handle-of-${name}` }

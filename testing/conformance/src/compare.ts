@@ -22,7 +22,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(?<=resource version: |ResourceVersion in record \()\d+( \(\d+\))?/gi, '<versions>'],
 ]
 const AGE = /^(\d+[ydhms]){1,2}$/
-const LONGEST_TEXT = 400
+const MAX_TEXT_LENGTH = 400
 
 /** Removes the allowed differences from an answer, and values that differ from run to run, such as UIDs. */
 export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>): CaseAnswer {
@@ -31,10 +31,10 @@ export function normalised(answer: CaseAnswer, { only }: Pick<CaseStep, 'only'>)
   return { ...answer, body: Object.fromEntries(only.map((path) => [path, partAt(body, path)])) }
 }
 
-function plain(given: unknown, key: string): unknown {
-  if (key === 'resourceVersion' && given !== '') return '<version>'
+function plain(raw: unknown, key: string): unknown {
+  if (key === 'resourceVersion' && raw !== '') return '<version>'
   if (key === 'continue') return '<token>'
-  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, given)
+  const value = DIFFERENCES.reduce((rest, { hide }) => hide?.(key, rest) ?? rest, raw)
   if (typeof value === 'string') return plainText(value, key)
   // Table cells get the key `cell`, because their text may be an age, which changes with each run.
   if (Array.isArray(value)) return value.map((item) => plain(item, key === 'cells' ? 'cell' : ''))
@@ -46,7 +46,7 @@ function plain(given: unknown, key: string): unknown {
 function plainText(text: string, key: string): string {
   if (key === 'cell' && AGE.test(text)) return '<age>'
   const known = PATTERNS.reduce((rest, [pattern, name]) => rest.replace(pattern, name), text)
-  return known.length > LONGEST_TEXT ? `${known.slice(0, LONGEST_TEXT)}<${known.length} characters>` : known
+  return known.length > MAX_TEXT_LENGTH ? `${known.slice(0, MAX_TEXT_LENGTH)}<${known.length} characters>` : known
 }
 
 /** Returns the value at a dotted path. `name=x` selects the list item with this field; `~` is a dot in a key. */

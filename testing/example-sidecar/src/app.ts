@@ -8,7 +8,7 @@ export const example: App = {
   prefix: 'example',
   replaces: 'no Go original',
   flags: [],
-  gates: { own: {}, permanent: {} },
+  gates: { sidecarGates: {}, permanent: {} },
   lease: { prefix: 'csi-example-', component: (driverName) => `csi-example-${driverName}` },
   controllers: ({ caches, log }) => {
     const nodes = caches.open('CSINodes', {

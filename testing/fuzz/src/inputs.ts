@@ -5,9 +5,9 @@ import type { BytesReader } from './reader.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../corpus')
 /** The longest input in bytes. It is long enough to find parsers with quadratic run time. */
-const LONGEST = 8_192
-const MOST_EDITS = 5
-const MOST_REPEATS = 200
+const MAX_BYTES = 8_192
+const MAX_EDITS = 5
+const MAX_REPEATS = 200
 
 /** Returns the seeds and the corpus of a parser. Each line of a corpus is a JSON string whose characters are bytes. */
 export function knownInputs({ name, seeds }: BytesReader): readonly Buffer[] {
@@ -35,9 +35,9 @@ export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
   const known = fc.constantFrom(...knownInputs(reader))
   const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))
   const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array))
-  const part = fc.tuple(known, fc.nat(LONGEST)).map(([other, from]) => other.subarray(from % (other.length + 1)))
+  const part = fc.tuple(known, fc.nat(MAX_BYTES)).map(([other, from]) => other.subarray(from % (other.length + 1)))
   const edit: fc.Arbitrary<Edit> = fc.record({
-    at: fc.nat(LONGEST),
+    at: fc.nat(MAX_BYTES),
     removed: fc.oneof(
       { weight: 4, arbitrary: fc.nat(4) },
       { weight: 1, arbitrary: fc.nat(64) },
@@ -48,16 +48,16 @@ export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
       { weight: 2, arbitrary: bytes },
       { weight: 1, arbitrary: part },
     ),
-    times: fc.oneof({ weight: 15, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(MOST_REPEATS) }),
+    times: fc.oneof({ weight: 15, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(MAX_REPEATS) }),
   })
-  return fc.tuple(known, fc.array(edit, { maxLength: MOST_EDITS })).map(([input, edits]) => edits.reduce(edited, input))
+  return fc.tuple(known, fc.array(edit, { maxLength: MAX_EDITS })).map(([input, edits]) => edits.reduce(edited, input))
 }
 
 function edited(input: Buffer, { at, removed, inserted, times }: Edit): Buffer {
   const place = at % (input.length + 1)
   const [from, to] = removed === 'run' ? runAfter(input, place) : [place, place + removed]
   const put = Array.from({ length: times }, () => inserted)
-  return Buffer.concat([input.subarray(0, from), ...put, input.subarray(to)]).subarray(0, LONGEST)
+  return Buffer.concat([input.subarray(0, from), ...put, input.subarray(to)]).subarray(0, MAX_BYTES)
 }
 
 function runAfter(input: Buffer, place: number): readonly [from: number, to: number] {

@@ -68,7 +68,7 @@ const ALL_SOURCES = new Set(
 )
 
 const DEPTH = 7
-const MOST_ITEMS = 3
+const MAX_ITEMS = 3
 
 function objectOf(schema: Schema, next: Next, depth: number): Record<string, unknown> {
   const object: Record<string, unknown> = {}
@@ -83,9 +83,9 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
     case 'object':
       return depth > 0 ? objectOf(type.schema, next, depth) : {}
     case 'list':
-      return Array.from({ length: next() % MOST_ITEMS }, () => partOf(type.of, next, depth))
+      return Array.from({ length: next() % MAX_ITEMS }, () => partOf(type.of, next, depth))
     case 'map': {
-      const entries = Array.from({ length: next() % MOST_ITEMS }, () => [textOf(next), partOf(type.of, next, depth)])
+      const entries = Array.from({ length: next() % MAX_ITEMS }, () => [textOf(next), partOf(type.of, next, depth)])
       return Object.fromEntries(entries)
     }
     case 'scalar':
@@ -97,18 +97,18 @@ function partOf(type: FieldType, next: Next, depth: number): unknown {
 const DRIVER = 'csi.example.com'
 const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '1', 'x'.repeat(200), DRIVER, DRIVER, DRIVER]
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']
-const MOST_INT = 2 ** 31 - 1
+const MAX_INT32 = 2 ** 31 - 1
 
 const SCALARS: Readonly<Record<Extract<FieldType, { is: 'scalar' }>['scalar'], (next: Next) => unknown>> = {
   string: textOf,
   bool: (next) => next() % 2 === 0,
-  int: (next) => ((next() % 2 === 0 ? 1 : -1) * next()) % MOST_INT,
+  int: (next) => ((next() % 2 === 0 ? 1 : -1) * next()) % MAX_INT32,
   long: (next) => (next() % 2 === 0 ? 1 : -1) * next() * 1000,
   quantity: (next) => QUANTITIES[next() % QUANTITIES.length],
   time: (next) => new Date((next() % 4_000_000_000) * 1000).toISOString().replace('.000', ''),
   microtime: (next) => new Date((next() % 4_000_000_000) * 1000).toISOString().replace('.000', '.000000'),
   bytes: (next) => Buffer.from(textOf(next)).toString('base64'),
-  intOrString: (next) => (next() % 2 === 0 ? next() % MOST_INT : textOf(next)),
+  intOrString: (next) => (next() % 2 === 0 ? next() % MAX_INT32 : textOf(next)),
   any: (next) => ({ [textOf(next)]: {} }),
 }
 

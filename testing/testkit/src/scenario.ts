@@ -32,7 +32,7 @@ export interface ScenarioScript {
   readonly when?: (cluster: EmulatedCluster) => Promise<void> | void
   /** All expected driver calls and API server writes, in order. Driver discovery, Leases and events are ignored. */
   readonly steps: readonly ScenarioStep[]
-  /** Other calls that may come at any time, such as ListVolumes. */
+  /** Driver calls that `steps` does not list, because they may come at any time: for example ListVolumes. */
   readonly ignoreCalls?: readonly string[]
   /** Checks the state of the cluster after the last step. */
   readonly check?: (cluster: EmulatedCluster) => void
@@ -137,7 +137,7 @@ class Script {
     if (this.#started.has(call) || this.#ignored.has(call.method)) return
     this.#started.add(call)
     const step = this.#steps[this.#next]
-    const said = `call ${call.method} ${show(call.request)}`
+    const line = `call ${call.method} ${show(call.request)}`
     if (
       step === undefined ||
       !('call' in step) ||
@@ -147,7 +147,7 @@ class Script {
       cluster.driver.script(call.method, () => {
         throw new DriverFailure('UNIMPLEMENTED', 'the scenario does not expect this call')
       })
-      this.#fail('an unexpected call', said)
+      this.#fail('an unexpected call', line)
       return
     }
     const { reply, fail } = step
@@ -156,20 +156,20 @@ class Script {
       return reply ?? {}
     }
     cluster.driver.script(call.method, reply === undefined && fail === undefined ? undefined : answer)
-    this.#advance(said)
+    this.#advance(line)
   }
 
   #wrote(request: LoggedRequest): void {
     const step = this.#steps[this.#next]
-    const said = `write ${request.method} ${pathOf(request)} -> ${request.code} ${show(request.body)}`
+    const line = `write ${request.method} ${pathOf(request)} -> ${request.code} ${show(request.body)}`
     const expected = step !== undefined && 'write' in step && step.write === `${request.method} ${pathOf(request)}`
     if (!expected || !answered(request.code, step.code) || !sameBody(request.body, step.body)) {
-      this.#fail('an unexpected write', said)
-    } else this.#advance(said)
+      this.#fail('an unexpected write', line)
+    } else this.#advance(line)
   }
 
-  #advance(said: string): void {
-    this.#seen.push(said)
+  #advance(line: string): void {
+    this.#seen.push(line)
     this.#next += 1
     if (this.#next === this.#steps.length) this.#finished.resolve()
   }

@@ -94,8 +94,8 @@ function restOf({ metadata }: VolumeAttachment): string {
     ...annotations
   } = metadata?.annotations ?? {}
   const labels = metadata?.labels ?? {}
-  const given = metadata?.ownerReferences
-  const owners = Array.isArray(given) ? given : []
+  const references = metadata?.ownerReferences
+  const owners = Array.isArray(references) ? references : []
   if (Object.keys(annotations).length + Object.keys(labels).length + owners.length === 0) return ''
   return JSON.stringify([sorted(labels), sorted(annotations), owners.map((owner) => sorted({ ...owner }))])
 }

@@ -29,6 +29,11 @@ export interface AttacherCacheOptions {
   readonly remember: boolean
 }
 
+/** The cached fields of a CSINode. `nodeId` is undefined if this driver does not run on the node. */
+export interface CachedDriverNode extends Cached {
+  readonly nodeId: string | undefined
+}
+
 export function openAttachments({
   caches,
   driverName,
@@ -59,11 +64,6 @@ export function openAttachingCaches({ caches, driverName, resyncMs }: AttacherCa
       resyncMs,
     }),
   }
-}
-
-/** The cached fields of a CSINode. `nodeId` is undefined if this driver does not run on the node. */
-export interface CachedDriverNode extends Cached {
-  readonly nodeId: string | undefined
 }
 
 export function nodeProjection(driverName: string): (node: CSINode) => CachedDriverNode {

@@ -98,12 +98,12 @@ describe('random objects', () => {
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
       const api = { get: async () => pv as never }
       const volume = await readVolume(va, { volumes, api }, new AbortController().signal)
-      const whole = view({ va, volume, node: nodeOf(va, { get: () => node }), forced: true })
+      const whole = view({ va, volume, node: nodeOf(va, { get: () => node }), listingDiffers: true })
       for (const step of decideAttach(whole)) {
-        if (step.do === 'publish') ControllerPublishVolume.requestSerialize({ ...step.request, secrets: {} })
+        if (step.kind === 'publish') ControllerPublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
       for (const step of decideDetach(whole)) {
-        if (step.do === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
+        if (step.kind === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
       compare(whole, new Map(), DRIVER)
       placementOf(

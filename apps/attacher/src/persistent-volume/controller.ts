@@ -2,7 +2,10 @@ import { type Controller, keysOf, objectsOf, type Trigger } from '@csi-sidecars/
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
-import { type AttacherTerm, backoffOf, type UndoneWrite, undoneAgain, undoneBy } from '../term/deps.ts'
+import { backoffOf } from '../term/settings.ts'
+import type { AttacherTerm } from '../term/term.ts'
+import { undoneBy } from '../term/undone-source.ts'
+import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
 

@@ -1,7 +1,7 @@
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import type { UpdateEvent } from '../term/deps.ts'
+import type { UpdateEvent } from '../term/update-event.ts'
 
 export interface VolumeReleaseSettings {
   readonly driverName: string

@@ -6,7 +6,7 @@ import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-ty
 import type { Logger } from '@csi-sidecars/telemetry'
 import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import { type UndoneWrite, undoneWaitMs } from '../term/deps.ts'
+import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings } from './decide.ts'
 

@@ -20,76 +20,76 @@ describe('compare', () => {
     node?: AttachNodeView
     verdict: ListingVerdict
   }[] = [
-    { name: 'attached and listed', va: attached, listing: listed, verdict: { is: 'same' } },
+    { name: 'attached and listed', va: attached, listing: listed, verdict: { kind: 'same' } },
     {
       name: 'attached and not listed',
       va: attached,
       listing: {},
-      verdict: { is: 'different', volumeHandle: 'handle-1', found: false },
+      verdict: { kind: 'different', volumeHandle: 'handle-1', found: false },
     },
     {
       name: 'attached and listed elsewhere',
       va: attached,
       listing: { 'handle-1': ['node2-id'], 'handle-2': ['node1-id'] },
-      verdict: { is: 'different', volumeHandle: 'handle-1', found: false },
+      verdict: { kind: 'different', volumeHandle: 'handle-1', found: false },
     },
     {
       name: 'not attached and listed',
       va: attachment(),
       listing: listed,
-      verdict: { is: 'different', volumeHandle: 'handle-1', found: true },
+      verdict: { kind: 'different', volumeHandle: 'handle-1', found: true },
     },
-    { name: 'not attached and not listed', va: attachment(), listing: {}, verdict: { is: 'same' } },
+    { name: 'not attached and not listed', va: attachment(), listing: {}, verdict: { kind: 'same' } },
     {
       name: 'without a status and not listed',
       va: attachment({ attached: undefined }),
       listing: {},
-      verdict: { is: 'same' },
+      verdict: { kind: 'same' },
     },
     {
       name: 'on a deleted node whose ID is in the annotation',
       va: attached,
       listing: listed,
       node: { known: 'noNode' },
-      verdict: { is: 'same' },
+      verdict: { kind: 'same' },
     },
     {
       name: 'on a node whose ID has changed',
       va: attached,
       listing: listed,
       node: { known: 'id', nodeId: 'new' },
-      verdict: { is: 'different', volumeHandle: 'handle-1', found: false },
+      verdict: { kind: 'different', volumeHandle: 'handle-1', found: false },
     },
     {
       name: 'on an unknown node',
       va: attachment(),
       listing: listed,
       node: { known: 'noNode' },
-      verdict: { is: 'unknown', why: 'csinode.storage.k8s.io "node1" not found' },
+      verdict: { kind: 'unknown', why: 'csinode.storage.k8s.io "node1" not found' },
     },
     {
       name: 'on a node without the driver',
       va: attachment(),
       listing: listed,
       node: { known: 'noDriver' },
-      verdict: { is: 'unknown', why: `CSINode node1 does not contain driver ${DRIVER}` },
+      verdict: { kind: 'unknown', why: `CSINode node1 does not contain driver ${DRIVER}` },
     },
     {
       name: 'of a missing volume',
       va: attached,
       listing: listed,
       volume: ofPv(undefined),
-      verdict: { is: 'unknown', why: 'persistentvolume "pv1" not found' },
+      verdict: { kind: 'unknown', why: 'persistentvolume "pv1" not found' },
     },
     {
       name: 'of an inline volume whose driver replaces no in-tree plugin',
       va: attached,
       listing: listed,
       volume: inline(DRIVER, 'handle-1'),
-      verdict: { is: 'notCompared' },
+      verdict: { kind: 'notCompared' },
     },
   ]
-  it.each(rows)('the comparison of an attachment ($name): $verdict.is', ({ va, listing, verdict, ...rest }) => {
+  it.each(rows)('the comparison of an attachment ($name): $verdict.kind', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
     const view = { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' }, ...rest } as const
     expect(compare(view, published, DRIVER)).toEqual(verdict)

@@ -18,7 +18,7 @@ describe('compareForever', () => {
     [
       'without volumes',
       () => page(String(fixture.asked.length)),
-      'failed to ListVolumes: the driver goes on after 1000 pages without a volume',
+      'failed to ListVolumes: the driver still returns pages after 1000 pages without a volume',
     ],
     [
       'that repeats its volumes',
@@ -26,7 +26,7 @@ describe('compareForever', () => {
         const [entry] = page('', ['handle-1']).entries
         return { nextToken: String(fixture.asked.length), entries: Array(50_000).fill(entry) }
       },
-      'failed to ListVolumes: the driver goes on after 1050000 volumes',
+      'failed to ListVolumes: the driver still returns pages after 1050000 volumes',
     ],
   ])('the attacher ends an endless ListVolumes %s, and logs an error', async (_, next, text) => {
     fixture.has(withFinalizer({ attached: true }))

@@ -29,11 +29,23 @@ export interface ComparisonOptions {
   readonly log: Logger
 }
 
+/** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
+export interface WorkSince extends Disposable {
+  has(key: string): boolean
+}
+
+export type ListingVerdict =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'different'; readonly volumeHandle: string; readonly found: boolean }
+  | { readonly kind: 'unknown'; readonly why: string }
+  /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
+  | { readonly kind: 'notCompared' }
+
 /** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
-const MOST_EMPTY_PAGES = 1_000
-const MOST_VOLUMES = 1_000_000
+const MAX_EMPTY_PAGES = 1_000
+const MAX_VOLUMES = 1_000_000
 /** The longest time of one listing. The limit ends a listing whose driver sends new page tokens without end. */
-const LONGEST_LISTING_MS = 5 * 60_000
+const MAX_LISTING_MS = 5 * 60_000
 
 /** The number of consecutive listings that disagreed with an attachment. A recreated attachment starts from zero. */
 interface Suspicion {
@@ -75,10 +87,12 @@ async function compareOnce(
     const verdict = await verdictOf(options, { va, published }, signal)
     // The attachment changed during the listing, so the listing may show the old or the new state.
     if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
-    if (verdict.is === 'different') seen.add(va.key)
+    if (verdict.kind === 'different') seen.add(va.key)
     act(options, suspicions, { va, verdict })
   }
-  for (const key of suspicions.keys()) if (!seen.has(key)) suspicions.delete(key)
+  for (const key of suspicions.keys()) {
+    if (!seen.has(key)) suspicions.delete(key)
+  }
 }
 
 /** Returns `unknown` for an attachment that cannot be compared, so that the other attachments are compared. */
@@ -91,7 +105,7 @@ async function verdictOf(
     return compare(await view(va, signal), published, driverName)
   } catch (error) {
     signal.throwIfAborted()
-    return { is: 'unknown', why: messageOf(error) }
+    return { kind: 'unknown', why: messageOf(error) }
   }
 }
 
@@ -101,12 +115,12 @@ function act(
   { va, verdict }: { readonly va: CachedAttachment; readonly verdict: ListingVerdict },
 ): void {
   const VolumeAttachment = va.key
-  if (verdict.is === 'unknown') {
+  if (verdict.kind === 'unknown') {
     log.error(new Error(verdict.why), 'VolumeAttachment cannot be compared with the driver', { VolumeAttachment })
     return
   }
-  if (verdict.is === 'same' && hasStaleError(va)) reprocess(va, 'same')
-  if (verdict.is !== 'different') return
+  if (verdict.kind === 'same' && hasStaleError(va)) reprocess(va, 'same')
+  if (verdict.kind !== 'different') return
   const attached = va.attached === true
   const { uid } = va
   const last = suspicions.get(va.key)
@@ -155,23 +169,18 @@ export async function listAll(
     if (token !== '' && seen.has(token)) {
       throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
     }
-    if (token !== '' && (volumes > MOST_VOLUMES || emptyPages >= MOST_EMPTY_PAGES)) {
+    if (token !== '' && (volumes > MAX_VOLUMES || emptyPages >= MAX_EMPTY_PAGES)) {
       const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
-      throw new Error(`failed to ListVolumes: the driver goes on after ${after}`)
+      throw new Error(`failed to ListVolumes: the driver still returns pages after ${after}`)
     }
-    if (token !== '' && clock.monotonic() - started > LONGEST_LISTING_MS) {
-      const minutes = LONGEST_LISTING_MS / 60_000
+    if (token !== '' && clock.monotonic() - started > MAX_LISTING_MS) {
+      const minutes = MAX_LISTING_MS / 60_000
       throw new Error(
         `failed to ListVolumes: the listing has not ended after ${minutes} minutes and ${volumes} volumes`,
       )
     }
   } while (token !== '')
   return published
-}
-
-/** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
-export interface WorkSince extends Disposable {
-  has(key: string): boolean
 }
 
 /** Records the keys whose runs call the driver. Runs without a call are not recorded. */
@@ -215,13 +224,6 @@ interface ComparedAttachment {
   readonly node: AttachNodeView
 }
 
-export type ListingVerdict =
-  | { readonly is: 'same' }
-  | { readonly is: 'different'; readonly volumeHandle: string; readonly found: boolean }
-  | { readonly is: 'unknown'; readonly why: string }
-  /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
-  | { readonly is: 'notCompared' }
-
 /** Compares the driver's answer to ListVolumes with the status of an attachment. */
 export function compare(
   { va, volume, node }: ComparedAttachment,
@@ -229,13 +231,13 @@ export function compare(
   driverName: string,
 ): ListingVerdict {
   const nodeId = nodeIdIn(node) ?? va.nodeId
-  if (nodeId === undefined) return { is: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
+  if (nodeId === undefined) return { kind: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
   const listed = listedHandle(volume, nodeId)
   if (!listed.ok) {
     const isForeign = volume.from === 'inline' && listed.code === 'UNKNOWN_NAME'
-    return isForeign ? { is: 'notCompared' } : { is: 'unknown', why: listed.message }
+    return isForeign ? { kind: 'notCompared' } : { kind: 'unknown', why: listed.message }
   }
   const { volumeHandle } = listed
   const found = published.get(volumeHandle)?.has(nodeId) === true
-  return found === (va.attached === true) ? { is: 'same' } : { is: 'different', volumeHandle, found }
+  return found === (va.attached === true) ? { kind: 'same' } : { kind: 'different', volumeHandle, found }
 }

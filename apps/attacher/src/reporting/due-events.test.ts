@@ -1,6 +1,6 @@
 import type { PendingWork } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type DueEvents, FailureSeriesTable, PERIOD_MS, QUIET_MS } from './due-events.ts'
+import { FailureSeriesTable, PERIOD_MS, QUIET_MS, type SelectedEvents } from './due-events.ts'
 
 const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => ({
   sidecar: 'external-attacher',
@@ -22,10 +22,10 @@ beforeEach(() => {
   table = new FailureSeriesTable()
 })
 
-function look(pending: readonly PendingWork[], now: number, most: number): DueEvents {
-  const looking = table.look(now, most)
-  for (const each of pending) looking.see(each)
-  return looking.end()
+function look(pending: readonly PendingWork[], now: number, most: number): SelectedEvents {
+  const looking = table.select(now, most)
+  for (const each of pending) looking.add(each)
+  return looking.result()
 }
 
 /** Chooses the due events, and marks them as written, as the reporter does. */
@@ -33,10 +33,15 @@ function report(
   pending: readonly PendingWork[],
   now: number,
   most = 100,
-): { reported: string[] } & Pick<DueEvents, 'skipped'> {
+): { reported: string[] } & Pick<SelectedEvents, 'skipped'> {
   const { chosen, skipped } = look(pending, now, most)
   for (const { work: reported, series } of chosen) {
-    Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: reported.tries, message: reported.message })
+    Object.assign(series, {
+      nextEventAt: now + PERIOD_MS,
+      reportedAt: now,
+      tries: reported.tries,
+      message: reported.message,
+    })
   }
   return { reported: chosen.map(({ work: { key } }) => key), skipped }
 }
@@ -105,7 +110,7 @@ describe('recovery', () => {
   it('the chosen event of an object is dropped when the object recovers', () => {
     const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
     table.take(work('a'))
-    expect(chosen.map((event) => [event.work.key, table.holds(event)])).toEqual([
+    expect(chosen.map((event) => [event.work.key, table.stillFails(event)])).toEqual([
       ['a', false],
       ['b', true],
     ])

@@ -5,7 +5,7 @@ import type { Event } from '@csi-sidecars/kube-types'
 /** The events about one object whose attach or detach fails. */
 export interface FailureSeries {
   /** The time of the next event of this series. */
-  due: number
+  nextEventAt: number
   /** The time of the last event of this series; 0 if there was none. */
   reportedAt: number
   /** The number of tries and the message in the last event of this series. */
@@ -31,7 +31,7 @@ export interface DueEvent {
   readonly series: FailureSeries
 }
 
-export interface DueEvents {
+export interface SelectedEvents {
   /** The events to write, up to the limit. The objects whose last event is oldest come first. */
   readonly chosen: readonly DueEvent[]
   /** The number of events that were due for a whole minute and not chosen. */
@@ -42,13 +42,13 @@ export interface DueEvents {
 export class FailureSeriesTable {
   readonly #series = new Map<string, FailureSeries>()
 
-  /** Begins a choice of at most `most` events. The events are due at `now`. */
-  look(now: number, most: number): DueLook {
-    return new DueLook(this.#series, now, most)
+  /** Begins a choice of at most `maxEvents` events. The events are due at `now`. */
+  select(now: number, maxEvents: number): EventSelection {
+    return new EventSelection(this.#series, now, maxEvents)
   }
 
   /** Reports whether the object of a chosen event still fails. */
-  holds({ work, series }: DueEvent): boolean {
+  stillFails({ work, series }: DueEvent): boolean {
     return this.#series.get(idOf(work)) === series
   }
 
@@ -66,55 +66,57 @@ export class FailureSeriesTable {
 }
 
 /** Chooses the due events of all pending work. The caller adds the work in batches and can pause between them. */
-class DueLook {
+class EventSelection {
   readonly #series: Map<string, FailureSeries>
   readonly #now: number
-  readonly #most: number
+  readonly #maxEvents: number
   readonly #failing = new Set<string>()
   /** The events to write for the pending work that was added so far. The oldest last event comes first. */
   readonly #chosen: DueEvent[] = []
   #skipped = 0
 
-  constructor(series: Map<string, FailureSeries>, now: number, most: number) {
+  constructor(series: Map<string, FailureSeries>, now: number, maxEvents: number) {
     this.#series = series
     this.#now = now
-    this.#most = most
+    this.#maxEvents = maxEvents
   }
 
-  see(work: PendingWork): void {
+  add(work: PendingWork): void {
     const id = idOf(work)
     if (!isReported(work, this.#now) || this.#failing.has(id)) return
     this.#failing.add(id)
-    const series = this.#of(id)
-    const isNews = series.reportedAt === 0 || series.tries !== work.tries || series.message !== work.message
-    if (series.due <= this.#now && isNews) this.#choose({ work, series })
+    const series = this.#seriesOf(id)
+    const hasChanged = series.reportedAt === 0 || series.tries !== work.tries || series.message !== work.message
+    if (series.nextEventAt <= this.#now && hasChanged) this.#insert({ work, series })
   }
 
   /** Returns the chosen events, and drops the series of objects that no longer fail. */
-  end(): DueEvents {
-    for (const id of this.#series.keys()) if (!this.#failing.has(id)) this.#series.delete(id)
+  result(): SelectedEvents {
+    for (const id of this.#series.keys()) {
+      if (!this.#failing.has(id)) this.#series.delete(id)
+    }
     return { chosen: this.#chosen, skipped: this.#skipped }
   }
 
-  #choose(event: DueEvent): void {
+  #insert(event: DueEvent): void {
     const behind = this.#chosen.findIndex((other) => isBefore(event, other))
     this.#chosen.splice(behind < 0 ? this.#chosen.length : behind, 0, event)
-    const last = this.#chosen.length > this.#most ? this.#chosen.pop() : undefined
+    const last = this.#chosen.length > this.#maxEvents ? this.#chosen.pop() : undefined
     if (last !== undefined) this.#skip(last.series)
   }
 
   /** Counts a due event that was not chosen, at most once a minute for each object. */
   #skip(series: FailureSeries): void {
-    if (this.#now - series.due < PERIOD_MS) return
-    series.due += PERIOD_MS
+    if (this.#now - series.nextEventAt < PERIOD_MS) return
+    series.nextEventAt += PERIOD_MS
     this.#skipped += 1
   }
 
-  #of(id: string): FailureSeries {
+  #seriesOf(id: string): FailureSeries {
     const known = this.#series.get(id)
     if (known !== undefined) return known
-    const due = this.#now
-    const series = { due, reportedAt: 0, tries: 0, message: undefined, events: new Map(), claim: undefined }
+    const nextEventAt = this.#now
+    const series = { nextEventAt, reportedAt: 0, tries: 0, message: undefined, events: new Map(), claim: undefined }
     this.#series.set(id, series)
     return series
   }

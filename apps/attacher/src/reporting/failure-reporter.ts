@@ -6,36 +6,6 @@ import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
 
-/** The name of the attacher in events and in reports of pending work. It is the name of the Go original. */
-export const SIDECAR = 'external-attacher'
-/** The pause between two checks for failing work. */
-const LOOK_MS = 5_000
-/** The limit of event writes, for all objects together. */
-const WRITES_PER_SECOND = 5
-/** Each object needs two writes: for the attachment and for its claim. */
-const OBJECTS_PER_LOOK = Math.floor((WRITES_PER_SECOND * LOOK_MS) / 1000 / 2)
-/** The limit of recoveries whose events are not written yet. Further recoveries get no event. */
-const MOST_RECOVERED = 500
-/** The pause after the API server has refused an event. */
-const REFUSED_MS = 10 * 60_000
-
-/** Remembers, even after a lost lease, that the API server refuses events, so that the refusal is logged once. */
-export class EventPermission {
-  #refusedUntil = Number.NEGATIVE_INFINITY
-  #said = false
-
-  isRefused(clock: Clock): boolean {
-    return clock.monotonic() < this.#refusedUntil
-  }
-
-  refuse(clock: Clock, log: Logger, error: unknown): void {
-    this.#refusedUntil = clock.monotonic() + REFUSED_MS
-    if (this.#said) return
-    this.#said = true
-    log.warn('Events about attaching and detaching may not be written', { err: error })
-  }
-}
-
 /** The reasons and messages of the events about failures and recoveries. */
 export interface FailureTexts {
   readonly failed: (work: PendingWork) => EventText
@@ -51,6 +21,36 @@ export interface FailureReporterOptions {
   readonly texts: FailureTexts
   readonly clock: Clock
   readonly log: Logger
+}
+
+/** The name of the attacher in events and in reports of pending work. It is the name of the Go attacher. */
+export const SIDECAR = 'external-attacher'
+/** The pause between two checks for failing work. */
+const SCAN_INTERVAL_MS = 5_000
+/** The limit of event writes, for all objects together. */
+const WRITES_PER_SECOND = 5
+/** Each object needs two writes: for the attachment and for its claim. */
+const OBJECTS_PER_SCAN = Math.floor((WRITES_PER_SECOND * SCAN_INTERVAL_MS) / 1000 / 2)
+/** The limit of recoveries whose events are not written yet. Further recoveries get no event. */
+const MAX_RECOVERED = 500
+/** The pause after the API server has refused an event. */
+const REFUSED_MS = 10 * 60_000
+
+/** Remembers, even after a lost lease, that the API server refuses events, so that the refusal is logged once. */
+export class EventPermission {
+  #refusedUntil = Number.NEGATIVE_INFINITY
+  #logged = false
+
+  isRefused(clock: Clock): boolean {
+    return clock.monotonic() < this.#refusedUntil
+  }
+
+  refuse(clock: Clock, log: Logger, error: unknown): void {
+    this.#refusedUntil = clock.monotonic() + REFUSED_MS
+    if (this.#logged) return
+    this.#logged = true
+    log.warn('Events about attaching and detaching may not be written', { err: error })
+  }
 }
 
 interface Recovery {
@@ -80,7 +80,7 @@ export class FailureReporter {
   completed(subject: WorkSubject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return
-    if (this.#recovered.length < MOST_RECOVERED) this.#recovered.push({ subject, series })
+    if (this.#recovered.length < MAX_RECOVERED) this.#recovered.push({ subject, series })
     else this.#options.backlog.eventsSkipped(1)
   }
 
@@ -88,32 +88,32 @@ export class FailureReporter {
   async run(stop: AbortSignal): Promise<void> {
     const { clock, permission, log } = this.#options
     while (!stop.aborted) {
-      await clock.sleep(LOOK_MS, stop).catch(() => undefined)
+      await clock.sleep(SCAN_INTERVAL_MS, stop).catch(() => undefined)
       if (stop.aborted || permission.isRefused(clock)) continue
-      await this.#look(stop).catch((error: unknown) => {
+      await this.#scan(stop).catch((error: unknown) => {
         if (!stop.aborted) log.v(2)?.info('Events could not be written', { err: error })
       })
     }
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #scan(signal: AbortSignal): Promise<void> {
     const { backlog, clock, texts } = this.#options
-    for (const { subject, series } of this.#recovered.splice(0, OBJECTS_PER_LOOK)) {
+    for (const { subject, series } of this.#recovered.splice(0, OBJECTS_PER_SCAN)) {
       const text = texts.recovered(subject, series.tries)
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
-    const look = this.#series.look(clock.now(), OBJECTS_PER_LOOK)
-    const see = (work: PendingWork): void => {
-      if (work.sidecar === SIDECAR) look.see(work)
+    const selection = this.#series.select(clock.now(), OBJECTS_PER_SCAN)
+    const addWork = (work: PendingWork): void => {
+      if (work.sidecar === SIDECAR) selection.add(work)
     }
-    await inBatches(backlog.pending(), see, { clock, signal })
-    const { chosen, skipped } = look.end()
+    await inBatches(backlog.pending(), addWork, { clock, signal })
+    const { chosen, skipped } = selection.result()
     if (skipped > 0) backlog.eventsSkipped(skipped)
     for (const event of chosen) {
-      if (!this.#series.holds(event)) continue
+      if (!this.#series.stillFails(event)) continue
       const { work, series } = event
       const now = clock.now()
-      Object.assign(series, { due: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
+      Object.assign(series, { nextEventAt: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
       await this.#write(work, { series, text: texts.failed(work), count: Math.max(1, work.tries), signal })
     }
   }
@@ -132,7 +132,7 @@ export class FailureReporter {
   }
 
   async #writeOne(
-    which: 'attachment' | 'claim',
+    about: 'attachment' | 'claim',
     target: EventTarget,
     { series, text, count, signal }: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
@@ -140,16 +140,16 @@ export class FailureReporter {
     if (permission.isRefused(clock)) return
     await this.#bucket.take(signal)
     try {
-      const previous = series.events.get(which)
-      series.events.set(which, await this.#writer.write({ target, ...text }, { count, previous, signal }))
+      const previous = series.events.get(about)
+      series.events.set(about, await this.#writer.write({ target, ...text }, { count, previous, signal }))
     } catch (error) {
       signal.throwIfAborted()
-      if (isForbidden(error) && !isEnding(error)) permission.refuse(clock, log, error)
+      if (isForbidden(error) && !isNamespaceTerminating(error)) permission.refuse(clock, log, error)
       else log.v(2)?.info('An event could not be written', { reason: text.reason, err: error })
     }
   }
 
-  /** Reads the PersistentVolume for the name of its claim, which is not cached. Null if the volume has no claim. */
+  /** Reads the name of the claim from the PersistentVolume, because it is not cached. Null if there is no claim. */
   async #claimOf(volume: string | undefined, signal: AbortSignal): Promise<EventTarget | null> {
     if (volume === undefined) return null
     try {
@@ -164,7 +164,7 @@ export class FailureReporter {
 }
 
 /** Reports whether the API server refused an event because the namespace of the event is being deleted. */
-function isEnding(error: unknown): boolean {
+function isNamespaceTerminating(error: unknown): boolean {
   return (
     error instanceof ApiError && error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
   )

@@ -116,9 +116,9 @@ export class ReconcileFixture {
         return view({
           va: found,
           volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
-          forced: listing === 'different',
-          confirmed: listing === 'same',
-          stripped: finalizerRemoved !== undefined,
+          listingDiffers: listing === 'different',
+          listingAgrees: listing === 'same',
+          finalizerRemoved: finalizerRemoved !== undefined,
           statusPending: record.statusPending,
           published: record.published,
         })

@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type CachedVolume, volumeProjection } from '../caches/volume.ts'
-import { finalizerName } from '../term/deps.ts'
+import { finalizerName } from '../term/finalizer-name.ts'
 import type { AttachmentView } from '../volume-attachment/observe.ts'
 
 export const DRIVER = 'csi.example.com'
@@ -61,9 +61,9 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
     va: attachment(),
     volume: { from: 'pv', name: 'pv1', pv: volume() },
     node: { known: 'id', nodeId: 'node1-id' },
-    forced: false,
-    confirmed: false,
-    stripped: false,
+    listingDiffers: false,
+    listingAgrees: false,
+    finalizerRemoved: false,
     statusPending: false,
     published: [],
     lostDetached: false,

@@ -6,7 +6,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { beforeEach, expect, it } from '@jest/globals'
 import { attachmentProjection, type CachedAttachment } from '../caches/attachment.ts'
-import { STATUS_REVERTED } from '../term/deps.ts'
+import { STATUS_REVERTED } from '../term/status-reverted.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { ObjectApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
@@ -49,7 +49,7 @@ function run(
   }
   const attachments = { learn, store: { get } as never }
   const clock = new FakeClock()
-  const undone = new Map([['u', { repeats: 1, until: clock.monotonic() + waitMs }]])
+  const undone = new Map([['u', { repeats: 1, untilMs: clock.monotonic() + waitMs }]])
   const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
   return reconcileTrivially('va1', deps, recordingRun(signal))
 }

@@ -15,21 +15,25 @@ import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-ty
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
-import {
-  type AttacherDeps,
-  backoffOf,
-  lifecycleLogs,
-  STATUS_REVERTED,
-  statusReverted,
-  type UndoneWrite,
-  undoneAgain,
-  undoneBy,
-  undoneWaitMs,
-} from '../term/deps.ts'
+import { lifecycleLogs } from '../term/lifecycle-logs.ts'
+import { backoffOf } from '../term/settings.ts'
+import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
+import type { AttacherDeps } from '../term/term.ts'
+import { undoneBy } from '../term/undone-source.ts'
+import { type UndoneWrite, undoneAgain, undoneWaitMs } from '../term/undone-write.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
 import { attachmentTraceSubject, objectOf } from '../volume-attachment/pending.ts'
 import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts'
+
+export interface TrivialDeps {
+  readonly api: KubeClient
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
+  /** The last status write that another writer has reverted, for each UID of an attachment. */
+  readonly undone: ReadonlyMap<string, UndoneWrite>
+  readonly clock: Clock
+  readonly log: Logger
+}
 
 /** Returns the controller that only marks VolumeAttachments as attached, for a driver that cannot attach. */
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
@@ -64,15 +68,6 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
     callsDriver: false,
     ...lifecycleLogs(log),
   }
-}
-
-export interface TrivialDeps {
-  readonly api: KubeClient
-  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
-  /** The last status write that another writer has reverted, for each UID of an attachment. */
-  readonly undone: ReadonlyMap<string, UndoneWrite>
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /**

@@ -1,6 +1,6 @@
 import { DONE } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { STATUS_REVERTED } from '../term/deps.ts'
+import { STATUS_REVERTED } from '../term/status-reverted.ts'
 import { apiError } from '../testing/api-error.ts'
 import { FINALIZED, pv, ReconcileFixture, va } from '../testing/reconcile-fixture.ts'
 

@@ -6,7 +6,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import { STATUS_REVERTED, statusReverted } from '../term/deps.ts'
+import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
 import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
@@ -48,11 +48,11 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
 async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
   const [first] = plan.steps
-  if (first?.do !== 'addVolumeFinalizer' || view.volume.from !== 'pv') return plan
+  if (first?.kind !== 'addVolumeFinalizer' || view.volume.from !== 'pv') return plan
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
-  // `pv` has no source if another driver has the volume. Sources never change, so the source in `before` is used.
+  // The cache keeps no `spec` for the volume of another driver. The spec in `before` is used, as its source never changes.
   const current = { ...view, volume: { ...view.volume, pv: { ...pv, spec: pv.spec ?? before.spec } } }
   const steps = decideAttach(current)
   waitForCause(run, steps)
@@ -77,7 +77,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting attach operation')
   for (const step of steps) {
-    switch (step.do) {
+    switch (step.kind) {
       case 'addVolumeFinalizer':
         // Another writer has removed our finalizer since the first write of this run, so it is added again.
         await addVolumeFinalizer(run, step.name)
@@ -113,7 +113,7 @@ function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): bool
 }
 
 interface Publish {
-  readonly step: AttachStep & { do: 'publish' }
+  readonly step: AttachStep & { kind: 'publish' }
   readonly secret: Readonly<Record<string, string>>
   readonly secretRef: SecretRef | undefined
 }

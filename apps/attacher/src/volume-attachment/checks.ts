@@ -14,14 +14,14 @@ export type AttachObstacle =
   | 'DriverNotOnNode'
 
 export interface FailStep {
-  readonly do: 'fail'
+  readonly kind: 'fail'
   readonly message: string
   readonly waitsFor: Cause | undefined
   readonly obstacle: AttachObstacle | undefined
 }
 
 export interface LoadSecretStep {
-  readonly do: 'loadSecret'
+  readonly kind: 'loadSecret'
   readonly ref: SecretRef
 }
 
@@ -71,19 +71,19 @@ export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCh
 export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
   const ref = usable(source).csi.controllerPublishSecretRef
   if (ref == null) return undefined
-  return next({ do: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
+  return next({ kind: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
 }
 
 /** Returns a failure whose key runs again at once if the volume is recreated or its access modes change. */
 export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
   const waitsFor = volume.from === 'pv' ? ({ on: 'volume', name: volume.name } as const) : undefined
-  return { do: 'fail', message, waitsFor, obstacle }
+  return { kind: 'fail', message, waitsFor, obstacle }
 }
 
 /** Returns the failure for a node without an ID: its CSINode is missing, or the driver does not run on the node. */
 export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
   return {
-    do: 'fail',
+    kind: 'fail',
     message: nodeFailureText(va.nodeName, node, settings.driverName),
     waitsFor: { on: 'node', name: va.nodeName },
     obstacle: node.known === 'noDriver' ? 'DriverNotOnNode' : 'CSINodeMissing',

@@ -6,7 +6,7 @@ import type { AttachmentView } from './observe.ts'
 
 /** Returns the names of the steps, and the message of a failure. */
 const summary = (steps: readonly AttachStep[]): string[] =>
-  steps.map((step) => (step.do === 'fail' ? `fail: ${step.message}` : step.do))
+  steps.map((step) => (step.kind === 'fail' ? `fail: ${step.message}` : step.kind))
 
 const PUBLISH = ['addFinalizer', 'publish']
 
@@ -14,7 +14,7 @@ describe('decideAttach', () => {
   const rows: { name: string; view: Partial<AttachmentView>; plan: string[] }[] = [
     {
       name: 'publishes an attached attachment again if it is forced',
-      view: { va: withFinalizer({ attached: true }), forced: true },
+      view: { va: withFinalizer({ attached: true }), listingDiffers: true },
       plan: ['publish'],
     },
     { name: 'adds the finalizer, then publishes', view: {}, plan: PUBLISH },
@@ -107,7 +107,7 @@ describe('decideAttach', () => {
     },
     {
       name: 'adds the finalizer to an attached attachment if it is forced',
-      view: { va: attachment({ attached: true }), forced: true },
+      view: { va: attachment({ attached: true }), listingDiffers: true },
       plan: PUBLISH,
     },
     {
@@ -179,7 +179,7 @@ describe('decideAttach', () => {
     ['no object if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
   ]
   it.each(waits)('a failed attach waits for %s', (_, change, waitsFor, obstacle) => {
-    expect(decideAttach(view(change)).at(-1)).toMatchObject({ do: 'fail', waitsFor, obstacle })
+    expect(decideAttach(view(change)).at(-1)).toMatchObject({ kind: 'fail', waitsFor, obstacle })
   })
 })
 
@@ -188,9 +188,9 @@ describe('attach steps', () => {
     const ref = { controllerPublishSecretRef: { name: 's', namespace: 'n' } }
     const pv = volume({ csi: csi(ref) }, { finalizers: [] })
     expect(decideAttach(view({ volume: ofPv(pv) })).slice(0, 3)).toEqual([
-      { do: 'addVolumeFinalizer', name: 'pv1' },
-      { do: 'loadSecret', ref: { name: 's', namespace: 'n' } },
-      { do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER },
+      { kind: 'addVolumeFinalizer', name: 'pv1' },
+      { kind: 'loadSecret', ref: { name: 's', namespace: 'n' } },
+      { kind: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER },
     ])
   })
 
@@ -201,14 +201,14 @@ describe('attach steps', () => {
     { ref: undefined, secret: undefined },
   ])('an attach loads secret $secret if the volume names $ref', ({ ref, secret }) => {
     const steps = decideAttach(view({ volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: ref }) })) }))
-    expect(steps.find((step) => step.do === 'loadSecret')).toEqual(secret && { do: 'loadSecret', ref: secret })
+    expect(steps.find((step) => step.kind === 'loadSecret')).toEqual(secret && { kind: 'loadSecret', ref: secret })
   })
 })
 
 describe('publish request', () => {
   const requestOf = (change: Partial<AttachmentView>): unknown => {
     const step = decideAttach(view(change)).at(-1)
-    return step?.do === 'publish' ? step.request : step
+    return step?.kind === 'publish' ? step.request : step
   }
   const rwo = { mode: 1 }
 

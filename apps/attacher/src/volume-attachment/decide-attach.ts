@@ -23,10 +23,10 @@ import { addFinalizerPatch, type PublishNote } from './patches.ts'
 
 export type AttachStep =
   /** Adds our finalizer to the PersistentVolume. The later steps are decided again after this step. */
-  | { readonly do: 'addVolumeFinalizer'; readonly name: string }
+  | { readonly kind: 'addVolumeFinalizer'; readonly name: string }
   | LoadSecretStep
-  | ({ readonly do: 'addFinalizer' } & PublishNote)
-  | { readonly do: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
+  | ({ readonly kind: 'addFinalizer' } & PublishNote)
+  | { readonly kind: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | FailStep
 
 interface AttachFacts extends CallFacts {
@@ -65,7 +65,7 @@ function volumeIsDeleting({ view: { volume } }: AttachFacts): AttachCheck {
 function volumeLacksFinalizer({ view: { volume, settings } }: AttachFacts): AttachCheck {
   const pv = pvOf(volume)
   if (pv === undefined || pv.finalizers?.includes(settings.finalizer)) return undefined
-  return next({ do: 'addVolumeFinalizer', name: pv.key })
+  return next({ kind: 'addVolumeFinalizer', name: pv.key })
 }
 
 function accessModesAreUnsupported({ view, modesError }: AttachFacts): AttachCheck {
@@ -84,7 +84,7 @@ function attachmentLacksFinalizer({ view, source }: AttachFacts): AttachCheck {
     finalizer: settings.finalizer,
     ...(pv && { remember: { handle: usable(source).csi.volumeHandle, uid: pv.uid } }),
   }
-  return addFinalizerPatch(va, note) === undefined ? undefined : next({ do: 'addFinalizer', ...note })
+  return addFinalizerPatch(va, note) === undefined ? undefined : next({ kind: 'addFinalizer', ...note })
 }
 
 function volumeMustBePublished({ view, source, capability }: AttachFacts): AttachCheck {
@@ -96,7 +96,7 @@ function volumeMustBePublished({ view, source, capability }: AttachFacts): Attac
     readonly: csi.readOnly === true && view.capabilities.publishReadonly,
     volumeContext: csi.volumeAttributes ?? {},
   }
-  return last({ do: 'publish', request, migrated })
+  return last({ kind: 'publish', request, migrated })
 }
 
 function capabilityOf(

@@ -5,7 +5,7 @@ import type { Publication } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
-  steps.map((step) => (step.do === 'fail' || step.do === 'block' ? `${step.do}: ${step.message}` : step.do))
+  steps.map((step) => (step.kind === 'fail' || step.kind === 'block' ? `${step.kind}: ${step.message}` : step.kind))
 
 const deleting = { deleting: true, attached: true }
 const STALE = { message: 'no', time: '2026-01-01T00:00:00Z' }
@@ -26,7 +26,7 @@ describe('decideDetach', () => {
     },
     {
       name: 'clears the error of a detached attachment if a listing confirms the detach',
-      view: { va: attachment({ deleting: true, detachError: STALE }), confirmed: true },
+      view: { va: attachment({ deleting: true, detachError: STALE }), listingAgrees: true },
       plan: ['markDetached'],
     },
     {
@@ -36,12 +36,12 @@ describe('decideDetach', () => {
     },
     {
       name: 'writes nothing for a detached attachment without an error if a listing confirms the detach',
-      view: { va: attachment({ deleting: true }), confirmed: true },
+      view: { va: attachment({ deleting: true }), listingAgrees: true },
       plan: [],
     },
     {
       name: 'unpublishes an attachment without our finalizer if it is forced',
-      view: { va: attachment({ ...deleting, nodeId: 'node1-id' }), forced: true },
+      view: { va: attachment({ ...deleting, nodeId: 'node1-id' }), listingDiffers: true },
       plan: ['unpublish'],
     },
     {
@@ -94,7 +94,7 @@ describe('decideDetach', () => {
     },
     {
       name: 'removes the finalizer after a forced detach too',
-      view: { va: withFinalizer(deleting), forced: true },
+      view: { va: withFinalizer(deleting), listingDiffers: true },
       plan: DETACH,
     },
     {
@@ -149,7 +149,7 @@ describe('decideDetach', () => {
   it('a detach prefers the node ID in the CSINode to the node ID in the annotation', () => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }) }))
     expect(steps[0]).toEqual({
-      do: 'unpublish',
+      kind: 'unpublish',
       request: { volumeId: 'handle-1', nodeId: 'node1-id' },
       migrated: false,
     })
@@ -176,13 +176,13 @@ describe('decideDetach', () => {
   ]
   it.each(waits)('a failed detach waits for %s', (_, change, step, waitsFor, obstacle) => {
     const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
-    expect(steps.at(-1)).toMatchObject({ do: step, waitsFor, obstacle })
+    expect(steps.at(-1)).toMatchObject({ kind: step, waitsFor, obstacle })
   })
 
   it('the unpublish of a translated volume has the same handle as the publish, and is marked as migrated', () => {
     const inTree = volume({ gcePersistentDisk: { pdName: 'd' } })
     expect(decideDetach(view({ va: withFinalizer(deleting), volume: ofPv(inTree) }))[0]).toEqual({
-      do: 'unpublish',
+      kind: 'unpublish',
       request: { volumeId: 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d', nodeId: 'node1-id' },
       migrated: true,
     })
@@ -190,7 +190,7 @@ describe('decideDetach', () => {
 
   it('the last step of a detach contains the name of the finalizer to remove', () => {
     expect(decideDetach(view({ va: withFinalizer(deleting) })).at(-1)).toEqual({
-      do: 'removeFinalizer',
+      kind: 'removeFinalizer',
       finalizer: FINALIZER,
     })
   })
@@ -232,11 +232,11 @@ describe('node ID', () => {
   it('a detach fails if neither the CSINode nor the annotation has a node ID', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
     const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
-    expect(steps).toMatchObject([{ do: 'fail' }])
+    expect(steps).toMatchObject([{ kind: 'fail' }])
   })
 
   it.each(rows)('the unpublish request $name', ({ view: change, nodeId }) => {
     const steps = decideDetach(view({ va: withFinalizer({ ...deleting, nodeId: 'old' }), ...change }))
-    expect(steps[0]).toMatchObject({ do: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
+    expect(steps[0]).toMatchObject({ kind: 'unpublish', request: { volumeId: 'handle-1', nodeId } })
   })
 })

@@ -23,25 +23,25 @@ export type DetachStep =
   | LoadSecretStep
   | FailStep
   | {
-      readonly do: 'unpublish'
+      readonly kind: 'unpublish'
       readonly request: UnpublishRequest
       readonly migrated: boolean
       /** The PersistentVolume is gone: the request comes from the annotations of the attachment. */
       readonly lost?: true
     }
   /** The cache may lag: the API server must confirm that the PersistentVolume is gone. */
-  | { readonly do: 'confirmLost'; readonly name: string }
+  | { readonly kind: 'confirmLost'; readonly name: string }
   /** The handle of the attached volume is unknown. The detach waits for a change of its PersistentVolume. */
   | {
-      readonly do: 'block'
+      readonly kind: 'block'
       readonly message: string
       readonly waitsFor: Cause
       readonly obstacle: AttachObstacle | undefined
     }
   /** Removes our finalizer before the status is written: until then, `attached: false` means "maybe published". */
-  | { readonly do: 'removeFinalizer'; readonly finalizer: string }
+  | { readonly kind: 'removeFinalizer'; readonly finalizer: string }
   /** The volume is already detached, and only the status may still have to be written. */
-  | { readonly do: 'markDetached' }
+  | { readonly kind: 'markDetached' }
 
 /** The checks of a detach. It works while the volume is deleted, and uses an annotation if the CSINode is missing. */
 const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [
@@ -69,17 +69,17 @@ function hasFinalizer({ va, settings }: AttachmentView): boolean {
 }
 
 function onlyStatusIsLeft({ view }: CallFacts): DetachCheck {
-  const { va, statusPending, confirmed, settings } = view
-  const isOutdated = statusPending || (confirmed && hasStaleError(va, settings.finalizer))
-  return !hasFinalizer(view) && !view.forced && isOutdated ? last({ do: 'markDetached' }) : undefined
+  const { va, statusPending, listingAgrees, settings } = view
+  const isOutdated = statusPending || (listingAgrees && hasStaleError(va, settings.finalizer))
+  return !hasFinalizer(view) && !view.listingDiffers && isOutdated ? last({ kind: 'markDetached' }) : undefined
 }
 
 function isDetached({ view }: CallFacts): DetachCheck {
-  return hasFinalizer(view) || view.forced ? undefined : last()
+  return hasFinalizer(view) || view.listingDiffers ? undefined : last()
 }
 
 function lostVolumeIsDetached({ view }: CallFacts): DetachCheck {
-  return view.lostDetached && !view.forced ? last(removeFinalizer(view)) : undefined
+  return view.lostDetached && !view.listingDiffers ? last(removeFinalizer(view)) : undefined
 }
 
 function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
@@ -88,9 +88,9 @@ function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   const pv = pvOf(volume)
   if (!settings.recoverLostVolumes || remembered === undefined || pv === undefined) return undefined
   if (pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
-  const what = `PersistentVolume "${pv.key}" was made again since it was attached`
-  const message = `${what}: its uid is ${pv.uid}, that of the attached one was ${remembered.uid}`
-  return last({ do: 'block', message, waitsFor: { on: 'volumeGone', name: pv.key }, obstacle: undefined })
+  const replaced = `PersistentVolume "${pv.key}" was recreated after the attach`
+  const message = `${replaced}: its uid is ${pv.uid}, the uid of the attached volume was ${remembered.uid}`
+  return last({ kind: 'block', message, waitsFor: { on: 'volumeGone', name: pv.key }, obstacle: undefined })
 }
 
 function volumeIsLost({ view, source }: CallFacts): DetachCheck {
@@ -100,11 +100,11 @@ function volumeIsLost({ view, source }: CallFacts): DetachCheck {
   const request = rememberedRequest(view)
   if (request === undefined) {
     const waitsFor = { on: 'volume', name } as const
-    return last({ do: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
+    return last({ kind: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
   }
   return last<DetachStep>(
-    { do: 'confirmLost', name },
-    { do: 'unpublish', request, migrated: false, lost: true },
+    { kind: 'confirmLost', name },
+    { kind: 'unpublish', request, migrated: false, lost: true },
     removeFinalizer(view),
   )
 }
@@ -124,7 +124,7 @@ function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
 function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
   const { csi, migrated } = usable(source)
   const nodeId = checked(nodeIdOf(view, csi.volumeHandle))
-  return next({ do: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
+  return next({ kind: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
 }
 
 function finalizerIsLeft({ view }: CallFacts): DetachCheck {
@@ -132,7 +132,7 @@ function finalizerIsLeft({ view }: CallFacts): DetachCheck {
 }
 
 function removeFinalizer({ settings }: AttachmentView): DetachStep {
-  return { do: 'removeFinalizer', finalizer: settings.finalizer }
+  return { kind: 'removeFinalizer', finalizer: settings.finalizer }
 }
 
 /**

@@ -15,14 +15,14 @@ describe('operationOf', () => {
     ['keeps an attached attachment without our finalizer', { va: attachment(attached) }, 'keep', undefined],
     [
       'attaches an attached attachment again if a listing disagrees',
-      { va: withFinalizer(attached), forced: true },
+      { va: withFinalizer(attached), listingDiffers: true },
       'attach',
       'publish',
     ],
     ['detaches if it is deleted', { va: withFinalizer({ ...attached, deleting: true }) }, 'detach', 'removeFinalizer'],
     [
       'detaches a deleted attachment that was never attached',
-      { va: attachment({ deleting: true }), forced: true },
+      { va: attachment({ deleting: true }), listingDiffers: true },
       'detach',
       'unpublish',
     ],
@@ -30,7 +30,7 @@ describe('operationOf', () => {
   it.each(rows)('the attacher %s', (_, change, operation, lastStep) => {
     expect(operationOf(view(change))).toBe(operation)
     const plan = decide(view(change))
-    expect([plan.operation, plan.steps.at(-1)?.do]).toEqual([operation, lastStep])
+    expect([plan.operation, plan.steps.at(-1)?.kind]).toEqual([operation, lastStep])
   })
 })
 
@@ -40,15 +40,15 @@ describe('the plan for an attached attachment', () => {
     ['does not add our finalizer if it was missing from the start', { va: attachment(attached) }, []],
     [
       'restores our finalizer if another writer has removed it',
-      { va: attachment(attached), stripped: true },
-      [{ do: 'restoreFinalizer', finalizer: FINALIZER }],
+      { va: attachment(attached), finalizerRemoved: true },
+      [{ kind: 'restoreFinalizer', finalizer: FINALIZER }],
     ],
-    ['does not restore an existing finalizer', { va: withFinalizer(attached), stripped: true }, []],
+    ['does not restore an existing finalizer', { va: withFinalizer(attached), finalizerRemoved: true }, []],
     ['keeps an error until a listing confirms the attach', { va: withFinalizer({ ...attached, attachError }) }, []],
     [
       'clears an error if a listing confirms the attach',
-      { va: withFinalizer({ ...attached, attachError }), confirmed: true },
-      [{ do: 'clearError' }],
+      { va: withFinalizer({ ...attached, attachError }), listingAgrees: true },
+      [{ kind: 'clearError' }],
     ],
   ]
   it.each(rows)('for an attached attachment, the attacher %s', (_, change, steps) => {

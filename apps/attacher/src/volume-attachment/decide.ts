@@ -12,9 +12,9 @@ export type AttachmentPlan =
 
 export type KeepStep =
   /** Restores our finalizer, which another writer has removed. Without it, no unpublish would follow. */
-  | { readonly do: 'restoreFinalizer'; readonly finalizer: string }
+  | { readonly kind: 'restoreFinalizer'; readonly finalizer: string }
   /** Clears the attach error of a volume that is attached nevertheless. */
-  | { readonly do: 'clearError' }
+  | { readonly kind: 'clearError' }
 
 export function decide(view: AttachmentView): AttachmentPlan {
   const operation = operationOf(view)
@@ -30,16 +30,19 @@ export function decide(view: AttachmentView): AttachmentPlan {
   }
 }
 
-export function operationOf({ va, forced }: Pick<AttachmentView, 'va' | 'forced'>): AttachmentPlan['operation'] {
+export function operationOf({
+  va,
+  listingDiffers,
+}: Pick<AttachmentView, 'va' | 'listingDiffers'>): AttachmentPlan['operation'] {
   if (va.deleting) return 'detach'
-  return va.attached === true && !forced ? 'keep' : 'attach'
+  return va.attached === true && !listingDiffers ? 'keep' : 'attach'
 }
 
 /** Plans the steps for an attached volume. Only a finalizer whose removal this process has seen is restored. */
-export function decideKeep({ va, stripped, confirmed, settings }: AttachmentView): readonly KeepStep[] {
+export function decideKeep({ va, finalizerRemoved, listingAgrees, settings }: AttachmentView): readonly KeepStep[] {
   const { finalizer } = settings
   const steps: KeepStep[] = []
-  if (stripped && !va.finalizers?.includes(finalizer)) steps.push({ do: 'restoreFinalizer', finalizer })
-  if (confirmed && hasStaleError(va, finalizer)) steps.push({ do: 'clearError' })
+  if (finalizerRemoved && !va.finalizers?.includes(finalizer)) steps.push({ kind: 'restoreFinalizer', finalizer })
+  if (listingAgrees && hasStaleError(va, finalizer)) steps.push({ kind: 'clearError' })
   return steps
 }

@@ -1,7 +1,7 @@
 import { DONE } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { undoneAgain } from '../term/deps.ts'
+import { undoneAgain } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { deleting, FINALIZED, pv, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { FINALIZER, ofPv, view, withFinalizer } from '../testing/views.ts'
@@ -111,7 +111,7 @@ describe('lost volume', () => {
   })
 
   it.each([
-    ['has a PersistentVolume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been made again'],
+    ['has a PersistentVolume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been created again'],
     ['fails to answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
   ])('a detach without a PersistentVolume makes no CSI call if the API server %s', async (_, failure, message) => {
     if (failure !== undefined) fixture.api.fail('get pv1', failure)

@@ -24,7 +24,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
     const written = await performDetach(run, steps)
     if (!written) await markDetached(run)
   } catch (error) {
-    return await failed(run, steps.at(-1)?.do === 'block' ? 'blocked detach' : 'detach', error)
+    return await failed(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
   }
   run.deps.memory.note(run.va, { statusPending: false })
   // If the volume is also published under another handle or node ID, separate runs unpublish it there.
@@ -42,7 +42,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting detach operation')
   for (const step of steps) {
-    switch (step.do) {
+    switch (step.kind) {
       case 'loadSecret':
         secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'detach') })
         break
@@ -78,7 +78,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
   return detachedPatch(newest(run)) === undefined
 }
 
-type Unpublish = DetachStep & { readonly do: 'unpublish' }
+type Unpublish = DetachStep & { readonly kind: 'unpublish' }
 
 async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<Record<string, string>>): Promise<void> {
   const { deps, signal, log } = run
@@ -101,7 +101,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
     log.v(2)?.info('Detaching a volume whose PersistentVolume is gone', { PersistentVolume: name })
     return
   }
-  throw new OperationError(`persistentvolume "${name}" has been made again`)
+  throw new OperationError(`persistentvolume "${name}" has been created again`)
 }
 
 /** Writes the status. Until that succeeds, the memory marks it as pending, because no event would start another try. */
@@ -116,7 +116,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
   run.waitFor()
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
   for (const step of steps) {
-    switch (step.do) {
+    switch (step.kind) {
       case 'restoreFinalizer':
         await restoreFinalizer(run, step.finalizer)
         break

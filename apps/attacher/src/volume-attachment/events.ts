@@ -2,7 +2,7 @@ import type { PendingWork, WorkSubject } from '@csi-sidecars/controller'
 import type { FailureTexts } from '../reporting/failure-reporter.ts'
 
 /** The longest message of an Event, as in the API `events.k8s.io`. */
-const LONGEST_MESSAGE = 1024
+const MAX_MESSAGE_LENGTH = 1024
 
 /** The texts of the events about failing attaches and detaches, on the VolumeAttachment and on its volume's claim. */
 export const ATTACHMENT_EVENTS: FailureTexts = {
@@ -29,5 +29,5 @@ export const ATTACHMENT_EVENTS: FailureTexts = {
 
 function about({ volume, node }: Pick<WorkSubject | PendingWork, 'volume' | 'node'>, message: string): string {
   const text = `Volume ${volume ?? '(inline)'} on node ${node ?? ''}: ${message}`
-  return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE - 3)}...` : text
+  return text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : text
 }

@@ -2,6 +2,17 @@ import { messageOf } from '@csi-sidecars/base'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { isTooManyRequests } from '@csi-sidecars/kube-client'
 
+/** The consequences of a failure for the object, the retry and the log. */
+export interface OperationFailure {
+  readonly message: string
+  /** The gRPC code of the driver's answer. */
+  readonly code: number | undefined
+  /** True if the failure is recorded in the status of the object. */
+  readonly record: boolean
+  /** The pause that the driver asks for. */
+  readonly retryAfterMs: number | undefined
+}
+
 /** An error of an attach or a detach, with the message for users. */
 export class OperationError extends Error {
   override readonly name = 'OperationError'
@@ -18,17 +29,6 @@ export function during(what: string): (cause: unknown) => never {
     if (cause instanceof AttachmentGoneError) throw cause
     throw new OperationError(`${what}: ${messageOf(cause)}`, { cause })
   }
-}
-
-/** The consequences of a failure for the object, the retry and the log. */
-export interface OperationFailure {
-  readonly message: string
-  /** The gRPC code of the driver's answer. */
-  readonly code: number | undefined
-  /** True if the failure is recorded in the status of the object. */
-  readonly record: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ListingResult } from '../published-nodes/resync.ts'
-import type { UndoneWrite } from '../term/deps.ts'
+import type { UndoneWrite } from '../term/undone-write.ts'
 import type { UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent as the leader, and the unpublish request that undoes it. */

@@ -5,7 +5,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import type { AttachSettings } from '../term/deps.ts'
+import type { AttachSettings } from '../term/settings.ts'
 import { type AttachNodeView, type AttachVolumeView, nodeOf, readVolume, volumeOf } from '../volumes/volume-view.ts'
 import type { AttachmentMemory, Publication } from './memory.ts'
 
@@ -21,14 +21,14 @@ export interface AttachmentView {
   readonly volume: AttachVolumeView
   readonly node: AttachNodeView
   /** True if the driver's listing disagrees with the status: a run acts although the status needs no change. */
-  readonly forced: boolean
+  readonly listingDiffers: boolean
   /** True if the driver's listing agrees with the status, so that errors of earlier tries are outdated. */
-  readonly confirmed: boolean
+  readonly listingAgrees: boolean
   /** True if another writer has removed our finalizer from an attachment that is not being deleted. */
-  readonly stripped: boolean
+  readonly finalizerRemoved: boolean
   /** True if our finalizer is removed, but the status may still be `attached: true` and must be written. */
   readonly statusPending: boolean
-  /** The publishes of this process for the attachment, in their order. */
+  /** The volumes that this process has published for the attachment, oldest first. */
   readonly published: readonly Publication[]
   /** True if a volume whose PersistentVolume is gone is detached, and only our finalizer must be removed. */
   readonly lostDetached: boolean
@@ -67,9 +67,9 @@ export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, '
     va,
     volume: volumeOf(va, volumes.store),
     node: nodeOf(va, nodes.store),
-    forced: listing === 'different',
-    confirmed: listing === 'same',
-    stripped: finalizerRemoved !== undefined,
+    listingDiffers: listing === 'different',
+    listingAgrees: listing === 'same',
+    finalizerRemoved: finalizerRemoved !== undefined,
     statusPending,
     published,
     lostDetached,

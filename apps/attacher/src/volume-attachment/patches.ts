@@ -9,7 +9,7 @@ import type { CachedAttachment, RememberedVolume } from '../caches/attachment.ts
 import { HANDLE_ANNOTATION, NODE_ID_ANNOTATION, VOLUME_UID_ANNOTATION } from '../caches/attachment.ts'
 
 /** The API server refuses a VolumeError with a longer message. */
-const LONGEST_MESSAGE_BYTES = 1024
+const MAX_MESSAGE_BYTES = 1024
 
 const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
@@ -32,11 +32,15 @@ export function addFinalizerPatch(
 ): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
-  if (remember !== undefined && (remember.handle !== va.remembered?.handle || remember.uid !== va.remembered.uid)) {
+  if (remember !== undefined && !isSameVolume(remember, va.remembered)) {
     annotations[HANDLE_ANNOTATION] = remember.handle
     annotations[VOLUME_UID_ANNOTATION] = remember.uid
   }
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
+}
+
+function isSameVolume(volume: RememberedVolume, other: RememberedVolume | undefined): boolean {
+  return volume.handle === other?.handle && volume.uid === other.uid
 }
 
 /** Returns the patch that restores only our finalizer. Undefined if the attachment has it. */
@@ -141,7 +145,7 @@ function volumeError(message: string, now: number): VolumeError {
 /** Shortens a message to the allowed bytes, without splitting a character. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message)
-  let end = LONGEST_MESSAGE_BYTES
+  let end = MAX_MESSAGE_BYTES
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1
   return bytes.toString('utf8', 0, end)
 }

@@ -45,8 +45,8 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
     volume: va.pvName,
     node: va.nodeName,
     // A ListVolumes listing started this work, so the age of the attachment is not the age of the work.
-    sinceSeconds: view.forced || view.confirmed ? undefined : va.dueSeconds,
-    obstacle: end.do === 'fail' || end.do === 'block' ? end.obstacle : undefined,
+    sinceSeconds: view.listingDiffers || view.listingAgrees ? undefined : va.dueSeconds,
+    obstacle: end.kind === 'fail' || end.kind === 'block' ? end.obstacle : undefined,
   }
 }
 

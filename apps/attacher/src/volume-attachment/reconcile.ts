@@ -1,7 +1,7 @@
 import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { undoneWaitMs } from '../term/deps.ts'
+import { undoneWaitMs } from '../term/undone-write.ts'
 import { isGone } from './api.ts'
 import { attach } from './attach.ts'
 import { decide } from './decide.ts'

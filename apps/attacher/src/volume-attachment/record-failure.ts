@@ -17,8 +17,8 @@ type Attempt = Operation | 'blocked detach'
  */
 export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | DetachStep)[]): void {
   const last = steps.at(-1)
-  if ((last?.do === 'fail' || last?.do === 'block') && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
-  else if (last?.do === 'publish') run.waitFor(...run.waitedFor.filter(isUnpublishOf(last.request.volumeId)))
+  if ((last?.kind === 'fail' || last?.kind === 'block') && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
+  else if (last?.kind === 'publish') run.waitFor(...run.waitedFor.filter(isUnpublishOf(last.request.volumeId)))
   else run.waitFor()
 }
 

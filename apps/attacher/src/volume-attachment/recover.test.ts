@@ -8,9 +8,9 @@ import { addFinalizerPatch } from './patches.ts'
 
 const recovering = { ...view().settings, recoverLostVolumes: true }
 const REMEMBERED = { handle: 'handle-1', uid: 'pv1-uid' }
-const REMOVE_FINALIZER = { do: 'removeFinalizer', finalizer: FINALIZER }
+const REMOVE_FINALIZER = { kind: 'removeFinalizer', finalizer: FINALIZER }
 const UNPUBLISH = {
-  do: 'unpublish',
+  kind: 'unpublish',
   request: { volumeId: 'handle-1', nodeId: 'node1-id' },
   migrated: false,
 }
@@ -21,7 +21,7 @@ const detach = (change: Partial<AttachmentView>): unknown =>
   decideDetach(view({ va: deleting(), settings: recovering, ...change }))
 const block = (message: string, on = 'volume'): unknown => [
   {
-    do: 'block',
+    kind: 'block',
     message,
     waitsFor: { on, name: 'pv1' },
     obstacle: on === 'volume' ? 'PersistentVolumeMissing' : undefined,
@@ -31,9 +31,9 @@ const again = (source: object = {}): AttachmentView['volume'] =>
   ofPv(volume({ csi: csi(source) }, { uid: 'other-uid' }))
 
 describe('missing volume', () => {
-  it('a detach uses the annotations once the API server confirms that the PersistentVolume is gone', () => {
+  it('a detach uses the handle and the node ID in the annotations of the attachment if its PersistentVolume is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
-      { do: 'confirmLost', name: 'pv1' },
+      { kind: 'confirmLost', name: 'pv1' },
       { ...UNPUBLISH, lost: true },
       REMOVE_FINALIZER,
     ])
@@ -58,7 +58,7 @@ describe('recreated volume', () => {
   it('a detach waits while a recreated volume with another handle exists', () => {
     expect(detach({ volume: again({ volumeHandle: 'other' }) })).toEqual(
       block(
-        'PersistentVolume "pv1" was made again since it was attached: its uid is other-uid, that of the attached one was pv1-uid',
+        'PersistentVolume "pv1" was recreated after the attach: its uid is other-uid, the uid of the attached volume was pv1-uid',
         'volumeGone',
       ),
     )
@@ -81,11 +81,11 @@ it('if the UID of the PersistentVolume is unchanged, a detach uses its current h
 
 describe('attach', () => {
   const note = (change: Partial<AttachmentView>): unknown =>
-    decideAttach(view({ settings: recovering, ...change })).find((step) => step.do === 'addFinalizer')
+    decideAttach(view({ settings: recovering, ...change })).find((step) => step.kind === 'addFinalizer')
 
   it('an attach with --recover-lost-volumes stores handle and UID of the volume together with the finalizer', () => {
     expect(note({})).toEqual({
-      do: 'addFinalizer',
+      kind: 'addFinalizer',
       nodeId: 'node1-id',
       finalizer: FINALIZER,
       remember: { handle: 'handle-1', uid: 'pv1-uid' },
@@ -110,6 +110,6 @@ describe('attach', () => {
     ['without --recover-lost-volumes', { settings: view().settings }],
     ['for an inline volume', { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
   ])('an attach stores neither handle nor UID of the volume %s', (_, change) => {
-    expect(note(change)).toEqual({ do: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
+    expect(note(change)).toEqual({ kind: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })
 })

@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import type { UpdateEvent } from '../term/deps.ts'
+import type { UpdateEvent } from '../term/update-event.ts'
 import type { AttachmentMemory } from './memory.ts'
 
 /**

@@ -42,6 +42,8 @@ export interface UsableSource {
 
 export type PublishSource = UsableSource | PublishSourceFailure
 
+export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
+
 /** Returns a source that was checked before. Throws if it is not usable. */
 export function usable(source: PublishSource): UsableSource {
   invariant(source.ok, 'the source was checked')
@@ -84,8 +86,6 @@ function pvSpec(spec: PersistentVolumeSpec | undefined, migrated: boolean): Publ
   if (spec?.csi == null) return no('PV_NOT_CSI', 'pv spec contained non-csi source that was not migrated')
   return { ok: true, spec, csi: spec.csi, migrated }
 }
-
-export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
 
 /** Returns the handle that the driver lists. A translated handle may lack a part that only the node ID contains. */
 export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHandle {

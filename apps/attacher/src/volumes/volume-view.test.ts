@@ -32,7 +32,7 @@ describe('nodeOf', () => {
     { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
     { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
     { name: 'no CSINode', node: undefined, view: { known: 'noNode' } },
-  ])('the node of an attachment has $name', ({ node, view }) => {
+  ])('`nodeOf` returns the right view for $name', ({ node, view }) => {
     expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
   })
 })
@@ -69,8 +69,8 @@ describe('readVolume', () => {
 
   it.each([
     { name: 'a recreated volume', metadata: { uid: 'later' }, accessModes: ['ReadWriteOnce'] },
-    { name: 'other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
-  ])('a read of a volume fails if the API server has $name', async ({ metadata, accessModes }) => {
+    { name: 'a volume with other access modes', metadata: { uid: 'pv1-uid' }, accessModes: ['ReadWriteMany'] },
+  ])('a read of a volume fails if the volume on the API server is $name', async ({ metadata, accessModes }) => {
     const spec = { accessModes, csi: csi({ driver: 'other' }) }
     await expect(read(foreign, { metadata, spec })).rejects.toThrow('"pv1" has changed since it was cached')
   })

@@ -11,6 +11,32 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { APPS, HERE, isInRepository } from '../place.ts'
 import { type SidecarProcess, startSidecar } from './sidecars.ts'
 
+/** A sidecar and the address of its `--http-endpoint`. */
+export interface StartedSidecar {
+  readonly sidecar: SidecarProcess
+  readonly address: string
+}
+
+export interface SidecarTarget {
+  readonly csiAddress: string
+  readonly kubeconfig: string
+  /** True if at least one node of the driver reports a topology. */
+  readonly hasTopology: boolean
+}
+
+export interface SidecarParts {
+  readonly driver: Driver
+  readonly connection: SidecarTarget
+  /** The folder for the logs of the sidecars. */
+  readonly directory: string
+  /** Additional flags for every sidecar. */
+  readonly sidecarArgs?: readonly string[] | undefined
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onTrouble: (message: string) => void
+  readonly stack: AsyncDisposableStack
+}
+
 /** The sidecar runs if the driver has at least one of these capabilities. Undefined: the sidecar always runs. */
 const NEEDS = {
   attacher: undefined,
@@ -25,8 +51,8 @@ export const SIDECARS = Object.keys(NEEDS) as readonly SidecarApp[]
 export type SidecarPaths = Readonly<Partial<Record<SidecarApp, string | undefined>>>
 
 /** Returns the given sidecars, or the sidecars built in this repository. */
-export async function sidecarBinaries(given: SidecarPaths): Promise<SidecarPaths> {
-  const entries = SIDECARS.map(async (app) => [app, given[app] ?? (await builtBinary(app))])
+export async function sidecarBinaries(paths: SidecarPaths): Promise<SidecarPaths> {
+  const entries = SIDECARS.map(async (app) => [app, paths[app] ?? (await builtBinary(app))])
   return Object.fromEntries(await Promise.all(entries))
 }
 
@@ -51,37 +77,11 @@ export function programOf(binary: string): { readonly command: string; readonly 
   return binary.endsWith('.cjs') ? { command: process.execPath, args: [binary] } : { command: binary, args: [] }
 }
 
-/** A sidecar and the address of its `--http-endpoint`. */
-export interface StartedSidecar {
-  readonly sidecar: SidecarProcess
-  readonly address: string
-}
-
-export interface SidecarTarget {
-  readonly csiAddress: string
-  readonly kubeconfig: string
-  /** True if at least one node of the driver reports a topology. */
-  readonly hasTopology: boolean
-}
-
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
 export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
   const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
   // If no node reports a topology, the provisioner works only without its feature gate Topology.
   return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
-}
-
-export interface SidecarParts {
-  readonly driver: Driver
-  readonly connection: SidecarTarget
-  /** The folder for the logs of the sidecars. */
-  readonly directory: string
-  /** Additional flags for every sidecar. */
-  readonly sidecarArgs?: readonly string[] | undefined
-  readonly clock: Clock
-  readonly log: Logger
-  readonly onTrouble: (message: string) => void
-  readonly stack: AsyncDisposableStack
 }
 
 /** Starts each sidecar that has a binary and that can serve the driver, according to the driver's capabilities. */

@@ -17,6 +17,13 @@ import {
 } from '@csi-sidecars/kube-types'
 import { CONTROLLER_MANAGED, except } from '@csi-sidecars/volume-controllers'
 
+export interface NodeRegistration {
+  readonly name: string
+  readonly driverName: string
+  readonly info: NodeGetInfoResponse
+  readonly nowMs: number
+}
+
 /** Creates an object unless it exists already. */
 export async function ensure<T extends KubeObject>(
   { client, signal }: { readonly client: KubeClient; readonly signal: AbortSignal },
@@ -36,13 +43,6 @@ export async function registerDriver(client: KubeClient, driver: Driver, signal:
   const { name, capabilities } = driver
   const attachRequired = capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   await ensure({ client, signal }, CSI_DRIVERS, { metadata: { name }, spec: { attachRequired } })
-}
-
-export interface NodeRegistration {
-  readonly name: string
-  readonly driverName: string
-  readonly info: NodeGetInfoResponse
-  readonly nowMs: number
 }
 
 /** Creates a ready Node and its CSINode, as a kubelet does when its driver has registered. */

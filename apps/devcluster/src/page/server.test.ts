@@ -160,7 +160,7 @@ describe('POST /actions', () => {
     expect(bodies).toEqual([undefined, undefined])
   })
 
-  it('the server of the page answers 404 to an action with another path', async () => {
+  it('the server of the page answers 404 to an action with an unknown path', async () => {
     expect((await ask(at('/x'), { method: 'POST', headers: { ...JSON_TYPE, origin: origin() } })).code).toBe(404)
   })
 

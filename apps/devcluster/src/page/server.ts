@@ -23,11 +23,11 @@ export interface PageServerOptions {
 }
 
 /** The limit of unsent bytes of one page. Above this limit, the page loses its connection. */
-const MOST_UNREAD_BYTES = 8 * 1024 * 1024
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 /** The time for which frames are collected. More frequent updates would not be visible. */
 const GATHER_MS = 40
 /** The limit of concurrent actions. One user with one mouse does not need more. */
-const MOST_ACTIONS = 8
+const MAX_ACTIONS = 8
 
 const HEADERS = {
   // The browser loads files from this server only, even if a name in the cluster contains HTML.
@@ -116,7 +116,7 @@ class Served {
   }
 
   async #action(request: IncomingMessage): Promise<{ readonly code: number; readonly body: object }> {
-    if (this.#actions >= MOST_ACTIONS)
+    if (this.#actions >= MAX_ACTIONS)
       return { code: 429, body: { done: false, text: 'Too much at once: wait a moment.' } }
     this.#actions += 1
     try {
@@ -132,7 +132,7 @@ class Served {
 }
 
 function send(stream: ServerResponse, event: string, data: unknown): void {
-  if (stream.writableLength > MOST_UNREAD_BYTES) stream.destroy()
+  if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy()
   else stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
 }
 
@@ -148,7 +148,7 @@ function isAdmitted({ method, headers }: IncomingMessage): boolean {
   return headers['content-type'] === 'application/json'
 }
 
-const MOST_BYTES = 16 * 1024
+const MAX_BODY_BYTES = 16 * 1024
 
 /** Returns the parsed JSON body. Undefined if the body is no JSON or longer than 16 KiB. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
@@ -156,7 +156,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   // The request must not be destroyed after a long body, because its connection still has to carry the answer.
   for await (const chunk of request.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     text += chunk
-    if (Buffer.byteLength(text) > MOST_BYTES) return undefined
+    if (Buffer.byteLength(text) > MAX_BODY_BYTES) return undefined
   }
   try {
     return JSON.parse(text) as unknown

@@ -1,5 +1,6 @@
+import { unreachable } from '@csi-sidecars/base'
 import type { CallSource, SeenCall } from '@csi-sidecars/disturb'
-import type { Informer } from '@csi-sidecars/informer'
+import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type {
   Attachment,
   CachedContent,
@@ -33,9 +34,7 @@ export type ClusterEvent = ObjectEvent | { readonly is: 'call'; readonly call: S
 export function watchCluster(caches: Caches, calls: CallSource, listener: (event: ClusterEvent) => void): () => void {
   const follow = <K extends keyof Kinds>(is: K, informer: Informer<Kinds[K], never>): (() => void) =>
     informer.subscribe((event) => {
-      const before = event.type === 'updated' ? event.before : event.type === 'deleted' ? event.object : undefined
-      const after = event.type === 'updated' ? event.after : event.type === 'added' ? event.object : undefined
-      listener({ is, before, after } as ObjectEvent)
+      listener({ is, ...statesOf(event) } as ObjectEvent)
     })
   const undo = [
     follow('claim', caches.claims),
@@ -43,12 +42,25 @@ export function watchCluster(caches: Caches, calls: CallSource, listener: (event
     follow('pod', caches.pods),
     follow('attachment', caches.attachments),
     follow('node', caches.nodes),
-    ...(caches.taken === undefined
+    ...(caches.snapshotCaches === undefined
       ? []
-      : [follow('snapshot', caches.taken.snapshots), follow('content', caches.taken.contents)]),
+      : [follow('snapshot', caches.snapshotCaches.snapshots), follow('content', caches.snapshotCaches.contents)]),
     calls((call) => listener({ is: 'call', call })),
   ]
   return () => {
     for (const each of undo) each()
+  }
+}
+
+function statesOf<T>(event: InformerEvent<T>): { readonly before: T | undefined; readonly after: T | undefined } {
+  switch (event.type) {
+    case 'added':
+      return { before: undefined, after: event.object }
+    case 'updated':
+      return { before: event.before, after: event.after }
+    case 'deleted':
+      return { before: event.object, after: undefined }
+    default:
+      return unreachable(event)
   }
 }

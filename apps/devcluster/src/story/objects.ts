@@ -8,6 +8,15 @@ import type {
 } from '@csi-sidecars/kube-types'
 import { dump } from 'js-yaml'
 
+export type CopyName = keyof typeof COPIES
+
+export interface PodOptions {
+  readonly pod: string
+  /** The node of the pod. Undefined if a scheduler must choose it. */
+  readonly node?: string
+  readonly claim?: string
+}
+
 /** The names of the objects that the demo creates. */
 export const NAMES = {
   namespace: 'default',
@@ -42,8 +51,6 @@ export const COPIES = {
   restored: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: NAMES.snapshot },
   clone: { kind: 'PersistentVolumeClaim', name: NAMES.claim },
 } as const
-export type CopyName = keyof typeof COPIES
-
 export function copyObject(name: CopyName, size: string): PersistentVolumeClaim {
   const claim = claimObject(size, name)
   return { ...claim, spec: { ...claim.spec, dataSource: COPIES[name] } }
@@ -58,13 +65,6 @@ export function claimObject(size: string, name: string = NAMES.claim): Persisten
       resources: { requests: { storage: size } },
     },
   }
-}
-
-export interface PodOptions {
-  readonly pod: string
-  /** The node of the pod. Undefined if a scheduler must choose it. */
-  readonly node?: string
-  readonly claim?: string
 }
 
 export function podObject({ pod, node, claim = NAMES.claim }: PodOptions): Pod {

@@ -111,11 +111,11 @@ export class StoryScenario {
     const claims = [claim, ...Object.keys(COPIES)]
     for (const name of claims)
       await except(isNotFound, client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, limits))
-    if (caches.taken !== undefined)
+    if (caches.snapshotCaches !== undefined)
       await except(isNotFound, client.delete(VOLUME_SNAPSHOTS, { namespace, name: snapshot }, limits))
     const keys = claims.map((name) => `${namespace}/${name}`)
     const isCleared = (): boolean =>
-      caches.taken?.snapshots.store.get(`${namespace}/${snapshot}`) === undefined &&
+      caches.snapshotCaches?.snapshots.store.get(`${namespace}/${snapshot}`) === undefined &&
       caches.pods.store.byIndex(PODS_BY_CLAIM, CLAIM).length === 0 &&
       keys.every(
         (key) =>

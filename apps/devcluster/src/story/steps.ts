@@ -43,7 +43,7 @@ import type { StoryStep } from './run-steps.ts'
 /** The parts of the cluster that the steps of the demo need. */
 export interface StoryParts {
   readonly client: KubeClient
-  readonly caches: Pick<Caches, 'claims' | 'volumes' | 'taken'>
+  readonly caches: Pick<Caches, 'claims' | 'volumes' | 'snapshotCaches'>
   readonly driver: Driver
 }
 

@@ -51,7 +51,7 @@ export function storyOf(
   add(expanded(scene, before), lacks(ControllerRpc.EXPAND_VOLUME, 'the driver does not expand volumes'))
   const noSnapshots =
     lacks(ControllerRpc.CREATE_DELETE_SNAPSHOT, 'the driver takes no snapshots') ??
-    (scene.caches.taken === undefined ? 'the API server has no VolumeSnapshots' : undefined)
+    (scene.caches.snapshotCaches === undefined ? 'the API server has no VolumeSnapshots' : undefined)
   const noClones = lacks(ControllerRpc.CLONE_VOLUME, 'the driver does not clone volumes')
   const copies = [...(noSnapshots ? [] : ['restored' as const]), ...(noClones ? [] : ['clone' as const])]
   add(snapshotTaken(scene), noSnapshots)

@@ -1,6 +1,14 @@
 import type { StoryLine } from '../story/expectation.ts'
 import type { Printer } from '../story/run-steps.ts'
 
+/** Functions that add colours and bold to a text. */
+export interface Style {
+  bold(text: string): string
+  dim(text: string): string
+  good(text: string): string
+  bad(text: string): string
+}
+
 /** The width of the output in columns. */
 export const WIDTH = 80
 const TIME_WIDTH = 9
@@ -10,7 +18,7 @@ const WHO_WIDTH = 20
 export function storyPrinter(write: (text: string) => void, style: Style): Printer {
   return {
     step: (number, title) => write(`\n${style.bold(`${String(number).padStart(2)}  ${fit(title, WIDTH - 4)}`)}\n`),
-    line: (line, afterMs) => write(`${style.dim(time(afterMs))}${said(line, style)}\n`),
+    line: (line, afterMs) => write(`${style.dim(time(afterMs))}${spoken(line, style)}\n`),
     // The end of a step prints no line. The next title shows that the step has succeeded; a failure ends the run.
     ended: () => undefined,
   }
@@ -20,7 +28,7 @@ function time(afterMs: number): string {
   return `+${Math.round(afterMs)} ms`.padStart(TIME_WIDTH)
 }
 
-function said({ who, text }: StoryLine, style: Style): string {
+function spoken({ who, text }: StoryLine, style: Style): string {
   const name = fit(who, WHO_WIDTH - 1).padEnd(WHO_WIDTH)
   const shown = fit(text, WIDTH - TIME_WIDTH - 2 - WHO_WIDTH)
   return `  ${style.good(name)}${shown}`
@@ -29,14 +37,6 @@ function said({ who, text }: StoryLine, style: Style): string {
 /** Shortens a text to the width. A shortened text ends in an ellipsis. */
 export function fit(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`
-}
-
-/** Functions that add colours and bold to a text. */
-export interface Style {
-  bold(text: string): string
-  dim(text: string): string
-  good(text: string): string
-  bad(text: string): string
 }
 
 const plain = (text: string): string => text
@@ -53,6 +53,6 @@ const COLOURED: Style = { bold: ansi(1, 22), dim: ansi(2, 22), good: ansi(32, 39
 
 /** Returns the coloured style for a terminal, unless NO_COLOR is set or the terminal is dumb. */
 export function styleFor(output: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Style {
-  const wanted = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
-  return wanted ? COLOURED : PLAIN
+  const hasColours = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
+  return hasColours ? COLOURED : PLAIN
 }

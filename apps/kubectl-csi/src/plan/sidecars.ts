@@ -34,7 +34,10 @@ export const KNOWN_SIDECARS: Readonly<Record<SidecarName, KnownSidecar>> = {
     image: 'csi-attacher',
     syntax: 'flag',
     flags: ATTACHER_FLAGS,
-    gates: { own: { MutableCSINodeAllocatableCount: GA, ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT }, permanent: {} },
+    gates: {
+      sidecarGates: { MutableCSINodeAllocatableCount: GA, ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT },
+      permanent: {},
+    },
   },
   resizer: {
     prefix: 'resizer',
@@ -44,7 +47,7 @@ export const KNOWN_SIDECARS: Readonly<Record<SidecarName, KnownSidecar>> = {
     syntax: 'flag',
     flags: RESIZER_FLAGS,
     gates: {
-      own: {
+      sidecarGates: {
         AnnotateFsResize: { stage: 'beta', default: true },
         ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
         VolumeAttributesClass: GA,
@@ -60,7 +63,7 @@ export const KNOWN_SIDECARS: Readonly<Record<SidecarName, KnownSidecar>> = {
     syntax: 'pflag',
     flags: PROVISIONER_FLAGS,
     gates: {
-      own: {
+      sidecarGates: {
         CrossNamespaceVolumeDataSource: { stage: 'alpha', default: false },
         ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
         Topology: GA,
@@ -76,7 +79,10 @@ export const KNOWN_SIDECARS: Readonly<Record<SidecarName, KnownSidecar>> = {
     image: 'csi-snapshotter',
     syntax: 'flag',
     flags: SNAPSHOTTER_FLAGS,
-    gates: { own: { CSIVolumeGroupSnapshot: GA, ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT }, permanent: {} },
+    gates: {
+      sidecarGates: { CSIVolumeGroupSnapshot: GA, ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT },
+      permanent: {},
+    },
   },
   livenessprobe: {
     prefix: 'livenessprobe',

@@ -19,7 +19,7 @@ export interface OpenCapacity
     readonly 'kube-api-capacity-burst': number
     readonly 'kube-api-capacity-qps': number
   }
-  readonly given: ReadonlySet<string>
+  readonly explicitFlags: ReadonlySet<string>
   readonly names: Names
   /** The node of this process with `--node-deployment`. Undefined otherwise. */
   readonly node: string | undefined
@@ -47,10 +47,10 @@ export async function openCapacity(options: OpenCapacity): Promise<CapacityParts
 }
 
 async function settingsOf(options: OpenCapacity): Promise<CapacitySettings> {
-  const { values, given, env, names, node } = options
+  const { values, explicitFlags, env, names, node } = options
   const namespace = env['NAMESPACE'] ?? ''
   if (namespace === '') throw needs('need NAMESPACE env variable for CSIStorageCapacity objects')
-  const isLimited = given.has('kube-api-capacity-qps') || given.has('kube-api-capacity-burst')
+  const isLimited = explicitFlags.has('kube-api-capacity-qps') || explicitFlags.has('kube-api-capacity-burst')
   return {
     driverName: names.driver,
     managedBy: managerName(node),

@@ -27,6 +27,16 @@ export interface ResizerCacheOptions {
   readonly resyncMs: number
 }
 
+/**
+ * The cached fields of a VolumeAttributesClass. Classes of other drivers are cached too, because a claim may name any
+ * class.
+ */
+export interface AttributesClass extends Cached {
+  /** The CSI driver that the class is for. */
+  readonly driverName: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
 /** Opens the caches of the claims and volumes of the whole cluster. */
 export function openAll({ caches, driverName, resyncMs }: ResizerCacheOptions): Pick<Informers, 'claims' | 'volumes'> {
   const volumes = caches.open('PersistentVolumes', {
@@ -51,16 +61,6 @@ export function openClasses({ caches, resyncMs }: ResizerCacheOptions): NonNulla
     project: projectClass,
     resyncMs,
   })
-}
-
-/**
- * The cached fields of a VolumeAttributesClass. Classes of other drivers are cached too, because a claim may name any
- * class.
- */
-export interface AttributesClass extends Cached {
-  /** The CSI driver that the class is for. */
-  readonly driverName: string
-  readonly parameters: Readonly<Record<string, string>>
 }
 
 export function projectClass(

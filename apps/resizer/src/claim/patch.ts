@@ -22,12 +22,20 @@ export type ClaimChange = {
 }
 
 /**
- * Builds a patch of the claim's status. If `guarded` is true, the API server refuses the patch for a changed claim, by
- * the `resourceVersion`. Otherwise it refuses the patch only for a recreated claim, by the UID.
+ * Builds a patch of the claim's status. If `requireVersion` is true, the API server refuses the patch for a changed
+ * claim, by the `resourceVersion`. Otherwise it refuses the patch only for a recreated claim, by the UID.
  */
-export function claimPatch(claim: ResizerClaim, change: ClaimChange, { guarded }: { guarded: boolean }): Patch {
+export function claimPatch(
+  claim: ResizerClaim,
+  change: ClaimChange,
+  { requireVersion }: { requireVersion: boolean },
+): Patch {
   const { resourceVersion, uid } = claim
-  return claimStatusPatch(partsOf(claim), partsOf({ ...claim, ...change }), guarded ? { resourceVersion } : { uid })
+  return claimStatusPatch(
+    partsOf(claim),
+    partsOf({ ...claim, ...change }),
+    requireVersion ? { resourceVersion } : { uid },
+  )
 }
 
 function partsOf(claim: ResizerClaim): Pick<PersistentVolumeClaim, 'metadata' | 'status'> {

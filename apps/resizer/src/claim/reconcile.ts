@@ -38,6 +38,8 @@ export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
   forget(claim: ResizerClaim): void
 }
 
+export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
+
 /**
  * Runs once for one claim: records the start, calls the driver, records the result. The run holds the claim's mutex
  * while it reads and writes the claim, but not during the call to the driver.
@@ -85,8 +87,6 @@ async function begin<V extends OfClaim, W extends OfClaim>(
     return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
   }
 }
-
-export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
 
 /** Returns a trigger for new claims and relevant updates, whichever driver the volume belongs to. */
 export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<ResizerClaim> {

@@ -129,7 +129,7 @@ export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: 
   deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
 }
 
-/** Returns the error text of the Go original, which has two blanks after "of". */
+/** Returns the error text of the Go resizer, which has two blanks after "of". */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
 }

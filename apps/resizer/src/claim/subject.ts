@@ -3,7 +3,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 
-/** The name of the sidecar in reports of pending work, which is the name of the Go original. */
+/** The name of the sidecar in reports of pending work, which is the name of the Go resizer. */
 export const SIDECAR = 'external-resizer'
 
 /** Lists the claims with pending work for reports. `subjectOf` returns undefined for any other claim. */

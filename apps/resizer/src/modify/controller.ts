@@ -21,6 +21,12 @@ import { isClassAtRest } from './decide.ts'
 import { reconcileModify } from './reconcile.ts'
 import { type ModifyClient, ModifyMemory } from './run.ts'
 
+export interface ModificationSources {
+  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
+  readonly classes: Pick<Reader<AttributesClass>, 'get'>
+  readonly nodeDeployment: boolean
+}
+
 /** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
   parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
@@ -109,12 +115,6 @@ function matters({ before, after }: ClaimUpdate): boolean {
   return after.modifying === undefined && after.wantedClass !== after.currentClass
 }
 
-export interface ModificationSources {
-  readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
-  readonly classes: Pick<Reader<AttributesClass>, 'get'>
-  readonly nodeDeployment: boolean
-}
-
 /** Describes the pending modification of a claim's volume. Returns undefined if no modification is due. */
 export function modificationOf(
   claim: ResizerClaim,
@@ -123,8 +123,8 @@ export function modificationOf(
   const { volumeName, phase, wantedClass, currentClass, modifying } = claim
   if (volumeName === '' || phase !== 'Bound') return undefined
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
-  const wanted = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
-  if (!wanted && !inProgress) return undefined
+  const isRequested = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
+  if (!isRequested && !inProgress) return undefined
   const volume = volumes.get(volumeName)
   if (volume === undefined ? nodeDeployment : volume.kind !== 'own') return undefined
   const about = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const

@@ -22,12 +22,12 @@ interface Row {
   readonly steps: readonly object[]
 }
 
-const noop = (why: string) => ({ do: 'noop', why })
-const start = (className: string) => ({ do: 'start', className })
-const modify = (target: string) => ({ do: 'modify', target })
+const noop = (why: string) => ({ kind: 'noop', why })
+const start = (className: string) => ({ kind: 'start', className })
+const modify = (target: string) => ({ kind: 'modify', target })
 const onClass = (name: string) => ({ on: 'class', name })
 const FOREIGN = projectClass({ ...attributesClass('foreign'), driverName: 'other.example.com' })
-const REPORT = { do: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
+const REPORT = { kind: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
 const ROLLED_BACK = noop('stop reconcile for rolled back PVC')
 
@@ -42,7 +42,7 @@ const rows: Record<string, Row> = {
     volume: 'missing',
     steps: [
       {
-        do: 'fail',
+        kind: 'fail',
         message: 'Get PV "pv-data" of pvc "ns/data" in PVInformer cache failed: persistentvolume "pv-data" not found',
         waitsFor: { on: 'volume', name: 'pv-data' },
       },
@@ -52,7 +52,7 @@ const rows: Record<string, Row> = {
     want: 'gold',
     volume: 'missing',
     nodeDeployment: true,
-    steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
+    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
   "another driver's volume is ignored": {
     want: 'gold',
@@ -68,31 +68,31 @@ const rows: Record<string, Row> = {
     want: 'gold',
     modifying: ['Infeasible', 'gold'],
     slow: true,
-    steps: [{ do: 'skip' }],
+    steps: [{ kind: 'skip' }],
   },
   'a different class than the infeasible class is tried at once': {
     want: 'silver',
     modifying: ['Infeasible', 'gold'],
     slow: true,
-    steps: [{ do: 'speedUp' }, start('silver'), modify('silver')],
+    steps: [{ kind: 'speedUp' }, start('silver'), modify('silver')],
   },
   'a withdrawn request ends the pause of an infeasible request': {
     modifying: ['Infeasible', 'gold'],
     slow: true,
-    steps: [{ do: 'speedUp' }, ROLLED_BACK],
+    steps: [{ kind: 'speedUp' }, ROLLED_BACK],
   },
   'a finished modification ends the pause of an infeasible request': {
     want: 'gold',
     current: 'gold',
     slow: true,
-    steps: [{ do: 'speedUp' }, NO_NEED],
+    steps: [{ kind: 'speedUp' }, NO_NEED],
   },
   'a claim with its requested class needs no work': { want: 'gold', current: 'gold', steps: [NO_NEED] },
   'a claim without any class needs no work': { steps: [NO_NEED] },
   'a withdrawn request removes the condition': {
     modifying: ['Infeasible', 'gold'],
     conditions: ['ModifyingVolume', 'ModifyVolumeError'],
-    steps: [{ do: 'cancel' }],
+    steps: [{ kind: 'cancel' }],
   },
   'a withdrawn request without the condition changes nothing': {
     modifying: ['Pending'],
@@ -114,7 +114,7 @@ const rows: Record<string, Row> = {
     modifying: ['InProgress', 'bronze'],
     steps: [
       {
-        do: 'stall',
+        kind: 'stall',
         className: 'bronze',
         message:
           'get VAC with vac name bronze in VACInformer cache failed: ' +
@@ -131,7 +131,7 @@ const rows: Record<string, Row> = {
   },
   'a claim waits for a missing class': {
     want: 'bronze',
-    steps: [{ do: 'pend', className: 'bronze', waitsFor: onClass('bronze') }],
+    steps: [{ kind: 'pend', className: 'bronze', waitsFor: onClass('bronze') }],
   },
   'a modification begins for a requested class': { want: 'gold', steps: [start('gold'), modify('gold')] },
   'a modification back to the current class begins after an infeasible class': {
@@ -175,13 +175,13 @@ describe('decideModify', () => {
   it('`isClassAtRest` is true only for claims that need no work', () => {
     const resting = Object.values(rows).filter((row) => isClassAtRest(viewOf(row).claim, viewOf(row).volume))
     expect(resting.map(({ steps }) => steps)).toContainEqual([NO_NEED])
-    const kinds = resting.flatMap(({ steps }) => steps.map((step) => 'do' in step && step.do))
+    const kinds = resting.flatMap(({ steps }) => steps.map((step) => 'kind' in step && step.kind))
     expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
   })
 
   it('`decideModify` writes the status Pending only if the claim does not have it yet', () => {
     const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
-    expect(first).toMatchObject({ do: 'pend', patch: undefined })
+    expect(first).toMatchObject({ kind: 'pend', patch: undefined })
     const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))
     expect(other).toMatchObject({ patch: { body: { status: { modifyVolumeStatus: { status: 'Pending' } } } } })
   })
@@ -219,7 +219,7 @@ function viewOf(row: Row): ModifyView {
 }
 
 function withoutPatch(step: ModifyStep): object {
-  if (step.do === 'modify') return { do: step.do, target: step.target.key }
+  if (step.kind === 'modify') return { kind: step.kind, target: step.target.key }
   if ('patch' in step) {
     const { patch: _, ...others } = step
     return others

@@ -9,22 +9,22 @@ import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts
 
 export type ModifyStep =
   /** The driver has refused the same request as infeasible a short time ago, so no call is made. */
-  | { readonly do: 'skip' }
+  | { readonly kind: 'skip' }
   /** The claim requests another class than the infeasible class, so the retry delay ends. */
-  | { readonly do: 'speedUp' }
-  | { readonly do: 'noop'; readonly why: string; readonly waitsFor?: Cause }
-  | { readonly do: 'cancel'; readonly patch: Patch }
+  | { readonly kind: 'speedUp' }
+  | { readonly kind: 'noop'; readonly why: string; readonly waitsFor?: Cause }
+  | { readonly kind: 'cancel'; readonly patch: Patch }
   /** A modification may be running, but cannot be finished because its target class is missing. */
-  | { readonly do: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
   /** The requested class does not exist. */
-  | { readonly do: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
-  /** Reports that the class is for another driver. As in the Go original, the class is applied anyway. */
-  | { readonly do: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
+  | { readonly kind: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
+  /** Reports that the class is for another driver. As in the Go resizer, the class is applied anyway. */
+  | { readonly kind: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
   /** Stores in the claim that a modification begins. */
-  | { readonly do: 'start'; readonly patch: Patch; readonly className: string }
+  | { readonly kind: 'start'; readonly patch: Patch; readonly className: string }
   /** Calls ControllerModifyVolume. */
-  | { readonly do: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
-  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
 /**
  * Returns the steps of a run, in order. The first check that applies ends the list, so the order of the checks decides
@@ -36,9 +36,9 @@ export function decideModify(view: ModifyView): readonly ModifyStep[] {
   if (volume === undefined) return [missingVolume(view)]
   if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
   if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
-  if (view.slow && asksForItsTarget(claim)) return [{ do: 'skip' }]
+  if (view.slow && asksForItsTarget(claim)) return [{ kind: 'skip' }]
   const steps = decideClass(view, volume)
-  return view.slow ? [{ do: 'speedUp' }, ...steps] : steps
+  return view.slow ? [{ kind: 'speedUp' }, ...steps] : steps
 }
 
 function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifyStep[] {
@@ -48,11 +48,11 @@ function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifySt
   // A modification that may be running is finished before another begins, even if its class is no longer requested.
   const inProgress = modifying?.status === MODIFY_STATUS.inProgress
   if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
-  if (wantedClass === '' && isModifying(claim)) return [{ do: 'cancel', patch: cancelPatch(claim) }]
+  if (wantedClass === '' && isModifying(claim)) return [{ kind: 'cancel', patch: cancelPatch(claim) }]
   if (wantedClass === '') return [noop('stop reconcile for rolled back PVC')]
   const target = view.classOf(wantedClass)
   if (target === undefined) return [pend(claim)]
-  return [...reportDriver(view, target, volume), start(view), { do: 'modify', target, volume }]
+  return [...reportDriver(view, target, volume), start(view), { kind: 'modify', target, volume }]
 }
 
 /** Reports whether the caches show that a run over the claim would do nothing. */
@@ -70,18 +70,18 @@ function asksForItsTarget({ modifying, wantedClass }: ResizerClaim): boolean {
 
 function carryOn(view: ModifyView, className: string, volume: ResizerVolume): readonly ModifyStep[] {
   const target = view.classOf(className)
-  if (target !== undefined) return [...reportDriver(view, target, volume), { do: 'modify', target, volume }]
+  if (target !== undefined) return [...reportDriver(view, target, volume), { kind: 'modify', target, volume }]
   const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
-  return [{ do: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
+  return [{ kind: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
 }
 
 function pend(claim: ResizerClaim): ModifyStep {
   const className = claim.wantedClass
-  return { do: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }
+  return { kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }
 }
 
 function start({ claim, now }: ModifyView): ModifyStep {
-  return { do: 'start', patch: startPatch(claim, claim.wantedClass, now), className: claim.wantedClass }
+  return { kind: 'start', patch: startPatch(claim, claim.wantedClass, now), className: claim.wantedClass }
 }
 
 /** Reports a class of another driver once for each claim and class, not with each try. */
@@ -92,17 +92,17 @@ function reportDriver(
 ): readonly ModifyStep[] {
   const volumeDriver = volume.source?.spec?.csi?.driver ?? ''
   if (target.driverName === volumeDriver || target.uid === reportedClass) return []
-  return [{ do: 'reportDriver', target, volumeDriver }]
+  return [{ kind: 'reportDriver', target, volumeDriver }]
 }
 
 /** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
 function missingVolume({ claim: { key, volumeName }, nodeDeployment }: ModifyView): ModifyStep {
   const waitsFor = { on: 'volume', name: volumeName }
-  if (nodeDeployment) return { do: 'noop', why: 'The PV is not of this node', waitsFor }
+  if (nodeDeployment) return { kind: 'noop', why: 'The PV is not of this node', waitsFor }
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
-  return { do: 'fail', message, waitsFor }
+  return { kind: 'fail', message, waitsFor }
 }
 
 function noop(why: string): ModifyStep {
-  return { do: 'noop', why }
+  return { kind: 'noop', why }
 }

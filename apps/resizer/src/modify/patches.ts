@@ -6,17 +6,35 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
+export interface ModifyError extends DriverError {
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+}
+
+/** The driver's error: the name of its code, and its message. */
+export interface DriverError {
+  readonly reason: string
+  readonly message: string
+}
+
 /** Returns the patch that records the start of a modification, before the call to the driver. */
 export function startPatch(claim: ResizerClaim, target: string, now: number): Patch {
-  const conditions = modifying(claim, now, `Modifying volume to ${JSON.stringify(target)} is in progress.`)
-  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions }, { guarded: true })
+  const conditions = conditionsWhileModifying(
+    claim,
+    now,
+    `Modifying volume to ${JSON.stringify(target)} is in progress.`,
+  )
+  return claimPatch(
+    claim,
+    { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions },
+    { requireVersion: true },
+  )
 }
 
 /** Returns the patch to status `Pending` for a missing class. Undefined if the claim already has that status. */
 export function pendingPatch(claim: ResizerClaim): Patch | undefined {
   if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
   const target = claim.modifying?.target ?? ''
-  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { guarded: true })
+  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { requireVersion: true })
 }
 
 /**
@@ -24,11 +42,7 @@ export function pendingPatch(claim: ResizerClaim): Patch | undefined {
  * modification.
  */
 export function cancelPatch(claim: ResizerClaim): Patch {
-  return claimPatch(claim, { conditions: notModifying(claim) }, { guarded: false })
-}
-
-export interface ModifyError extends DriverError {
-  readonly kind: 'infeasible' | 'final' | 'uncertain'
+  return claimPatch(claim, { conditions: conditionsWithoutModifying(claim) }, { requireVersion: false })
 }
 
 export function failedPatch(
@@ -39,15 +53,15 @@ export function failedPatch(
   const { kind } = error
   const outcome = kind === 'uncertain' ? 'is still in progress.' : 'failed. Waiting for retry.'
   const state = `Modifying volume to ${JSON.stringify(target)} ${outcome}`
-  const conditions = modifyFailed(claim, now, { state, error })
+  const conditions = conditionsAfterFailure(claim, now, { state, error })
   const status = kind === 'infeasible' ? MODIFY_STATUS.infeasible : MODIFY_STATUS.inProgress
-  return claimPatch(claim, { modifying: { status, target }, conditions }, { guarded: true })
+  return claimPatch(claim, { modifying: { status, target }, conditions }, { requireVersion: true })
 }
 
 /** Returns the patch after a successful modification. It applies even if another writer has changed the claim. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
-  const change = { currentClass: target, modifying: undefined, conditions: modified(claim) }
-  return claimPatch(claim, change, { guarded: false })
+  const change = { currentClass: target, modifying: undefined, conditions: conditionsAfterModification(claim) }
+  return claimPatch(claim, change, { requireVersion: false })
 }
 
 /** Returns the patch that writes the class to the volume. Undefined if the volume already shows it. */
@@ -60,7 +74,7 @@ export function classPatch(volume: ResizerVolume, target: string): Patch | undef
   )
 }
 
-/** The texts of the events about modifications. All equal the Go original's, except the text about the wrong driver. */
+/** The texts of the events about modifications. All equal the Go resizer's, except the text about the wrong driver. */
 export const MODIFY_EVENTS = {
   started: (claimName: string, className: string): EventText => ({
     type: 'Normal',
@@ -96,51 +110,45 @@ const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
 
 type Conditions = readonly Condition[]
 
-/** The driver's error: the name of its code, and its message. */
-export interface DriverError {
-  readonly reason: string
-  readonly message: string
-}
-
 export function isModifying({ conditions }: ResizerClaim): boolean {
   return conditions?.some(({ type }) => type === MODIFYING) === true
 }
 
-export function modifying({ conditions }: ResizerClaim, now: number, message: string): Conditions {
-  return put(conditions, { type: MODIFYING, message }, now)
+export function conditionsWhileModifying({ conditions }: ResizerClaim, now: number, message: string): Conditions {
+  return setCondition(conditions, { type: MODIFYING, message }, now)
 }
 
 /** Returns the conditions after a failure. An empty message is omitted, because the API does not store it. */
-export function modifyFailed(
+export function conditionsAfterFailure(
   claim: ResizerClaim,
   now: number,
   { state, error }: { readonly state: string; readonly error: DriverError },
 ): Conditions {
   const { reason, message } = error
-  const words = message === '' ? { reason } : { reason, message }
-  return put(modifying(claim, now, state), { type: MODIFY_ERROR, ...words }, now)
+  const details = message === '' ? { reason } : { reason, message }
+  return setCondition(conditionsWhileModifying(claim, now, state), { type: MODIFY_ERROR, ...details }, now)
 }
 
-export function notModifying({ conditions }: ResizerClaim): Conditions {
+export function conditionsWithoutModifying({ conditions }: ResizerClaim): Conditions {
   return withoutConditions(conditions, new Set([MODIFYING]))
 }
 
-export function modified({ conditions }: ResizerClaim): Conditions {
+export function conditionsAfterModification({ conditions }: ResizerClaim): Conditions {
   return withoutConditions(conditions, new Set([MODIFYING, MODIFY_ERROR]))
 }
 
-interface Words {
+interface ConditionInput {
   readonly type: string
   readonly reason?: string
   readonly message?: string
 }
 
 /** Sets a condition and its probe time. The transition time changes only with the status or the reason. */
-function put(conditions: Conditions | undefined, words: Words, now: number): Conditions {
-  const before = conditions?.find(({ type }) => type === words.type)
+function setCondition(conditions: Conditions | undefined, input: ConditionInput, now: number): Conditions {
+  const before = conditions?.find(({ type }) => type === input.type)
   const status = 'True'
   const lastProbeTime = rfc3339(now)
-  const same = before?.status === status && (before.reason ?? '') === (words.reason ?? '')
+  const same = before?.status === status && (before.reason ?? '') === (input.reason ?? '')
   const lastTransitionTime = same ? before.lastTransitionTime : lastProbeTime
-  return withCondition(conditions, { ...words, status, lastProbeTime, lastTransitionTime })
+  return withCondition(conditions, { ...input, status, lastProbeTime, lastTransitionTime })
 }

@@ -6,11 +6,11 @@ import { namespacedRef } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
-import { secretRefOf } from '../claim/volume.ts'
+import { secretRefOf } from '../claim/secret.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { type ModifyView, observeModify } from './observe.ts'
 import { MODIFY_EVENTS } from './patches.ts'
-import { cannotMark, recordFailure, recordSuccess } from './record.ts'
+import { cannotRecord, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
@@ -19,7 +19,7 @@ export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Ru
   return reconcileClaim(run, {
     observe: () => observeModify(key, deps),
     begin: (view: ModifyView) => begin(run, view, decideModify(view)),
-    cannotBegin: (cause) => cannotMark(key, cause),
+    cannotBegin: (cause) => cannotRecord(key, cause),
     perform: (modification: Modification) => modify(run, modification),
     forget: () => deps.memory.forget(key),
   })
@@ -33,7 +33,7 @@ async function begin(
   const { deps, key, log } = run
   let { claim } = view
   for (const step of steps) {
-    switch (step.do) {
+    switch (step.kind) {
       case 'skip': {
         const message = `skipping volume modification for pvc ${key}, because modification previously failed with infeasible error`
         log.v(4)?.info(message)

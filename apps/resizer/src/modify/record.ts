@@ -5,6 +5,8 @@ import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
+import { patchVolume } from '../claim/patch-volume.ts'
+import { refuseReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
 import {
   CONFLICT_TRIES,
   cannotPatch,
@@ -16,9 +18,24 @@ import {
   recordEvent,
   retryAfterOf,
 } from '../claim/run.ts'
-import { isSecretDelayed, patchVolume, refuseReplaced, replacedOutcome } from '../claim/volume.ts'
+import { isSecretDelayed } from '../claim/secret.ts'
 import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
+
+/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
+export interface ModifyFailure {
+  readonly message: string
+  /** The error to write to the claim. Undefined if the error does not concern the volume. */
+  readonly statusError: ModifyError | undefined
+  /** True if the modification may be running. */
+  readonly uncertain: boolean
+  /** True if the driver disconnected during the call. The retry then waits until it is back. */
+  readonly driverLost: boolean
+  /** True if the failure is recorded only as an event, and not in the claim. */
+  readonly report: boolean
+  /** The pause that the driver asks for. */
+  readonly retryAfterMs: number | undefined
+}
 
 /** Records a successful modification: first in the PersistentVolume, then in the claim. */
 export async function recordSuccess(run: ModifyRun, modification: Modification): Promise<Outcome> {
@@ -78,13 +95,13 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   const { claim, target } = modification
   const failure = failureOf(error, deps.driver.lost)
   if (failure.uncertain) deps.memory.uncertain.add(key)
-  if (failure.mark === undefined) return withoutMark(run, claim, { failure, cause: error })
+  if (failure.statusError === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!failure.uncertain) deps.memory.uncertain.delete(key)
   // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `slow` changes
   // before the write, so that a driver that connects during the write can clear it.
-  if (failure.mark.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
+  if (failure.statusError.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
-  const unsaved = await saveFailure(run, modification, failure.mark)
+  const unsaved = await saveFailure(run, modification, failure.statusError)
   if (unsaved !== undefined) {
     deps.memory.slow.remove(key)
     return { kind: 'retry', cause: unsaved }
@@ -139,7 +156,7 @@ async function saveFailure(
     return undefined
   } catch (cause) {
     signal.throwIfAborted()
-    return isMissing(cause) ? undefined : cannotMark(key, cause)
+    return isMissing(cause) ? undefined : cannotRecord(key, cause)
   }
 }
 
@@ -148,24 +165,9 @@ function isStill({ modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
 
-export function cannotMark(key: string, cause: unknown): Error {
+export function cannotRecord(key: string, cause: unknown): Error {
   const { name } = namespacedRef(key)
   return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
-}
-
-/** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
-export interface ModifyFailure {
-  readonly message: string
-  /** The error to write to the claim. Undefined if the error does not concern the volume. */
-  readonly mark: ModifyError | undefined
-  /** True if the modification may be running. */
-  readonly uncertain: boolean
-  /** True if the driver disconnected during the call. The retry then waits until it is back. */
-  readonly driverLost: boolean
-  /** True if the failure is recorded only as an event, and not in the claim. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
 }
 
 /** Decides the effect of an error. No other code interprets errors of modifications. */
@@ -173,14 +175,15 @@ export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
   const message = messageOf(error)
   if (!(error instanceof RpcError)) {
     const report = !isSecretDelayed(error)
-    return { message, mark: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
+    return { message, statusError: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
   }
   const { final, infeasible } = classify(error)
   if (!final && driverLost) {
-    return { message, mark: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
+    return { message, statusError: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
   }
-  const kind = infeasible.modify ? 'infeasible' : final ? 'final' : 'uncertain'
-  const mark = { kind, reason: error.codeName, message: error.details } as const
+  const certainty = final ? 'final' : 'uncertain'
+  const kind = infeasible.modify ? 'infeasible' : certainty
+  const statusError = { kind, reason: error.codeName, message: error.details } as const
   const retryAfterMs = retryAfterOf(error)
-  return { message, mark, uncertain: !final, driverLost: false, report: true, retryAfterMs }
+  return { message, statusError, uncertain: !final, driverLost: false, report: true, retryAfterMs }
 }

@@ -15,6 +15,12 @@ import { ownVolumeProjection, type ResizerVolume } from '../caches/volume.ts'
 import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './owner.ts'
 
+export interface ClaimsOfNewVolumesOptions {
+  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
+  readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
+  readonly clock: Clock
+}
+
 /**
  * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, because
  * it selects the volumes. The claims are read last, because the volumes select them.
@@ -32,11 +38,11 @@ export function openOfNode({
   readonly log: Logger
 }): Pick<Informers, 'claims' | 'volumes'> {
   const node = new LocalNodeWatch({ caches, nodeName, driverName, clock, log })
-  const own = new OwnVolumes({ node: () => node.current, log })
+  const ownVolumes = new OwnVolumes({ node: () => node.current, log })
   const volumes = caches.create({
     resource: PERSISTENT_VOLUMES,
     message: PERSISTENT_VOLUME_MESSAGE,
-    project: ownVolumeProjection(driverName, (pv) => own.has(pv)),
+    project: ownVolumeProjection(driverName, (pv) => ownVolumes.has(pv)),
     resyncMs,
   })
   const claims = caches.create({
@@ -85,12 +91,6 @@ function cacheAfter(
       await run(signal)
     },
   }
-}
-
-export interface ClaimsOfNewVolumesOptions {
-  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
-  readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
-  readonly clock: Clock
 }
 
 /** The usual time until a watch event brings the claim of a new volume. Kubernetes binds the claim after the volume. */

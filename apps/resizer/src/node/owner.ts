@@ -26,6 +26,12 @@ export interface ResizerNode {
  */
 export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 
+export interface OwnVolumesOptions {
+  /** Returns the node of this process. Undefined until the node was read. This process owns no volume until then. */
+  readonly node: () => ResizerNode | undefined
+  readonly log: Logger
+}
+
 const HOST_NAME_LABEL = 'kubernetes.io/hostname'
 
 /**
@@ -77,12 +83,6 @@ function isOnly({ operator, values }: NodeSelectorRequirement, value: string | u
   return (
     operator === 'In' && value !== undefined && values?.length !== 0 && values?.every((each) => each === value) === true
   )
-}
-
-export interface OwnVolumesOptions {
-  /** Returns the node of this process. Undefined until the node was read. This process owns no volume until then. */
-  readonly node: () => ResizerNode | undefined
-  readonly log: Logger
 }
 
 /** The number of volumes to remember as logged. If there are more, the oldest is forgotten and may be logged again. */

@@ -55,7 +55,7 @@ export function resizeController(parts: ResizerTerm): Controller {
     pending: claimTable(claims.store, (claim) =>
       expansionOf(claim, { volumes: volumes.store, driverName, inUse, nodeDeployment }),
     ),
-    onComplete: (key, _, since) => nodeSteps.due(key, since),
+    onComplete: (key, _, since) => nodeSteps.recordDue(key, since),
     callsDriver: driverExpands,
     onDriverReturn: () => {
       memory.slow.clear()

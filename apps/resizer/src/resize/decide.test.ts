@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
 import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { decideResize, dueSize, isSizeAtRest, type ResizeStep } from './decide.ts'
+import { decideResize, isSizeAtRest, type ResizeStep, sizeToExpandTo } from './decide.ts'
 import type { ResizeSettings, ResizeView } from './observe.ts'
 
 interface Row {
@@ -19,13 +19,13 @@ const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
 const EBS = 'ebs.csi.aws.com'
 
-const noop = (why: string, row?: string) => ({ do: 'noop', why, ...(row && { row }) })
+const noop = (why: string, row?: string) => ({ kind: 'noop', why, ...(row && { row }) })
 const condition = (type: string, status: string) => ({ type, status })
 const NO_NEED = noop('No need to resize PVC')
 const NOT_OURS = noop("Resizer doesn't support PV")
 const NODES_TURN = 'Waiting for the node to expand the volume'
-const mark = (target: string, row: string) => ({ do: 'mark', target, row })
-const reject = (message: string) => ({ do: 'reject', message, waitsFor: { on: 'volume', name: 'pv-data' } })
+const start = (target: string, row: string) => ({ kind: 'start', target, row })
+const reject = (message: string) => ({ kind: 'reject', message, waitsFor: { on: 'volume', name: 'pv-data' } })
 const raised: ClaimParts = { request: '2Gi' }
 const infeasible: ClaimParts = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
 const onEbs = { settings: { driverName: EBS } }
@@ -44,7 +44,7 @@ const rows: Record<string, Row> = {
     volume: 'missing',
     steps: [
       {
-        do: 'fail',
+        kind: 'fail',
         message: 'PV "pv-data" bound to pvc "ns/data" not found',
         waitsFor: { on: 'volume', name: 'pv-data' },
       },
@@ -54,7 +54,7 @@ const rows: Record<string, Row> = {
     claim: raised,
     volume: 'missing',
     settings: { nodeDeployment: true },
-    steps: [{ do: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
+    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
   },
   'an unbound claim needs no work': {
     claim: { ...raised, status: { phase: 'Lost' } },
@@ -81,13 +81,13 @@ const rows: Record<string, Row> = {
     ...onEbs,
     claim: { ...raised, annotations: { [RESIZER]: EBS } },
     volume: { spec: ebsVolume },
-    steps: [mark('2Gi', 'A1')],
+    steps: [start('2Gi', 'A1')],
   },
   'a migrated driver expands its CSI volumes whatever the claim says': {
     ...onEbs,
     claim: { ...raised, annotations: { [RESIZER]: 'kubernetes.io/aws-ebs' } },
     volume: { driver: EBS },
-    steps: [mark('2Gi', 'A1')],
+    steps: [start('2Gi', 'A1')],
   },
   'a volume that is bound to no claim is refused': {
     claim: raised,
@@ -107,7 +107,7 @@ const rows: Record<string, Row> = {
   'a volume whose claimRef has the UID but another name is expanded': {
     claim: raised,
     volume: { spec: { claimRef: { namespace: 'ns', name: 'renamed', uid: 'uid-data' } } },
-    steps: [mark('2Gi', 'A1')],
+    steps: [start('2Gi', 'A1')],
   },
   'a claim without a status is refused': {
     claim: { ...raised, capacity: null, status: { phase: undefined } },
@@ -137,7 +137,7 @@ const rows: Record<string, Row> = {
   },
   'a request of 8E is accepted': {
     claim: { request: '8E' },
-    steps: [mark('8E', 'A1')],
+    steps: [start('8E', 'A1')],
   },
   'a request that exceeds an int64 is refused': {
     claim: { request: '10E' },
@@ -145,11 +145,11 @@ const rows: Record<string, Row> = {
   },
   'the request replaces an expansion to the invalid size 0': {
     claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [mark('2Gi', 'A3')],
+    steps: [start('2Gi', 'A3')],
   },
   'the request replaces an expansion to a size that exceeds an int64': {
     claim: { ...raised, allocated: '10E', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [mark('2Gi', 'A3')],
+    steps: [start('2Gi', 'A3')],
   },
   "invalid sizes of another driver's claim are ignored": {
     claim: { request: '2Kk' },
@@ -158,7 +158,7 @@ const rows: Record<string, Row> = {
   },
   'a bound claim without a capacity is expanded': {
     claim: { request: '1Gi', capacity: null },
-    steps: [mark('1Gi', 'B5')],
+    steps: [start('1Gi', 'B5')],
   },
   'the kubelet finishes the expansion if FileSystemResizePending is True, even without a size status': {
     claim: {
@@ -174,7 +174,7 @@ const rows: Record<string, Row> = {
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'False')] },
     },
     volume: { capacity: '2Gi' },
-    steps: [mark('2Gi', 'B5')],
+    steps: [start('2Gi', 'B5')],
   },
   'a request of one byte more than an int64 is refused': {
     claim: { request: '9223372036854775808' },
@@ -182,22 +182,22 @@ const rows: Record<string, Row> = {
   },
   'a request of the largest int64 is accepted': {
     claim: { request: '9223372036854775807' },
-    steps: [mark('9223372036854775807', 'A1')],
+    steps: [start('9223372036854775807', 'A1')],
   },
   "the annotation with the old size is removed from an expanded volume, also from another driver's": {
     claim: { request: '2Gi', capacity: '2Gi' },
     volume: { capacity: '2Gi', driver: 'other.example.com', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [{ do: 'dropPreResize' }, NO_NEED],
+    steps: [{ kind: 'dropPreResize' }, NO_NEED],
   },
   'the annotation with the old size is removed from the volume of an unbound claim too': {
     claim: { request: '2Gi', capacity: '2Gi', status: { phase: 'Lost' } },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [{ do: 'dropPreResize' }, NO_NEED],
+    steps: [{ kind: 'dropPreResize' }, NO_NEED],
   },
   'the annotation with the old size is removed before the next expansion begins': {
     claim: { request: '3Gi', capacity: '2Gi', allocated: '2Gi' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [{ do: 'dropPreResize' }, mark('3Gi', 'A1')],
+    steps: [{ kind: 'dropPreResize' }, start('3Gi', 'A1')],
   },
   'the annotation with the old size stays while the kubelet has work': {
     claim: { request: '2Gi', allocated: '2Gi', sizeStatus: 'NodeResizePending' },
@@ -213,25 +213,25 @@ const rows: Record<string, Row> = {
   'a larger request after an infeasible request is tried at once': {
     claim: { ...infeasible, request: '3Gi' },
     view: { slowForMs: 1000 },
-    steps: [{ do: 'backOff' }, mark('3Gi', 'A2')],
+    steps: [{ kind: 'backOff' }, start('3Gi', 'A2')],
   },
   'an infeasible request of an earlier process is tried once, and delayed after that': {
     claim: infeasible,
-    steps: [{ do: 'backOff' }, mark('2Gi', 'A2')],
+    steps: [{ kind: 'backOff' }, start('2Gi', 'A2')],
   },
   'an infeasible request is not repeated before its pause ends': {
     claim: infeasible,
     view: { slowForMs: 1000 },
-    steps: [{ do: 'backOff' }, { do: 'postpone', ms: 1000 }],
+    steps: [{ kind: 'backOff' }, { kind: 'postpone', ms: 1000 }],
   },
   'the pause of an infeasible request does not delay another request': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
     view: { slowForMs: 1000, finallyFailed: true },
-    steps: [mark('2Gi', 'A3')],
+    steps: [start('2Gi', 'A3')],
   },
   'a smaller request waits while an expansion may be running': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [mark('3Gi', 'A3')],
+    steps: [start('3Gi', 'A3')],
   },
   'a larger request waits while the kubelet finishes an expansion': {
     claim: { request: '3Gi', allocated: '2Gi', sizeStatus: 'NodeResizeInProgress' },
@@ -241,10 +241,10 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideResize', () => {
-  it.each(Object.entries(rows))('`decideResize` returns the expected steps for this case: %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideResize` returns the steps of this case: %s', (_name, row) => {
     expect(decideResize(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
-    const last: { do?: string; target?: string } = row.steps.at(-1) ?? {}
-    expect(dueSize(viewOf(row))?.toString()).toBe(last.do === 'mark' ? last.target : undefined)
+    const last: { kind?: string; target?: string } = row.steps.at(-1) ?? {}
+    expect(sizeToExpandTo(viewOf(row))?.toString()).toBe(last.kind === 'start' ? last.target : undefined)
   })
 
   it('`isSizeAtRest` is true only for claims that need no work', () => {
@@ -253,7 +253,7 @@ describe('decideResize', () => {
       return isSizeAtRest(claim, volume, settings.driverName)
     })
     expect(resting.map(([name]) => name)).toContain('a claim with the requested size needs no work')
-    for (const [, { steps }] of resting) expect(steps).toEqual([expect.objectContaining({ do: 'noop' })])
+    for (const [, { steps }] of resting) expect(steps).toEqual([expect.objectContaining({ kind: 'noop' })])
   })
 
   it('`isSizeAtRest` is false for a migrated volume whose fields the cache has dropped', () => {
@@ -265,7 +265,7 @@ describe('decideResize', () => {
   it('the first patch of an expansion sets the status ControllerResizeInProgress only for a new size', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
-      return step?.do === 'mark' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')
+      return step?.kind === 'start' && JSON.stringify(step.patch).includes('ControllerResizeInProgress')
     })
     expect(marks).toEqual([true, false])
   })
@@ -307,8 +307,8 @@ function viewOf({ claim: claimParts, volume: volumeParts, view, settings }: Row)
 }
 
 function withoutPatch(step: ResizeStep): object {
-  if (step.do === 'dropPreResize') return { do: step.do }
-  if (step.do !== 'mark') return step
+  if (step.kind === 'dropPreResize') return { kind: step.kind }
+  if (step.kind !== 'start') return step
   const { patch: _, target, ...others } = step
   return { ...others, target: target.toString() }
 }

@@ -4,27 +4,27 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizeView } from './observe.ts'
-import { dropPreResizePatch, isNodeStepPending, markPatch } from './patches.ts'
+import { dropPreResizePatch, isNodeStepPending, startPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
 import { isOurs } from './source.ts'
 import { type ResizeTarget, targetOf } from './target.ts'
 
 export type ResizeStep =
   /** Removes the annotation with the old size from the volume, because the kubelet is done. */
-  | { readonly do: 'dropPreResize'; readonly patch: Patch }
+  | { readonly kind: 'dropPreResize'; readonly patch: Patch }
   /** Delays the next tries of the claim, because the driver has refused its request as infeasible. */
-  | { readonly do: 'backOff' }
+  | { readonly kind: 'backOff' }
   /** Records in the claim that an expansion begins, before the call to the driver. */
-  | { readonly do: 'mark'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
+  | { readonly kind: 'start'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
   /** Ends the run, because there is nothing to do. */
-  | { readonly do: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
+  | { readonly kind: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
   /** Delays the next try by `ms`. If the request changes, the next try begins at once. */
-  | { readonly do: 'postpone'; readonly ms: number }
+  | { readonly kind: 'postpone'; readonly ms: number }
   /** Reports an error that no retry can solve, because the cause is in the API objects. */
-  | { readonly do: 'reject'; readonly message: string; readonly waitsFor: Cause }
-  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: Cause }
 
-const NO_NEED: ResizeStep = { do: 'noop', why: 'No need to resize PVC' }
+const NO_NEED: ResizeStep = { kind: 'noop', why: 'No need to resize PVC' }
 
 /**
  * Returns the steps before the call to the driver, in order. The first check that applies ends the list, so the order
@@ -42,7 +42,7 @@ export function decideResize(view: ResizeView): readonly ResizeStep[] {
 function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSizes): readonly ResizeStep[] {
   const { claim, slowForMs, settings } = view
   if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
-  if (read.ok && read.sizes.request.compare(read.sizes.capacity) <= 0) return [NO_NEED]
+  if (read.ok && asksForNoMore(read.sizes)) return [NO_NEED]
   // The resizers of other drivers report the errors in their claims.
   if (!isOurs(claim, volume, settings.driverName)) return [noop("Resizer doesn't support PV")]
   if (!read.ok) return [reject(volume, read.message)]
@@ -54,9 +54,14 @@ function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSize
   if (notASize !== undefined) return [reject(volume, notASize)]
   const newSize = read.sizes.allocated === undefined || !read.sizes.allocated.equals(size)
   // A size that the driver was not asked for yet is tried at once.
-  if (!newSize && slowForMs !== undefined) return [...backOff(claim), { do: 'postpone', ms: slowForMs }]
-  const patch = markPatch(claim, { target: size, newSize }, view.now)
-  return [...backOff(claim), { do: 'mark', patch, target: size, row }]
+  if (!newSize && slowForMs !== undefined) return [...backOff(claim), { kind: 'postpone', ms: slowForMs }]
+  const patch = startPatch(claim, { target: size, newSize }, view.now)
+  return [...backOff(claim), { kind: 'start', patch, target: size, row }]
+}
+
+/** Reports whether the claim requests no more than its capacity. */
+function asksForNoMore({ request, capacity }: Sizes): boolean {
+  return request.compare(capacity) <= 0
 }
 
 /** Reports whether request and capacity are equal. It compares the texts, which is enough for nearly all claims. */
@@ -72,16 +77,16 @@ export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefi
 }
 
 /** Returns the size that the claim must be expanded to now. Undefined if no expansion is due. */
-export function dueSize(view: ResizeView): Quantity | undefined {
+export function sizeToExpandTo(view: ResizeView): Quantity | undefined {
   const last = decideResize(view).at(-1)
-  return last?.do === 'mark' ? last.target : undefined
+  return last?.kind === 'start' ? last.target : undefined
 }
 
 /** Returns the step that removes the annotation with the old size, even from volumes of other drivers. */
 function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSizes): ResizeStep[] {
   if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
   if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
-  return [{ do: 'dropPreResize', patch: dropPreResizePatch(volume) }]
+  return [{ kind: 'dropPreResize', patch: dropPreResizePatch(volume) }]
 }
 
 function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): ResizeTarget {
@@ -94,7 +99,7 @@ function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): R
 }
 
 function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
-  return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ do: 'backOff' }] : []
+  return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ kind: 'backOff' }] : []
 }
 
 /** Returns the reason why the volume is not bound to this claim. Undefined if it is. */
@@ -112,13 +117,13 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
 function missingVolume({ claim: { key, volumeName }, settings }: ResizeView): ResizeStep {
   const waitsFor = { on: 'volume', name: volumeName }
   if (settings.nodeDeployment) return { ...noop('The PV is not of this node'), waitsFor }
-  return { do: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor }
+  return { kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor }
 }
 
 function reject(volume: ResizerVolume, message: string): ResizeStep {
-  return { do: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
+  return { kind: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
 }
 
-function noop(why: string): ResizeStep & { readonly do: 'noop' } {
-  return { do: 'noop', why }
+function noop(why: string): ResizeStep & { readonly kind: 'noop' } {
+  return { kind: 'noop', why }
 }

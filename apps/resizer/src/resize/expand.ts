@@ -10,7 +10,7 @@ import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { retryAfterOf } from '../claim/run.ts'
-import { isSecretDelayed, secretRefOf } from '../claim/volume.ts'
+import { isSecretDelayed, secretRefOf } from '../claim/secret.ts'
 import { expandSource } from './source.ts'
 
 /** The CSI calls of an expansion, with the deadline of `--resize-timeout`. */
@@ -37,6 +37,22 @@ export interface ExpandDeps {
   /** The client of the driver. Undefined if the driver expands on nodes only: the kubelet then does all of the work. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
+}
+
+/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
+export interface ExpandFailure {
+  readonly message: string
+  /**
+   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
+   * `uncertain`: an expansion may be running, from this try or from an earlier try.
+   */
+  readonly kind: 'infeasible' | 'final' | 'uncertain'
+  /** True if the driver refuses to expand volumes that are in use. */
+  readonly inUse: boolean
+  /** True if the failure is recorded as an event. */
+  readonly report: boolean
+  /** The pause that the driver asks for. */
+  readonly retryAfterMs: number | undefined
 }
 
 /** Calls ControllerExpandVolume, so that the volume has at least the target size. */
@@ -80,22 +96,6 @@ export class ExpandAnswerError extends Error {
   }
 }
 
-/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
-export interface ExpandFailure {
-  readonly message: string
-  /**
-   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
-   * `uncertain`: an expansion may be running, from this try or from an earlier try.
-   */
-  readonly kind: 'infeasible' | 'final' | 'uncertain'
-  /** True if the driver refuses to expand volumes that are in use. */
-  readonly inUse: boolean
-  /** True if the failure is recorded as an event. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
-}
-
 /**
  * Decides the effect of an error. Each failure causes an event, except if the driver has disconnected or the API server
  * asks to retry later.
@@ -113,6 +113,7 @@ export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
   if (!(error instanceof RpcError)) return { ...base, report: !isSecretDelayed(error) }
   const { final, infeasible, inUse } = classify(error)
   if (!final && driverLost) return { ...base, report: false }
-  const kind = infeasible.expand ? 'infeasible' : final ? 'final' : 'uncertain'
+  const certainty = final ? 'final' : 'uncertain'
+  const kind = infeasible.expand ? 'infeasible' : certainty
   return { ...base, kind, inUse, retryAfterMs: retryAfterOf(error) }
 }

@@ -49,20 +49,20 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 
 describe('marks', () => {
   it('`InUse` marks one claim as in use, but not a recreated claim of the same name', () => {
-    expect(inUse.isMarked(data)).toBe(false)
-    inUse.mark(data)
-    expect([inUse.isMarked(data), inUse.isMarked(other)]).toEqual([true, false])
-    inUse.unmark(data)
-    expect(inUse.isMarked(data)).toBe(false)
+    expect(inUse.wasRefused(data)).toBe(false)
+    inUse.addRefusal(data)
+    expect([inUse.wasRefused(data), inUse.wasRefused(other)]).toEqual([true, false])
+    inUse.removeRefusal(data)
+    expect(inUse.wasRefused(data)).toBe(false)
   })
 
   it('`InUse` unmarks a claim when the claim is deleted or the driver reconnects', () => {
-    inUse.mark(data)
+    inUse.addRefusal(data)
     inUse.forget(data)
-    expect(inUse.isMarked(data)).toBe(false)
-    inUse.mark(data)
+    expect(inUse.wasRefused(data)).toBe(false)
+    inUse.addRefusal(data)
     inUse.onDriverReturn()
-    expect(inUse.isMarked(data)).toBe(false)
+    expect(inUse.wasRefused(data)).toBe(false)
   })
 })
 

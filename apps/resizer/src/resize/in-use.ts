@@ -45,16 +45,16 @@ export class InUse {
   }
 
   /** Records that the driver has refused to expand the claim's volume because it is in use. */
-  mark({ uid }: ResizerClaim): void {
+  addRefusal({ uid }: ResizerClaim): void {
     this.#refused.add(uid)
   }
 
   /** Removes the mark of the refusal, before the driver is called again for the claim. */
-  unmark({ uid }: ResizerClaim): void {
+  removeRefusal({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
 
-  isMarked({ uid }: ResizerClaim): boolean {
+  wasRefused({ uid }: ResizerClaim): boolean {
     return this.#refused.has(uid)
   }
 
@@ -88,7 +88,7 @@ export class InUse {
 
   /** Forgets a claim that is expanded or gone. */
   forget(claim: ResizerClaim): void {
-    this.unmark(claim)
+    this.removeRefusal(claim)
     this.#detaching.delete(claim.uid)
     this.stopWaiting(claim)
   }

@@ -21,7 +21,7 @@ interface NodeStep {
   /** The time at which the kubelet's part of the expansion began. */
   readonly since: number
   /** The time since which the expansion has been due, as far as this process knows. */
-  due: number
+  dueSince: number
 }
 
 /** Reports expansions that only the kubelet must finish. The resizer does nothing for them, but users wait for them. */
@@ -40,37 +40,37 @@ export class NodeSteps {
     undo.defer(
       claims.subscribe((event) => {
         if (event.type === 'deleted') this.#steps.delete(event.object.key)
-        else this.#look(event.type === 'added' ? event.object : event.after)
+        else this.#update(event.type === 'added' ? event.object : event.after)
       }),
     )
     undo.defer(backlog.join(() => this.#pending()))
-    for (const claim of claims.store.values()) this.#look(claim)
+    for (const claim of claims.store.values()) this.#update(claim)
     const ends = undo.move()
     return () => ends.dispose()
   }
 
   /** Records that the resizer's part of an expansion is done, and since when the expansion was due. */
-  due(key: string, since: number): void {
+  recordDue(key: string, since: number): void {
     const claim = this.#options.claims.store.get(key)
-    if (claim !== undefined) this.#look(claim)
+    if (claim !== undefined) this.#update(claim)
     const step = this.#steps.get(key)
-    if (step !== undefined) step.due = Math.min(step.due, since)
+    if (step !== undefined) step.dueSince = Math.min(step.dueSince, since)
   }
 
-  #look(claim: ResizerClaim): void {
+  #update(claim: ResizerClaim): void {
     const { clock, backlog } = this.#options
     const known = this.#steps.get(claim.key)
     if (this.#isStep(claim)) {
       if (known?.uid === claim.uid) return
       const since = Math.min(sinceOf(claim) ?? clock.now(), clock.now())
-      this.#steps.set(claim.key, { uid: claim.uid, since, due: since })
+      this.#steps.set(claim.key, { uid: claim.uid, since, dueSince: since })
       return
     }
     if (known === undefined) return
     this.#steps.delete(claim.key)
     // A claim without `sizeStatus` means that the kubelet has finished. With another value, a new expansion has begun.
     if (known.uid === claim.uid && claim.sizeStatus === undefined) {
-      backlog.completed('node-expand', Math.max(0, clock.now() - known.due))
+      backlog.completed('node-expand', Math.max(0, clock.now() - known.dueSince))
     }
   }
 

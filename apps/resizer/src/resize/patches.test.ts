@@ -8,9 +8,9 @@ import {
   dropPreResizePatch,
   failedPatch,
   finishedPatch,
-  markPatch,
   nodeStepPatch,
   preResizeText,
+  startPatch,
 } from './patches.ts'
 
 const THEN = '2025-12-31T00:00:00Z'
@@ -33,8 +33,8 @@ function known(parts: ClaimParts & { conditions?: object[] } = {}) {
 describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
-  it('`markPatch` records a running expansion, and carries the `resourceVersion` of the cached claim', () => {
-    expect(markPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
+  it('`startPatch` records a running expansion, and carries the `resourceVersion` of the cached claim', () => {
+    expect(startPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
         metadata: { resourceVersion: '42' },
@@ -47,7 +47,7 @@ describe('markPatch', () => {
     })
   })
 
-  it("`markPatch` removes status and conditions of an earlier size, and keeps other controllers' fields", () => {
+  it("`startPatch` removes status and conditions of an earlier size, and keeps other controllers' fields", () => {
     const conditions = [
       foreign,
       old('ControllerResizeError'),
@@ -61,7 +61,7 @@ describe('markPatch', () => {
       annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' },
       conditions,
     })
-    expect(markPatch(claimed, { target: size, newSize: true }, now).body).toEqual({
+    expect(startPatch(claimed, { target: size, newSize: true }, now).body).toEqual({
       metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: null } },
       status: {
         allocatedResources: { storage: '2Gi' },
@@ -77,10 +77,10 @@ describe('markPatch', () => {
     })
   })
 
-  it('`markPatch` changes only the time of the condition if the same size is tried again', () => {
+  it('`startPatch` changes only the time of the condition if the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
     const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
-    expect(markPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
+    expect(startPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
       metadata: { resourceVersion: '42' },
       status: {
         '$setElementOrder/conditions': [{ type: 'Resizing' }, { type: 'ControllerResizeError' }],
@@ -89,8 +89,8 @@ describe('markPatch', () => {
     })
   })
 
-  it('`markPatch` writes the size in the notation of the request', () => {
-    const body = markPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
+  it('`startPatch` writes the size in the notation of the request', () => {
+    const body = startPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })
 })

@@ -5,7 +5,7 @@ import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, textMap, withCondition, withoutConditions } from '../claim/patch.ts'
 
 /** Returns the patch that records the start of an expansion. The status stays if the size was tried before. */
-export function markPatch(
+export function startPatch(
   claim: ResizerClaim,
   { target, newSize }: { readonly target: Quantity; readonly newSize: boolean },
   now: number,
@@ -16,7 +16,7 @@ export function markPatch(
     noNodeExpansion: undefined,
   }
   const status = newSize ? { sizeStatus: SIZE_STATUS.controllerInProgress } : {}
-  return claimPatch(claim, { ...change, ...status }, { guarded: true })
+  return claimPatch(claim, { ...change, ...status }, { requireVersion: true })
 }
 
 /**
@@ -26,14 +26,14 @@ export function markPatch(
 export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
   const conditions = failed(claim, now, `failed to expand pvc with ${error.message}`)
   const status = error.infeasible ? { sizeStatus: SIZE_STATUS.controllerInfeasible } : {}
-  return claimPatch(claim, { conditions, ...status }, { guarded: false })
+  return claimPatch(claim, { conditions, ...status }, { requireVersion: false })
 }
 
 /** Returns the patch if the kubelet must still expand the file system. Earlier conditions stay. */
 export function nodeStepPatch(claim: ResizerClaim, now: number): Patch {
   const conditions = nodeStepPending(claim, now)
   const change = { sizeStatus: SIZE_STATUS.nodePending, conditions, noNodeExpansion: undefined }
-  return claimPatch(claim, change, { guarded: true })
+  return claimPatch(claim, change, { requireVersion: true })
 }
 
 /** Returns the patch after a finished expansion. `status.allocatedResources` keeps the size. */
@@ -44,7 +44,7 @@ export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
     conditions: finished(claim),
     noNodeExpansion: claim.noNodeExpansion ?? 'true',
   }
-  return claimPatch(claim, change, { guarded: true })
+  return claimPatch(claim, change, { requireVersion: true })
 }
 
 /** Returns the patch with the new size of the volume and the annotation `preResize`. Undefined if nothing changes. */

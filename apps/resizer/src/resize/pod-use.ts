@@ -60,7 +60,9 @@ export class ClaimPodUse {
   }
 
   close(): void {
-    for (const claims of [...this.#asked.values()]) for (const claim of [...claims]) this.release(claim)
+    for (const claims of [...this.#asked.values()]) {
+      for (const claim of [...claims]) this.release(claim)
+    }
   }
 
   /** Returns the watch for the namespace once it has listed the pods. */
@@ -112,7 +114,9 @@ export class ClaimPodUse {
 
   /** Reports claims as unused if their pods ended before the first list of a new watch. */
   #reportUnused(watch: PodWatch, claims: Iterable<string> = []): void {
-    for (const claim of [...claims]) if (!watch.uses(claim)) this.#options.onUnused(claim)
+    for (const claim of [...claims]) {
+      if (!watch.uses(claim)) this.#options.onUnused(claim)
+    }
   }
 
   #close(namespace: string): void {

@@ -1,5 +1,12 @@
 import { Backoff, CancelledError, type Clock, scope } from '@csi-sidecars/base'
-import { type ChangeFrame, isForbidden, isGone, type KubeClient, type ListOptions } from '@csi-sidecars/kube-client'
+import {
+  type ChangeFrame,
+  type EndFrame,
+  isForbidden,
+  isGone,
+  type KubeClient,
+  type ListOptions,
+} from '@csi-sidecars/kube-client'
 import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
@@ -22,7 +29,7 @@ interface PodClaims {
 }
 
 const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 
 /**
  * Knows which claims the pods of one namespace or of all namespaces use. Sends one list, and one watch that continues
@@ -89,7 +96,7 @@ export class PodWatch {
    */
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { clock, log, namespace } = this.#options
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS })
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
     for (let version: string | undefined = from; ; ) {
       try {
         version ??= await this.#list(signal)
@@ -109,8 +116,7 @@ export class PodWatch {
     const { api } = this.#options
     let version = from
     for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
-      // A stream that ends with an error or a bad frame cannot continue, so a new list is necessary.
-      if (frame.type === 'END') return frame.why === 'error' || frame.why === 'badFrame' ? undefined : version
+      if (frame.type === 'END') return needsList(frame) ? undefined : version
       onFrame()
       version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
     }
@@ -140,6 +146,11 @@ export class PodWatch {
       }
     }
   }
+}
+
+/** Reports whether a new list is necessary after this end of a stream. */
+function needsList({ why }: EndFrame): boolean {
+  return why === 'error' || why === 'badFrame'
 }
 
 function podKey({ metadata: { namespace, name } = {} }: Pod): string {

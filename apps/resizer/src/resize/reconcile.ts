@@ -10,6 +10,7 @@ import type { InUse } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
 import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess } from './record.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
+import { isRowOfOldServer } from './target.ts'
 
 export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
@@ -35,7 +36,7 @@ async function begin(
 ): Promise<ClaimBeginning<ControllerExpansion>> {
   const { deps, key, log } = run
   for (const step of steps) {
-    switch (step.do) {
+    switch (step.kind) {
       case 'dropPreResize': {
         const failure = await dropPreResize(run, view, step.patch)
         if (failure !== undefined) return { end: failure }
@@ -44,12 +45,12 @@ async function begin(
       case 'backOff':
         deps.memory.slow.add(key)
         break
-      case 'mark':
-        return await mark(run, view, step)
+      case 'start':
+        return await recordStart(run, view, step)
       case 'noop':
         if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
         deps.inUse?.stopWaiting(view.claim)
-        if (step.row === 'B5') warnOfOldServer(run)
+        if (step.row !== undefined && isRowOfOldServer(step.row)) warnOfOldServer(run)
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'postpone':
@@ -70,17 +71,17 @@ async function begin(
   throw new Error('the plan of a resize has no end')
 }
 
-async function mark(
+async function recordStart(
   run: ResizeRun,
   view: ResizeView,
-  step: ResizeStep & { do: 'mark' },
+  step: ResizeStep & { kind: 'start' },
 ): Promise<ClaimBeginning<ControllerExpansion>> {
   const { deps, key } = run
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
   run.waitFor()
   if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
-  if (step.row === 'B5') warnOfOldServer(run)
+  if (step.row !== undefined && isRowOfOldServer(step.row)) warnOfOldServer(run)
   deps.notifyCallStarted(key)
   const claim = await patchClaim(run, step.patch, priorityOf(run))
   return { work: { claim, before: view.claim, volume, target: step.target } }
@@ -101,7 +102,11 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
   }
 }
 
-function reject(run: ResizeRun, { claim }: ResizeView, { message, waitsFor }: ResizeStep & { do: 'reject' }): Outcome {
+function reject(
+  run: ResizeRun,
+  { claim }: ResizeView,
+  { message, waitsFor }: ResizeStep & { kind: 'reject' },
+): Outcome {
   run.waitFor(waitsFor)
   const text = resizeFailed(run, claim.volumeName, message)
   run.log.error(new Error(text), 'PVC cannot be resized')
@@ -113,9 +118,9 @@ async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<O
   const { deps, signal } = run
   const { api, driver, inUse, settings } = deps
   const { claim, volume } = expansion
-  if (inUse?.isMarked(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
+  if (inUse?.wasRefused(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
   recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
-  inUse?.unmark(claim)
+  inUse?.removeRefusal(claim)
   let expanded: Expanded
   try {
     expanded = await expandVolume(expansion, { api, driver, driverName: settings.driverName }, signal)
@@ -134,7 +139,7 @@ async function retrySoonerWhileInUse(
   inUse: InUse,
   { claim, outcome }: { readonly claim: ResizerClaim; readonly outcome: Outcome },
 ): Promise<Outcome> {
-  if (!inUse.isMarked(claim) || !isKnown(run, claim)) {
+  if (!inUse.wasRefused(claim) || !isKnown(run, claim)) {
     inUse.stopWaiting(claim)
     return outcome
   }

@@ -5,6 +5,8 @@ import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-cli
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
+import { patchVolume } from '../claim/patch-volume.ts'
+import { isVolumeReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
 import {
   CONFLICT_TRIES,
   cannotPatch,
@@ -15,8 +17,7 @@ import {
   readClaim,
   recordEvent,
 } from '../claim/run.ts'
-import { isVolumeReplaced, patchVolume, replacedOutcome } from '../claim/volume.ts'
-import { dueSize } from './decide.ts'
+import { sizeToExpandTo } from './decide.ts'
 import { type Expanded, type ExpandFailure, failureOf } from './expand.ts'
 import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
@@ -73,14 +74,14 @@ export async function recordSuccess(
  */
 function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
   const { target } = expansion
-  const due = sizeDue(run, expansion, { finallyFailed: false })
-  if (due === undefined) return DONE
-  if (!due.equals(target)) return AGAIN
+  const size = nextSize(run, expansion, { finallyFailed: false })
+  if (size === undefined) return DONE
+  if (!size.equals(target)) return AGAIN
   return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
 }
 
 /** Returns the size that is due for the same claim now, according to the caches. Undefined if no expansion is due. */
-function sizeDue(
+function nextSize(
   { deps, key }: ResizeRun,
   expansion: ControllerExpansion,
   { finallyFailed }: Pick<ResizeView, 'finallyFailed'>,
@@ -91,7 +92,7 @@ function sizeDue(
   const known = deps.volumes.store.get(claim.volumeName)
   // The cache lacks the fields of a volume of kind `other`, so the volume from the start of the run is used.
   const volume = known === undefined || known.kind === 'other' ? expansion.volume : known
-  return dueSize({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
+  return sizeToExpandTo({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
 }
 
 async function saveCapacity(
@@ -179,21 +180,21 @@ export async function recordFailure(run: ResizeRun, expansion: ControllerExpansi
   }
   if (failure.report) recordEvent(run, claim, RESIZE_EVENTS.failed(cause.message))
   const { retryAfterMs } = failure
-  return otherSizeDue(run, expansion, failure)
+  return needsOtherSize(run, expansion, failure)
     ? { kind: 'superseded', cause }
     : { kind: 'retry', cause, afterMs: retryAfterMs }
 }
 
 /** Reports whether a size other than the failed size is due now. */
-function otherSizeDue(run: ResizeRun, expansion: ControllerExpansion, { kind }: ExpandFailure): boolean {
+function needsOtherSize(run: ResizeRun, expansion: ControllerExpansion, { kind }: ExpandFailure): boolean {
   if (kind === 'uncertain') return false
-  const due = sizeDue(run, expansion, { finallyFailed: true })
-  return due !== undefined && !due.equals(expansion.target)
+  const size = nextSize(run, expansion, { finallyFailed: true })
+  return size !== undefined && !size.equals(expansion.target)
 }
 
 function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: ExpandFailure): void {
   const { memory, inUse } = deps
-  if (failure.inUse) inUse?.mark(claim)
+  if (failure.inUse) inUse?.addRefusal(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
   // A pause that the driver asks for replaces the delay of an infeasible request.
@@ -217,7 +218,7 @@ async function saveFailure(run: ResizeRun, begun: ResizerClaim, failure: ExpandF
   }
 }
 
-/** The texts of the events about expansions. All equal the Go original's. */
+/** The texts of the events about expansions. All equal the Go resizer's. */
 export const RESIZE_EVENTS = {
   started: (volumeName: string): EventText => ({
     type: 'Normal',

@@ -20,7 +20,7 @@ export type ReadSizes = { readonly ok: true; readonly sizes: Sizes } | { readonl
 const NOTHING = Quantity.parse('0')
 
 /** The largest size that a CSI call can request, which is an int64. */
-const LARGEST = Quantity.ofBytes(2n ** 63n - 1n)
+const MAX_SIZE = Quantity.ofBytes(2n ** 63n - 1n)
 
 export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes {
   try {
@@ -36,14 +36,14 @@ export function readSizes(claim: ResizerClaim, volume: ResizerVolume): ReadSizes
   }
 }
 
-/** Returns the size if a CSI call can request it. The Go original also records impossible sizes in claims. */
+/** Returns the size if a CSI call can request it. The Go resizer also records impossible sizes in claims. */
 function fit(size: Quantity | undefined): Quantity | undefined {
   return size !== undefined && whyNoTarget(size) === undefined ? size : undefined
 }
 
 /** Returns the reason why no driver can be asked for this size. Undefined if the size is possible. */
 export function whyNoTarget(target: Quantity): string | undefined {
-  if (target.compare(LARGEST) > 0) return `${target} is more than a CSI driver can be asked for`
+  if (target.compare(MAX_SIZE) > 0) return `${target} is more than a CSI driver can be asked for`
   return target.sign() > 0 ? undefined : `${target} is no size to expand to`
 }
 

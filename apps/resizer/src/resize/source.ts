@@ -4,6 +4,14 @@ import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 
+/** The fields of a volume that an expansion needs. */
+export interface ExpandSource {
+  readonly spec: PersistentVolumeSpec
+  readonly csi: NonNullable<PersistentVolumeSpec['csi']>
+  /** True if the volume is an in-tree volume that was translated for this call. */
+  readonly migrated: boolean
+}
+
 /** The error for a volume that cannot be named in a CSI call. Users see the message in an event. */
 export class SourceError extends Error {
   override readonly name = 'SourceError'
@@ -13,14 +21,6 @@ export class SourceError extends Error {
     super(message, { cause })
     this.code = code
   }
-}
-
-/** The fields of a volume that an expansion needs. */
-export interface ExpandSource {
-  readonly spec: PersistentVolumeSpec
-  readonly csi: NonNullable<PersistentVolumeSpec['csi']>
-  /** True if the volume is an in-tree volume that was translated for this call. */
-  readonly migrated: boolean
 }
 
 /** Reports whether this driver resizes the volume: as its CSI volume, or because the claim names the driver. */

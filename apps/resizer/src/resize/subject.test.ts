@@ -17,7 +17,7 @@ describe('expansionOf', () => {
     expansionOf(claimOf(parts), {
       volumes: { get: () => pv },
       driverName: DRIVER,
-      inUse: { isMarked: () => inUse },
+      inUse: { wasRefused: () => inUse },
       nodeDeployment: false,
     })
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }

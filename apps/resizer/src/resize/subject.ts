@@ -12,7 +12,7 @@ import { isOurs } from './source.ts'
 export interface ExpansionSources {
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly driverName: string
-  readonly inUse: Pick<InUse, 'isMarked'> | undefined
+  readonly inUse: Pick<InUse, 'wasRefused'> | undefined
   readonly nodeDeployment: boolean
 }
 
@@ -27,7 +27,7 @@ export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Wor
   const about = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
   if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
   if (claim.sizeStatus === SIZE_STATUS.controllerInfeasible) return { ...about, obstacle: 'Infeasible' }
-  return inUse?.isMarked(claim) === true ? { ...about, obstacle: 'VolumeInUse' } : about
+  return inUse?.wasRefused(claim) === true ? { ...about, obstacle: 'VolumeInUse' } : about
 }
 
 /** The statuses of an expansion whose driver is done, so that only the kubelet must finish it. */

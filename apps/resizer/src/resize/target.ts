@@ -55,14 +55,14 @@ const OTHERWISE_TOO_SMALL: Omit<Rule, 'when'> = { row: 'A1', size: requested }
 
 /**
  * The rows of the decision table for a volume that is large enough although the claim does not show it. Either the
- * result was not saved, or the kubelet has failed. Rows B3a and B4 differ from the Go original.
+ * result was not saved, or the kubelet has failed. Rows B3a and B4 differ from the Go resizer.
  */
 const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
   // Only the kubelet has work left.
   { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
   // The kubelet has refused the recorded size. If only nodes expand volumes, the requested size replaces it at once.
   { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
-  // The driver has refused the recorded size, and the request is smaller. The Go original asks for the refused size.
+  // The driver has refused the recorded size, and the request is smaller. The Go resizer asks for the refused size.
   { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
   // The driver is asked for the recorded size again, so that its result is saved.
   { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
@@ -76,6 +76,11 @@ const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
 const OTHERWISE_LARGE_ENOUGH: Omit<Rule, 'when'> = {
   row: 'B5',
   size: (s) => (s.nodeStepPending ? undefined : s.request),
+}
+
+/** Reports whether a row applies only to claims of an old API server, which users should upgrade. */
+export function isRowOfOldServer(row: ResizeTarget['row']): boolean {
+  return row === OTHERWISE_LARGE_ENOUGH.row
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from '../clock.ts'
-import { sleepOn } from '../clock.ts'
+import { sleepWith } from '../clock.ts'
 import { Heap, type HeapItem, NOT_IN_HEAP } from '../heap.ts'
 
 interface Timer extends HeapItem {
@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return sleepOn(this, ms, signal)
+    return sleepWith(this, ms, signal)
   }
 
   get pending(): number {

@@ -69,8 +69,8 @@ function sourceOf({ volumeHandle, fsType = '', readOnly = false, volumeAttribute
 
 /** Returns the attributes that are not empty, with keys in lower case. */
 function lowerCased(attributes: TextMap | undefined): TextMap {
-  const given = entriesByKey(attributes).filter(([, value]) => value !== '')
-  return Object.fromEntries(given.map(([key, value]) => [key.toLowerCase(), value]))
+  const entries = entriesByKey(attributes).filter(([, value]) => value !== '')
+  return Object.fromEntries(entries.map(([key, value]) => [key.toLowerCase(), value]))
 }
 
 export function azureDiskName(uri: string): string {

@@ -5,6 +5,13 @@ import { createPlugin, type InlineSource, type VolumeSource } from '../rules/plu
 import { entriesByKey } from '../rules/storage-class.ts'
 import { TranslationError } from '../rules/translation-error.ts'
 
+export interface ShareInfo {
+  readonly resourceGroup: string
+  readonly accountName: string
+  readonly shareName: string
+  readonly diskName: string
+}
+
 const DRIVER = 'file.csi.azure.com'
 const DEFAULT_NAMESPACE = 'default'
 const RESOURCE_GROUP = 'kubernetes.io/azure-file-resource-group'
@@ -92,13 +99,6 @@ function attributesOf({ volumeAttributes }: CSIPersistentVolumeSource): Named {
 /** Returns the name and the namespace of the Secret for NodeStageVolume, if it has a name. */
 function stageSecretOf({ nodeStageSecretRef: secret }: CSIPersistentVolumeSource): Named {
   return secret?.name ? { secretname: secret.name, secretnamespace: secret.namespace ?? '' } : {}
-}
-
-export interface ShareInfo {
-  readonly resourceGroup: string
-  readonly accountName: string
-  readonly shareName: string
-  readonly diskName: string
 }
 
 /** Splits a volume handle `group#account#share[#disk]`. */

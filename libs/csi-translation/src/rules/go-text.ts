@@ -1,5 +1,11 @@
 import { TranslationError } from './translation-error.ts'
 
+/** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
+export interface LastMark {
+  readonly at: RegExp
+  readonly length: number
+}
+
 const ESCAPES = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
@@ -42,12 +48,6 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
   )
 }
 
-/** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
-export interface LastMark {
-  readonly at: RegExp
-  readonly length: number
-}
-
 /**
  * Returns the text that `mark.*mark.*last(.+)` of Go captures in the first line that matches. Takes linear time,
  * because users write these texts. Undefined if no line matches.
@@ -69,10 +69,10 @@ export function textBehind(text: string, marks: readonly string[], last: LastMar
 /** Returns the position behind the last of `marks`, which the line must contain in this order. Undefined otherwise. */
 function endOf(line: string, marks: readonly string[]): number | undefined {
   let from = 0
-  for (const mark of marks) {
-    const at = line.indexOf(mark, from)
+  for (const separator of marks) {
+    const at = line.indexOf(separator, from)
     if (at === -1) return undefined
-    from = at + mark.length
+    from = at + separator.length
   }
   return from
 }

@@ -88,8 +88,8 @@ export function createPlugin<Field extends SourceField>(rules: PluginRules<Field
     inlineToCsi: (volume, podNamespace) => {
       const source = volume[field] ?? undefined
       if (source === undefined) return undefined
-      const { csi, accessMode = 'ReadWriteOnce', ...given } = rules.inlineToCsi(source, volume, podNamespace)
-      const { name = `${driverName}-${csi.volumeHandle}` } = given
+      const { csi, accessMode = 'ReadWriteOnce', ...metadata } = rules.inlineToCsi(source, volume, podNamespace)
+      const { name = `${driverName}-${csi.volumeHandle}` } = metadata
       // A volume in a pod is never a block device. No API server adds the default volume mode, so it is set here.
       return {
         metadata: name === '' ? {} : { name },

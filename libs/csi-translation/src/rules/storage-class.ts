@@ -4,15 +4,15 @@ import { TranslationError } from './translation-error.ts'
 
 export type TextMap = { readonly [key: string]: string }
 
+/** Returns the translation of one parameter. `lowerKey` is its key in lower case. */
+export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly Parameter[]
+
 /** Returns the entries sorted by key. If keys differ only in case, the last key in this order wins. */
 export function entriesByKey(map: TextMap | null | undefined): [key: string, value: string][] {
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 type Parameter = readonly [key: string, value: string]
-
-/** Returns the translation of one parameter. `lowerKey` is its key in lower case. */
-export type ParameterRule = (lowerKey: string, parameter: Parameter) => readonly Parameter[]
 
 export const keep: ParameterRule = (_key, parameter) => [parameter]
 

@@ -14,6 +14,11 @@ export interface TopologyFamily {
   readonly zone: string
   readonly region: string
 }
+export interface InTreeTopology {
+  readonly nodeAffinity: Affinity | undefined
+  readonly labels: TopologyLabels | undefined
+}
+
 export const GA: TopologyFamily = { zone: 'topology.kubernetes.io/zone', region: 'topology.kubernetes.io/region' }
 export const BETA: TopologyFamily = {
   zone: 'failure-domain.beta.kubernetes.io/zone',
@@ -62,11 +67,6 @@ export function addTopology(pv: PersistentVolume, driverKey: string, zones: read
   const values = validValues(zones)
   if (values.length === 0) throw new TranslationError('NO_VALID_ZONES', 'there are no valid zones to add to pv')
   return { ...pv, spec: { ...pv.spec, nodeAffinity: required(pv.spec?.nodeAffinity, driverKey, values) } }
-}
-
-export interface InTreeTopology {
-  readonly nodeAffinity: Affinity | undefined
-  readonly labels: TopologyLabels | undefined
 }
 
 /** Translates the topology to in-tree: renames the driver's key to the zone key, and adds zone and region labels. */

@@ -2,6 +2,18 @@ import { connect } from 'node:net'
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
 import { messageOf, systemCodeOf } from '@csi-sidecars/base'
 
+/**
+ * The origin of a gRPC status. `driver`: the driver has sent the status (the default). `client`: this client could not
+ * read the answer. `session`: an answer to this or another call broke the connection. `none`: no answer came.
+ */
+export type Origin = 'driver' | 'client' | 'session' | 'none'
+
+export interface RpcErrorOptions {
+  readonly retryAfterMs?: number | undefined
+  readonly origin?: Origin
+  readonly cause?: unknown
+}
+
 /** The codes of gRPC by their names in Go. Alerts of users match the names: `Canceled` has a single l. */
 export const CODES = {
   OK: 0,
@@ -30,18 +42,6 @@ const NAMES: readonly string[] = Object.keys(CODES)
 /** Returns the name of a code as Go prints it: `Code(17)` for a number that gRPC does not define. */
 export function codeNameOf(code: number): string {
   return NAMES[code] ?? `Code(${code})`
-}
-
-/**
- * The origin of a gRPC status. `driver`: the driver has sent the status (the default). `client`: this client could not
- * read the answer. `session`: an answer to this or another call broke the connection. `none`: no answer came.
- */
-export type Origin = 'driver' | 'client' | 'session' | 'none'
-
-export interface RpcErrorOptions {
-  readonly retryAfterMs?: number | undefined
-  readonly origin?: Origin
-  readonly cause?: unknown
 }
 
 /** A call that ended with a gRPC status other than OK. The status comes from the driver or from this client. */

@@ -45,6 +45,6 @@ type ReportedCall = Pick<ProxiedCall, 'method' | 'request' | 'start' | 'end' | '
 
 function liveCall(id: number, { method, request, start, end, code, message, response }: ReportedCall): LiveCall {
   if (end === undefined) return { id, method, request, end: undefined }
-  const words = message === undefined ? {} : { message }
-  return { id, method, request, end: { code: code ?? CODES.Unavailable, tookMs: end - start, response, ...words } }
+  const details = message === undefined ? {} : { message }
+  return { id, method, request, end: { code: code ?? CODES.Unavailable, tookMs: end - start, response, ...details } }
 }

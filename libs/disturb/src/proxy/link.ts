@@ -92,7 +92,7 @@ function forwardRequest(
     let first: ProxyAnswer['headers'] | undefined
     let last: ProxyAnswer['trailers'] = {}
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL)
-    const ignoreAbort = onAbort(givenUp, cancel)
+    const removeAbortListener = onAbort(givenUp, cancel)
     stream.on('error', () => undefined) // a `close` event follows each error
     stream.once('response', (response) => {
       first = plain(response)
@@ -102,7 +102,7 @@ function forwardRequest(
     })
     stream.on('data', (chunk: Buffer) => chunks.push(chunk))
     stream.once('close', () => {
-      ignoreAbort()
+      removeAbortListener()
       const whole = first !== undefined && ('grpc-status' in last || 'grpc-status' in first)
       resolve(
         whole && first !== undefined ? { headers: first, body: Buffer.concat(chunks), trailers: last } : undefined,

@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import type { Resource } from '@csi-sidecars/kube-types'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { createInformer, type Informer, type InformerOptions } from '../informer.ts'
-import type { Cached } from '../snapshot.ts'
+import type { Cached } from '../reader.ts'
 import { FaultyServer, type Thing } from './faulty-server.ts'
 
 export const THINGS: Resource<Thing> = {

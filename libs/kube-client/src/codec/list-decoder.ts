@@ -1,10 +1,5 @@
 import { notJson, parseJson } from './decode.ts'
 
-/** The error of a text that is not a list, or not even JSON. */
-export class NoListError extends Error {
-  override readonly name = 'NoListError'
-}
-
 /** The metadata of a page of a list. */
 export interface ListHead {
   readonly resourceVersion: string | undefined
@@ -15,6 +10,11 @@ export interface DecodedList {
   readonly head: ListHead
   /** The objects, each parsed when the caller reads it. Throws NoListError if the text is not JSON. */
   readonly objects: Iterable<unknown>
+}
+
+/** The error of a text that is not a list, or not even JSON. */
+export class NoListError extends Error {
+  override readonly name = 'NoListError'
 }
 
 /** The start of a list as an API server writes it: `kind`, `apiVersion` and flat metadata before the items. */

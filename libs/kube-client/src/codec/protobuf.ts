@@ -10,6 +10,13 @@ import {
 } from '@csi-sidecars/kube-types'
 import { type DecodedList, NoListError } from './list-decoder.ts'
 
+/** The bytes of a protobuf message, or of a field of a message, in a larger buffer. */
+export interface ByteSpan {
+  readonly bytes: Buffer
+  readonly from: number
+  readonly to: number
+}
+
 const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 
 /** The media types for objects and for watches: protobuf, or JSON if the server does not support protobuf. */
@@ -18,13 +25,6 @@ export const ACCEPT_PROTOBUF_STREAM = `${PROTOBUF};stream=watch, application/jso
 
 export function isProtobuf(contentType: string | undefined): boolean {
   return contentType?.startsWith(PROTOBUF) === true
-}
-
-/** The bytes of a protobuf message, or of a field of a message, in a larger buffer. */
-export interface ByteSpan {
-  readonly bytes: Buffer
-  readonly from: number
-  readonly to: number
 }
 
 export function spanOf(bytes: Buffer): ByteSpan {

@@ -45,11 +45,11 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
   }
 }
 
-const LONGEST_TEXT = 2048
+const MAX_TEXT_LENGTH = 2048
 
 function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string; message: string } {
   const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
-    ? reply.body.toString('utf8').slice(0, LONGEST_TEXT).trim()
+    ? reply.body.toString('utf8').slice(0, MAX_TEXT_LENGTH).trim()
     : 'unknown'
   const known = KNOWN[reply.status]
   if (known !== undefined) return { reason: known[0], message: known[1] ?? text }

@@ -154,13 +154,13 @@ function variables(exec: KubeconfigFields): Record<string, string> {
 }
 
 /** Reads the credentials in a plugin's output. Errors have the text of client-go and quote only the version. */
-function answerIn(printed: string, wanted: string): PluginAnswer {
+function answerIn(printed: string, expectedType: string): PluginAnswer {
   const credential = parsed(printed)
   const version = text(credential, 'apiVersion')
   if (text(credential, 'kind') !== 'ExecCredential') throw new Error('decoding stdout: it is no ExecCredential')
-  if (version !== wanted) {
+  if (version !== expectedType) {
     const returned = /^client\.authentication\.k8s\.io\/v\d\w*$/.test(version) ? version : 'another'
-    throw new Error(`exec plugin is configured to use API version ${wanted}, plugin returned version ${returned}`)
+    throw new Error(`exec plugin is configured to use API version ${expectedType}, plugin returned version ${returned}`)
   }
   if (credential['status'] == null) throw new Error("exec plugin didn't return a status field")
   const status = mapping(credential, 'status')

@@ -124,7 +124,7 @@ function execProblems(user: KubeconfigFields, name: string): string[] {
     .map((field) => `${field} must be specified for ${name} to use exec authentication plugin`)
 }
 
-/** Returns an error for the legacy providers of cloud vendors, which the original sidecars do not support either. */
+/** Returns an error for the legacy providers of cloud vendors, which the Go sidecars do not support either. */
 function providerProblems(user: KubeconfigFields): string[] {
   const provider = mapping(user, 'auth-provider')
   const name = text(provider, 'name')

@@ -45,7 +45,8 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const { user, cluster = {} } = document
   const written = text(cluster, 'server')
   const server = parseServer(written, wantsTls(cluster, user))
-  if (server === undefined) return unusable(`host must be a URL or a host:port pair: ${goQuote(redactedUrl(written))}`)
+  if (server === undefined)
+    return configThatFails(`host must be a URL or a host:port pair: ${goQuote(redactedUrl(written))}`)
   const { origin, basePath } = server
   const secure = origin.startsWith('https:')
   const proxyUrl = text(cluster, 'proxy-url')
@@ -66,7 +67,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
 }
 
 /** Returns the configuration for an invalid server address. Its `check` throws an error with the message. */
-function unusable(message: string): ClusterConfig {
+function configThatFails(message: string): ClusterConfig {
   return {
     origin: '',
     basePath: '',
@@ -81,7 +82,7 @@ function unusable(message: string): ClusterConfig {
 }
 
 function loadDocument({ paths, context, master }: KubeconfigOptions): KubeconfigDocument {
-  const document = absolute(documentOf(paths.map(readFile), context), paths)
+  const document = withAbsolutePaths(documentOf(paths.map(readFile), context), paths)
   return master === '' ? document : { ...document, cluster: { ...document.cluster, server: master } }
 }
 
@@ -100,21 +101,21 @@ function readFile(path: string): KubeconfigFields {
 }
 
 /** Makes paths relative to the kubeconfig file absolute. A command without a slash stays and is searched in PATH. */
-function absolute(document: KubeconfigDocument, paths: readonly string[]): KubeconfigDocument {
+function withAbsolutePaths(document: KubeconfigDocument, paths: readonly string[]): KubeconfigDocument {
   const { cluster, clusterFile, user, userFile } = document
   const folder = dirname(paths[userFile] ?? '')
   const exec = mapping(user, 'exec')
   return {
     ...document,
-    cluster: cluster && resolved(cluster, dirname(paths[clusterFile] ?? ''), ['certificate-authority']),
+    cluster: cluster && resolvePaths(cluster, dirname(paths[clusterFile] ?? ''), ['certificate-authority']),
     user: {
-      ...resolved(user, folder, ['client-certificate', 'client-key', 'tokenFile']),
-      ...(text(exec, 'command').includes('/') && { exec: resolved(exec, folder, ['command']) }),
+      ...resolvePaths(user, folder, ['client-certificate', 'client-key', 'tokenFile']),
+      ...(text(exec, 'command').includes('/') && { exec: resolvePaths(exec, folder, ['command']) }),
     },
   }
 }
 
-function resolved(from: KubeconfigFields, folder: string, names: readonly string[]): KubeconfigFields {
+function resolvePaths(from: KubeconfigFields, folder: string, names: readonly string[]): KubeconfigFields {
   const paths = names.filter((name) => text(from, name) !== '' && !isAbsolute(text(from, name)))
   return { ...from, ...Object.fromEntries(paths.map((name) => [name, join(folder, text(from, name))])) }
 }
@@ -135,12 +136,12 @@ function serverTrust(cluster: KubeconfigFields, env: NodeJS.ProcessEnv): ServerT
 }
 
 function checkAuthority(cluster: KubeconfigFields): void {
-  const own = pemSource(cluster, 'certificate-authority')
-  if (own === undefined) return
+  const authorities = pemSource(cluster, 'certificate-authority')
+  if (authorities === undefined) return
   if (cluster['insecure-skip-tls-verify'] === true) {
     throw new Error('specifying a root certificates file with the insecure flag is not allowed')
   }
-  if (!own().includes('-----BEGIN CERTIFICATE-----')) {
+  if (!authorities().includes('-----BEGIN CERTIFICATE-----')) {
     throw new Error('unable to load root certificates: unable to parse bytes as PEM block')
   }
 }
@@ -161,7 +162,7 @@ async function credentialsOf(
   const key = pemSource(user, 'client-key')
   if (cert === undefined || key === undefined) return headers
   const certificate = (): ClientCertificate => ({ cert: cert(), key: key() })
-  return { ...bound(headers), certificate }
+  return { ...withoutCertificate(headers), certificate }
 }
 
 async function headerCredentials(user: KubeconfigFields, { clock, log }: ConfigSources): Promise<Credentials> {
@@ -174,7 +175,7 @@ async function headerCredentials(user: KubeconfigFields, { clock, log }: ConfigS
   return fixedCredentials(username === '' ? undefined : basic(username, text(user, 'password')))
 }
 
-function bound(credentials: Credentials): Omit<Credentials, 'certificate'> {
+function withoutCertificate(credentials: Credentials): Omit<Credentials, 'certificate'> {
   return {
     authorization: () => credentials.authorization(),
     refused: (used) => credentials.refused(used),

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { throughHttpProxy } from '../http/connect-proxy.ts'
 import type { OpenStream } from '../http/dial.ts'
+import { portOf } from '../http/port.ts'
 import { throughSocksProxy } from '../http/socks-proxy.ts'
 import { redactedUrl } from './server-url.ts'
 
@@ -10,7 +11,7 @@ export function environmentProxy(origin: string, env: NodeJS.ProcessEnv): OpenSt
   const secure = url.protocol === 'https:'
   const value = secure ? variable(env, 'HTTPS_PROXY') : variable(env, 'HTTP_PROXY')
   if (value === undefined) return undefined
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+  const port = portOf(url)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (bypassesProxy(host, port, variable(env, 'NO_PROXY') ?? '')) return undefined
   return throughProxy(parseProxy(value.includes('://') ? value : `http://${value}`))
@@ -37,8 +38,8 @@ export function bypassesProxy(host: string, port: number, noProxy: string): bool
 function matches(entry: string, name: string, port: number): boolean {
   if (entry === '*') return true
   if (entry.includes('/')) return inBlock(entry, name)
-  const { host, port: wanted } = splitPort(entry)
-  if (wanted !== undefined && wanted !== port) return false
+  const { host, port: entryPort } = splitPort(entry)
+  if (entryPort !== undefined && entryPort !== port) return false
   if (isIP(host) || isIP(name)) return host === name
   const suffix = host.replace(/^\*/, '')
   return suffix.startsWith('.') ? name.endsWith(suffix) : name === suffix || name.endsWith(`.${suffix}`)

@@ -1,5 +1,11 @@
 import { isIP } from 'node:net'
 
+export interface ServerAddress {
+  /** The origin of the server. It contains the port that the user wrote, even a default port of the scheme. */
+  readonly origin: string
+  readonly basePath: string
+}
+
 /**
  * Hides the user and the password in the text of a URL, even of an invalid URL, because messages reach logs. Everything
  * up to the last `@` is hidden, because a password may contain characters that no URL may contain.
@@ -8,12 +14,6 @@ export function redactedUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? ''
   const at = text.lastIndexOf('@')
   return at < scheme.length ? text : `${scheme}xxxxx${text.slice(at)}`
-}
-
-export interface ServerAddress {
-  /** The origin of the server. It contains the port that the user wrote, even a default port of the scheme. */
-  readonly origin: string
-  readonly basePath: string
 }
 
 /**

@@ -74,9 +74,9 @@ export class AdaptivePolicy implements FlowPolicy {
     this.#successes = 0
     this.#limit = Math.max(1, Math.floor(ran / 2))
     if (ran > 1) return
-    const longest = Math.max(MIN_PAUSE_MS, retryAfterMs / waiting)
-    if (this.#refusedInRow === 0) this.#pauseMs = Math.min(longest, Math.max(MIN_PAUSE_MS, 2 * this.#pauseMs))
-    this.#pausedUntil = now + Math.min(longest, this.#pauseMs * 2 ** this.#refusedInRow)
+    const maxMs = Math.max(MIN_PAUSE_MS, retryAfterMs / waiting)
+    if (this.#refusedInRow === 0) this.#pauseMs = Math.min(maxMs, Math.max(MIN_PAUSE_MS, 2 * this.#pauseMs))
+    this.#pausedUntil = now + Math.min(maxMs, this.#pauseMs * 2 ** this.#refusedInRow)
     this.#refusedInRow += 1
   }
 }

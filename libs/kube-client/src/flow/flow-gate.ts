@@ -76,13 +76,13 @@ export class FlowGate {
   #queue(queue: Set<() => void>, since: number, signal?: AbortSignal): Promise<Permit> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
-      const ignoreAbort = onAbort(signal, () => {
+      const removeAbortListener = onAbort(signal, () => {
         queue.delete(give)
         reject(signal?.reason)
         if (this.#idle) this.#timer?.()
       })
       const give = (): void => {
-        ignoreAbort()
+        removeAbortListener()
         resolve(this.#permit(since, this.#clock.monotonic()))
       }
       queue.add(give)

@@ -47,7 +47,7 @@ const DEFAULT_BURST = 10
 
 /**
  * Returns the flow control for --kube-api-qps and --kube-api-burst. Without both flags the rate is adaptive; a single
- * missing flag has its default. As in the original, a rate of 0 means the default rate for each API group. Throws if
+ * missing flag has its default. As in client-go, a rate of 0 means the default rate for each API group. Throws if
  * the burst allows no requests.
  */
 export function flowOptions(flags: { qps?: number | undefined; burst?: number | undefined }): FlowOptions {

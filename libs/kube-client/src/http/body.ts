@@ -4,13 +4,13 @@ import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
 /** The maximum length of a body, 512 MiB, because a string cannot be longer. */
-const LONGEST_BODY = constants.MAX_STRING_LENGTH
+const MAX_BODY_BYTES = constants.MAX_STRING_LENGTH
 
 /**
  * The maximum length of a refusal, of which only the message is read. A Status with hundreds of fields is still far
  * shorter.
  */
-const LONGEST_REFUSAL = 1024 * 1024
+const MAX_REFUSAL_BYTES = 1024 * 1024
 
 interface Limits {
   readonly body: number
@@ -28,7 +28,10 @@ export class Body {
   #chunks: Buffer[] = []
   #length = 0
 
-  constructor(connection: HttpConnection, { body = LONGEST_BODY, refusal = LONGEST_REFUSAL }: Partial<Limits> = {}) {
+  constructor(
+    connection: HttpConnection,
+    { body = MAX_BODY_BYTES, refusal = MAX_REFUSAL_BYTES }: Partial<Limits> = {},
+  ) {
     this.#connection = connection
     this.#limits = { body, refusal }
   }

@@ -2,16 +2,17 @@ import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
 import { handshakeError, hostPort, NetworkError } from './network-error.ts'
+import { portOf } from './port.ts'
 
 const HEAD_END = '\r\n\r\n'
-const LONGEST_HEAD = 16 * 1024
+const MAX_HEAD_BYTES = 16 * 1024
 
 /** Opens connections through an HTTP proxy (`http:` or `https:`), each in a separate CONNECT tunnel. */
 export function throughHttpProxy(proxy: URL): OpenStream {
   const secure = proxy.protocol === 'https:'
   const at: Address = {
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
-    port: proxy.port === '' ? (secure ? 443 : 80) : Number(proxy.port),
+    port: portOf(proxy),
   }
   return async (target, signal) => {
     const plain = await openTcp(at, signal)
@@ -59,7 +60,7 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
         socket.emit('tunnel')
         return
       }
-      if (head.length > LONGEST_HEAD) socket.destroy(new NetworkError('malformed proxy response'))
+      if (head.length > MAX_HEAD_BYTES) socket.destroy(new NetworkError('malformed proxy response'))
     }
   }
   socket.on('readable', onReadable)

@@ -83,7 +83,7 @@ export function ready<S extends Socket>(
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void): void => {
       socket.off(event, onReady).off('error', onError).off('close', onClose)
-      ignoreAbort()
+      removeAbortListener()
       finish()
     }
     const fail = (reason: unknown): void =>
@@ -98,7 +98,7 @@ export function ready<S extends Socket>(
     const onClose = (): void => fail(describe(new Error('EOF')))
     const giveUp = (): void => fail(signal.reason)
     socket.on(event, onReady).on('error', onError).on('close', onClose)
-    const ignoreAbort = onAbort(signal, giveUp)
+    const removeAbortListener = onAbort(signal, giveUp)
     if (signal.aborted) giveUp()
   })
 }

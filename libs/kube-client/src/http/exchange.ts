@@ -41,7 +41,7 @@ class Collector implements ExchangeSink {
   readonly #connection: HttpConnection
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel
-  readonly #ignoreAbort: Cancel
+  readonly #removeAbortListener: Cancel
   readonly #resolve: (reply: ServerReply) => void
   readonly #reject: (error: unknown) => void
   readonly #body: Body
@@ -57,7 +57,7 @@ class Collector implements ExchangeSink {
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
-    this.#ignoreAbort = onAbort(signal, () => connection.destroy(new NetworkError('context canceled')))
+    this.#removeAbortListener = onAbort(signal, () => connection.destroy(new NetworkError('context canceled')))
     this.#cancelTimer = clock.schedule(timeoutMs, () =>
       connection.destroy(new NetworkError('context deadline exceeded')),
     )
@@ -87,6 +87,6 @@ class Collector implements ExchangeSink {
 
   #leave(): void {
     this.#cancelTimer()
-    this.#ignoreAbort()
+    this.#removeAbortListener()
   }
 }

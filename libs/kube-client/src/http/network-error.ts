@@ -48,8 +48,8 @@ export function dialError(thrown: unknown, host: string, port: number): NetworkE
   if (code?.startsWith('EAI_')) return of(`dial tcp: lookup ${host}: ${lookupWords(code)}`, thrown)
   const address = hostPort(addressIn(cause) ?? host, port)
   if (code === 'ETIMEDOUT') return of(`dial tcp ${address}: i/o timeout`, thrown)
-  const words = code === undefined ? undefined : SYSTEM_WORDS[code]
-  return of(`dial tcp ${address}: ${words === undefined ? messageOf(cause) : `connect: ${words}`}`, thrown)
+  const text = code === undefined ? undefined : SYSTEM_WORDS[code]
+  return of(`dial tcp ${address}: ${text === undefined ? messageOf(cause) : `connect: ${text}`}`, thrown)
 }
 
 export function dialTimeout(host: string, port: number): NetworkError {
@@ -78,10 +78,10 @@ export function handshakeError(thrown: unknown): NetworkError {
 export function exchangeError(thrown: unknown): NetworkError {
   if (thrown instanceof NetworkError) return thrown
   const code = systemCodeOf(thrown)
-  const words = code === undefined ? undefined : SYSTEM_WORDS[code]
-  if (words === undefined) return of(oneLine(messageOf(thrown)), thrown)
+  const text = code === undefined ? undefined : SYSTEM_WORDS[code]
+  if (text === undefined) return of(oneLine(messageOf(thrown)), thrown)
   const syscall = syscallIn(thrown)
-  return of(`${syscall} tcp: ${syscall}: ${words}`, thrown)
+  return of(`${syscall} tcp: ${syscall}: ${text}`, thrown)
 }
 
 function of(message: string, cause: unknown): NetworkError {
@@ -108,10 +108,10 @@ function lookupWords(code: string): string {
 /** Translates Node's error about a wrong host name in a certificate into the error of Go. */
 function alternativeNames(thrown: unknown): string {
   const match = /(?:Host: (\S+)\.|IP: (\S+)) is not (?:in the )?cert's (?:altnames|list): (.*)/.exec(messageOf(thrown))
-  const wanted = match?.[1] ?? match?.[2]
-  if (match === null || wanted === undefined) return oneLine(messageOf(thrown))
+  const requestedName = match?.[1] ?? match?.[2]
+  if (match === null || requestedName === undefined) return oneLine(messageOf(thrown))
   const names = (match[3] ?? '').replaceAll(/(?:DNS|IP Address):/g, '').trim()
-  return `certificate is valid for ${names}, not ${wanted}`
+  return `certificate is valid for ${names}, not ${requestedName}`
 }
 
 function oneLine(text: string): string {

@@ -106,7 +106,7 @@ export class ConnectionPool {
       if (signal?.aborted) return reject(signal.reason)
       const leave = (): void => {
         this.#waiters.delete(waiter)
-        ignoreAbort()
+        removeAbortListener()
       }
       const waiter: Waiter = {
         give: (connection) => {
@@ -118,7 +118,7 @@ export class ConnectionPool {
           reject(error)
         },
       }
-      const ignoreAbort = onAbort(signal, () => {
+      const removeAbortListener = onAbort(signal, () => {
         leave()
         reject(signal?.reason)
       })
@@ -128,9 +128,9 @@ export class ConnectionPool {
   }
 
   #dialMore(): void {
-    const wanted = Math.min(this.#waiters.size, MAX_DIALING)
+    const maxDialing = Math.min(this.#waiters.size, MAX_DIALING)
     const room = this.#options.maxConnections - this.#open.size
-    while (this.#dialing < wanted && this.#dialing < room) this.#dialOne()
+    while (this.#dialing < maxDialing && this.#dialing < room) this.#dialOne()
   }
 
   #dialOne(): void {

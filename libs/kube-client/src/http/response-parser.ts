@@ -1,10 +1,5 @@
 import { NO_HTTP_1 } from './network-error.ts'
 
-/** The error of bytes that are not an HTTP/1.1 response. The connection cannot be used again. */
-export class ProtocolError extends Error {
-  override readonly name = 'ProtocolError'
-}
-
 export interface ResponseHead {
   readonly status: number
   /** Returns the first value of a header, or undefined if it is missing. The name must be in lower case. */
@@ -18,12 +13,17 @@ export interface ResponseSink {
   end(): void
 }
 
+/** The error of bytes that are not an HTTP/1.1 response. The connection cannot be used again. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
+}
+
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CARRIAGE_RETURN = 13
 const LINE_FEED = 10
 const NOTHING: Buffer = Buffer.alloc(0)
-const LONGEST_HEAD = 64 * 1024
-const LONGEST_CHUNK_LINE = 1024
+const MAX_HEAD_BYTES = 64 * 1024
+const MAX_CHUNK_LINE_BYTES = 1024
 
 type State =
   | { readonly at: 'idle' }
@@ -108,7 +108,7 @@ export class ResponseParser {
     const end = this.#bytes.indexOf(HEAD_END, this.#at)
     if (end < 0) {
       if (isHttp2(this.#bytes, this.#at)) throw new ProtocolError(NO_HTTP_1)
-      return this.#keep(LONGEST_HEAD)
+      return this.#keep(MAX_HEAD_BYTES)
     }
     const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
     this.#at = end + HEAD_END.length
@@ -142,9 +142,9 @@ export class ResponseParser {
     }
     const digits = at - this.#at
     const end = bytes[at] === CARRIAGE_RETURN ? at + 1 : bytes.indexOf(LINE_FEED, at)
-    if (end < 0 || end >= bytes.length) return this.#keep(LONGEST_CHUNK_LINE)
+    if (end < 0 || end >= bytes.length) return this.#keep(MAX_CHUNK_LINE_BYTES)
     const extension = bytes.toString('latin1', at, end + 1)
-    if (digits === 0 || digits > MOST_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
+    if (digits === 0 || digits > MAX_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
     this.#at = end + 1
     this.#state = size === 0 ? TRAILERS : { at: 'chunk', left: size }
     return true
@@ -152,7 +152,7 @@ export class ResponseParser {
 
   #readLine(at: 'chunkEnd' | 'trailers'): boolean {
     const end = this.#bytes.indexOf(LINE_FEED, this.#at)
-    if (end < 0) return this.#keep(LONGEST_CHUNK_LINE)
+    if (end < 0) return this.#keep(MAX_CHUNK_LINE_BYTES)
     const length = end - 1 - this.#at
     if (length < 0 || this.#bytes[end - 1] !== CARRIAGE_RETURN) throw malformedChunks()
     this.#at = end + 1
@@ -172,9 +172,9 @@ export class ResponseParser {
     return part
   }
 
-  #keep(longest: number): false {
+  #keep(maxBytes: number): false {
     const rest = this.#bytes.subarray(this.#at)
-    if (rest.length > longest) throw new ProtocolError('response header is too long')
+    if (rest.length > maxBytes) throw new ProtocolError('response header is too long')
     this.#partial = rest
     return false
   }
@@ -193,12 +193,12 @@ const TYPE = 3
 const SETTINGS = 4
 const GOAWAY = 7
 /** The maximum length of the first HTTP/2 frame of a server. */
-const LONGEST_FIRST_FRAME = 16_384
+const MAX_FIRST_FRAME_BYTES = 16_384
 
 /** Reports whether bytes begin with the first HTTP/2 frame of a server: SETTINGS or GOAWAY. */
 function isHttp2(bytes: Buffer, at: number): boolean {
   const type = bytes[at + TYPE]
-  return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= LONGEST_FIRST_FRAME
+  return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= MAX_FIRST_FRAME_BYTES
 }
 
 interface ParsedHead extends ResponseHead {
@@ -242,7 +242,7 @@ function bodyState(head: ParsedHead): State {
   return { at: 'body', left: Number(length) }
 }
 
-const MOST_DIGITS = 12
+const MAX_DIGITS = 12
 const CHUNK_EXTENSION = /^[ \t]*(?:;[^\n]*)?\r\n$/
 
 /** Returns the value of a hexadecimal digit, or -1 for any other byte. */

@@ -59,10 +59,10 @@ class Opener implements ExchangeSink {
     const cancelTimer = limits.clock.schedule(limits.timeoutMs, () =>
       connection.destroy(new NetworkError('context deadline exceeded')),
     )
-    const ignoreAbort = onAbort(limits.signal, () => connection.destroy(new NetworkError('context canceled')))
+    const removeAbortListener = onAbort(limits.signal, () => connection.destroy(new NetworkError('context canceled')))
     this.#leave = () => {
       cancelTimer()
-      ignoreAbort()
+      removeAbortListener()
     }
   }
 

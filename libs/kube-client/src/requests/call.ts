@@ -6,6 +6,15 @@ import { exchangeError } from '../http/network-error.ts'
 import type { ResponseHead } from '../http/response-parser.ts'
 import type { RequestLane } from './lane.ts'
 
+/** The answer of the server, a success or a refusal. */
+export interface ApiAnswer {
+  readonly status: number
+  readonly body: Buffer
+  /** The media type. Absent for a success whose request accepts only one type. */
+  readonly contentType: string | undefined
+  readonly retryAfterMs: number | undefined
+}
+
 /** One call and the state of its attempts. */
 export class ApiCall {
   readonly request: ApiRequest
@@ -34,15 +43,6 @@ export class ApiCall {
   get writes(): boolean {
     return this.request.method !== 'GET'
   }
-}
-
-/** The answer of the server, a success or a refusal. */
-export interface ApiAnswer {
-  readonly status: number
-  readonly body: Buffer
-  /** The media type. Absent for a success whose request accepts only one type. */
-  readonly contentType: string | undefined
-  readonly retryAfterMs: number | undefined
 }
 
 /** The wait after a 429 without a Retry-After. */

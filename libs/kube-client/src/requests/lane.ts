@@ -15,6 +15,13 @@ export interface RequestLaneOptions {
   readonly perGroup: boolean
 }
 
+export interface RequestLanes {
+  readonly work: RequestLane
+  readonly lease: RequestLane
+  /** The current maximum of parallel requests of the work lane. Undefined if flags set a rate. */
+  limit?(): number
+}
+
 /** The flow control and the connections of a lane. Its requests do not wait for requests of other lanes. */
 export class RequestLane {
   readonly pool: ConnectionPool
@@ -62,13 +69,6 @@ const LEASE_CONNECTIONS = 4
 const WORK_WAIT_MS = 30_000
 /** The longest wait of a lease request. The holder of the lease has deadlines and decides itself when to retry. */
 const LEASE_WAIT_MS = 1000
-
-export interface RequestLanes {
-  readonly work: RequestLane
-  readonly lease: RequestLane
-  /** The current maximum of parallel requests of the work lane. Undefined if flags set a rate. */
-  limit?(): number
-}
 
 /** Creates the lanes. Limits from flags apply to each lane separately. Adaptive limits apply only to `work`. */
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {

@@ -73,7 +73,9 @@ export class MissingPermissions {
   /** The missing rules, such as `volumeattributesclasses.storage.k8s.io: get, list, watch`. */
   get rules(): readonly string[] {
     const now = this.#clock.monotonic()
-    for (const [rule, { refusedAt }] of this.#missing) if (now - refusedAt >= FORGET_MS) this.#missing.delete(rule)
+    for (const [rule, { refusedAt }] of this.#missing) {
+      if (now - refusedAt >= FORGET_MS) this.#missing.delete(rule)
+    }
     return [...this.#missing.keys()].sort()
   }
 
@@ -99,13 +101,17 @@ const OF_ONE_NAMESPACE = new Set(['leases', 'csistoragecapacities'])
 const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const
 const PATH = /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/[^/]+(?:\/([^/]+)(?:\/([^/]+))?)?$/
 
+function readVerb(name: string | undefined, query: string): 'get' | 'watch' | 'list' {
+  if (name !== undefined) return 'get'
+  return query.includes('watch=true') ? 'watch' : 'list'
+}
+
 /** Returns the verb, the namespace and the rule of a request. Undefined if its path has no resource. */
 function scopeOf({ method, path, resource }: ApiRequest): RequestScope | undefined {
   if (resource === undefined) return undefined
   const [route = '', query = ''] = path.split('?')
   const [, namespace = '', name, subresource] = PATH.exec(route) ?? []
-  const verb =
-    method !== 'GET' ? VERBS[method] : name !== undefined ? 'get' : query.includes('watch=true') ? 'watch' : 'list'
+  const verb = method === 'GET' ? readVerb(name, query) : VERBS[method]
   const { plural, group } = resource
   const text = `${plural}${group && `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`
   const verbs = plural === 'leases' ? 'create, get, update' : ruleVerbs(verb)

@@ -32,7 +32,7 @@ export interface TransportOptions {
 /** The maximum number of retries of one call after answers with a Retry-After. */
 const MAX_RETRIES = 10
 /** A call is retried for at least this time after its first 429, because other clients may cause the 429. */
-const LEAST_RETRY_MS = 60_000
+const MIN_RETRY_MS = 60_000
 /** The longest time for which requests of higher priority may delay a request of low priority. */
 const LOW_PRIORITY_MS = 10_000
 
@@ -211,9 +211,7 @@ export class Transport {
     // The caller decides about longer waits, because it knows better how to use the time.
     if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'spare') return false
     if (call.refusals < MAX_RETRIES) return true
-    return (
-      status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < LEAST_RETRY_MS
-    )
+    return status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < MIN_RETRY_MS
   }
 
   async #reauthorized(call: ApiCall, answer: ApiAnswer): Promise<boolean> {

@@ -13,6 +13,11 @@ interface Doubt {
 /** Reads one object. The read does not wait for other requests. Rejects if the object does not exist. */
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
+export interface Send<T> {
+  readonly signal: AbortSignal | undefined
+  once(): Promise<T>
+}
+
 /**
  * Handles writes without an answer, which the server may have carried out. Reads the objects of these writes again at
  * once, so that controllers see the actual state. Delays further writes to an object until the object was read.
@@ -91,11 +96,6 @@ export class UnknownOutcomes {
   #isFollowed(resource: Resource<unknown>): boolean {
     return (this.#listeners.get(nameOf(resource))?.size ?? 0) > 0
   }
-}
-
-export interface Send<T> {
-  readonly signal: AbortSignal | undefined
-  once(): Promise<T>
 }
 
 function nameOf({ group, plural }: Resource<unknown>): string {

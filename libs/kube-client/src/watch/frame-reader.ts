@@ -1,5 +1,5 @@
 import type { ByteSpan } from '../codec/protobuf.ts'
-import { type ByteReader, LONGEST_FRAME } from './line-reader.ts'
+import { type ByteReader, MAX_FRAME_BYTES } from './line-reader.ts'
 
 /** The number of bytes before each frame, which contain its length. */
 const HEADER = 4
@@ -8,19 +8,19 @@ const FIRST_SIZE = 16 * 1024
  * The largest buffer that is kept when all bytes were read. A larger buffer, after a long list, would otherwise exist
  * as long as the watch.
  */
-const LARGEST_KEPT = 64 * 1024
+const MAX_KEPT_BYTES = 64 * 1024
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Cuts a stream of bytes into frames. The bytes of a frame are valid until the next `push`. */
 export class FrameReader implements ByteReader<ByteSpan> {
-  readonly #longest: number
+  readonly #maxBytes: number
   /** A buffer with all unread bytes, from `#from` to `#to`. */
   #bytes = NOTHING
   #from = 0
   #to = 0
 
-  constructor(longest = LONGEST_FRAME) {
-    this.#longest = longest
+  constructor(maxBytes = MAX_FRAME_BYTES) {
+    this.#maxBytes = maxBytes
   }
 
   push(bytes: Buffer): void {
@@ -30,7 +30,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
   }
 
   /** The size of the buffer in bytes. */
-  get held(): number {
+  get bufferedBytes(): number {
     return this.#bytes.length
   }
 
@@ -47,7 +47,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
   next(): ByteSpan | undefined {
     if (this.waiting < HEADER) return undefined
     const length = this.#bytes.readUInt32BE(this.#from)
-    if (length > this.#longest) throw new RangeError(`a frame is longer than ${this.#longest} bytes`)
+    if (length > this.#maxBytes) throw new RangeError(`a frame is longer than ${this.#maxBytes} bytes`)
     const from = this.#from + HEADER
     if (from + length > this.#to) return undefined
     const frame = { bytes: this.#bytes, from, to: from + length }
@@ -59,7 +59,7 @@ export class FrameReader implements ByteReader<ByteSpan> {
   #drained(): void {
     this.#from = 0
     this.#to = 0
-    if (this.#bytes.length > LARGEST_KEPT) this.#bytes = NOTHING
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = NOTHING
   }
 
   #makeRoom(bytes: number): void {

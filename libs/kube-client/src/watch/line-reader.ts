@@ -1,7 +1,7 @@
 const LINE_FEED = 10
 
 /** The maximum length of a frame in bytes. Objects of the API are far smaller. */
-export const LONGEST_FRAME = 32 * 1024 * 1024
+export const MAX_FRAME_BYTES = 32 * 1024 * 1024
 
 /** Cuts a stream of bytes into the frames of a watch. */
 export interface ByteReader<Frame> {
@@ -19,27 +19,27 @@ export interface ByteReader<Frame> {
  * on the heap.
  */
 export class LineReader implements ByteReader<string> {
-  readonly #longest: number
+  readonly #maxBytes: number
   readonly #chunks: Buffer[] = []
   /** The number of bytes of the first chunk that were read. */
   #from = 0
   /** The number of chunks, from the first, that are known to contain no further line break. */
   #searched = 0
   /** The number of bytes in all chunks. */
-  #held = 0
+  #bufferedBytes = 0
 
-  constructor(longest = LONGEST_FRAME) {
-    this.#longest = longest
+  constructor(maxBytes = MAX_FRAME_BYTES) {
+    this.#maxBytes = maxBytes
   }
 
   push(bytes: Buffer): void {
     if (bytes.length === 0) return
     this.#chunks.push(bytes)
-    this.#held += bytes.length
+    this.#bufferedBytes += bytes.length
   }
 
   get waiting(): number {
-    return this.#held - this.#from
+    return this.#bufferedBytes - this.#from
   }
 
   get partial(): boolean {
@@ -58,7 +58,7 @@ export class LineReader implements ByteReader<string> {
         this.#searched += 1
       }
     }
-    if (this.waiting > this.#longest) throw new RangeError(`a line is longer than ${this.#longest} bytes`)
+    if (this.waiting > this.#maxBytes) throw new RangeError(`a line is longer than ${this.#maxBytes} bytes`)
     return undefined
   }
 
@@ -73,7 +73,7 @@ export class LineReader implements ByteReader<string> {
   }
 
   #drop(count: number): void {
-    for (const chunk of this.#chunks.splice(0, count)) this.#held -= chunk.length
+    for (const chunk of this.#chunks.splice(0, count)) this.#bufferedBytes -= chunk.length
     this.#from = 0
     this.#searched = 0
   }

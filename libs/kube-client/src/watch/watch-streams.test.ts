@@ -57,7 +57,7 @@ const openedAt = (): number[] => opened.map(({ at }) => at)
 
 test('a watch with a silent stream opens a second stream after 45 s, and switches to it 2 s later', async () => {
   await open()
-  streams.reached('9')
+  streams.advanceTo('9')
   await clock.advance(44_999)
   expect(opened).toHaveLength(1)
   await clock.advance(1)
@@ -152,7 +152,7 @@ test('a watch can open a second stream as soon as it knows a resource version', 
   await open({ from: undefined })
   await clock.advance(100_000)
   brings(opened[0])
-  streams.reached('3')
+  streams.advanceTo('3')
   await clock.advance(45_000)
   expect(opened[1]).toMatchObject({ after: '3' })
 })

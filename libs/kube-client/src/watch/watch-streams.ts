@@ -19,16 +19,16 @@ export interface WatchStreamsOptions {
 /** The time without bytes after which a second stream is opened to test the first. Bookmarks come once a minute. */
 const SILENT_MS = 45_000
 /** The longest test of a silent stream. A living stream receives a bookmark in this time. */
-const TRIAL_MS = 30_000
+const MAX_TEST_MS = 30_000
 /** When the new stream has received bytes, the old stream has this time to receive bytes, too. */
 const TOGETHER_MS = 2000
 /** The period in which a watch opens at most two second streams. */
-const TWO_TRIALS_MS = 120_000
+const TWO_OPENINGS_MS = 120_000
 
 /** A second stream, opened while the first stream is silent. Its bytes are kept until one stream is chosen. */
-interface Trial {
+interface ReplacementStream {
   readonly feed: WatchFeed
-  readonly own: Scope
+  readonly streamScope: Scope
   readonly beganAt: number
   endsAt: number
   connection: HttpConnection | undefined
@@ -44,18 +44,18 @@ interface Trial {
  */
 export class WatchStreams {
   readonly #options: WatchStreamsOptions
-  readonly #own: Scope
+  readonly #scope: Scope
   #feed: WatchFeed
   #connection: HttpConnection | undefined
   #from: string | undefined
-  #trial: Trial | undefined
+  #replacement: ReplacementStream | undefined
   /** The times of the last two openings of a second stream, the older time first. */
-  #trials: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  #lastOpenings: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   #cancelTimer: Cancel | undefined
 
   constructor(options: WatchStreamsOptions) {
     this.#options = options
-    this.#own = scope(options.signal)
+    this.#scope = scope(options.signal)
     this.#from = options.from
     this.#feed = new WatchFeed(options)
   }
@@ -66,13 +66,13 @@ export class WatchStreams {
   }
 
   async open(): Promise<void> {
-    this.#connection = await this.#options.open(this.#feed, this.#own.signal)
+    this.#connection = await this.#options.open(this.#feed, this.#scope.signal)
     this.#feed.control(this.#connection)
     this.#schedule()
   }
 
   /** Records that all changes up to this version were read. */
-  reached(version: string): void {
+  advanceTo(version: string): void {
     const first = this.#from === undefined
     this.#from = version
     if (first) this.#schedule()
@@ -80,8 +80,8 @@ export class WatchStreams {
 
   close(): void {
     this.#cancelTimer?.()
-    this.#own[Symbol.dispose]()
-    this.#endTrial('the watch is over')
+    this.#scope[Symbol.dispose]()
+    this.#dropReplacement('the watch is over')
     this.#feed.dispose()
     this.#connection?.destroy(new CancelledError('the watch is over'))
   }
@@ -93,9 +93,9 @@ export class WatchStreams {
   }
 
   #dueAt(): number {
-    if (this.#trial !== undefined) return this.#trial.endsAt
+    if (this.#replacement !== undefined) return this.#replacement.endsAt
     if (this.#from === undefined) return this.#feed.heardAt + this.#options.silenceMs
-    return Math.max(this.#feed.heardAt + SILENT_MS, this.#trials[0] + TWO_TRIALS_MS)
+    return Math.max(this.#feed.heardAt + SILENT_MS, this.#lastOpenings[0] + TWO_OPENINGS_MS)
   }
 
   #check(): void {
@@ -105,62 +105,62 @@ export class WatchStreams {
   }
 
   #act(): void {
-    const trial = this.#trial
-    if (trial === undefined) {
+    const replacement = this.#replacement
+    if (replacement === undefined) {
       if (this.#from === undefined) this.#feed.silent()
-      else this.#try(this.#from)
-    } else if (this.#feed.heardAt > trial.beganAt) this.#endTrial('the old stream is alive')
-    else if (trial.connection === undefined || trial.feed.over !== undefined) this.#feed.silent()
-    else this.#replace(trial, trial.connection)
+      else this.#openReplacement(this.#from)
+    } else if (this.#feed.heardAt > replacement.beganAt) this.#dropReplacement('the old stream is alive')
+    else if (replacement.connection === undefined || replacement.feed.over !== undefined) this.#feed.silent()
+    else this.#replace(replacement, replacement.connection)
   }
 
-  #try(from: string): void {
+  #openReplacement(from: string): void {
     const { clock, open } = this.#options
     const beganAt = clock.monotonic()
-    this.#trials = [this.#trials[1], beganAt]
+    this.#lastOpenings = [this.#lastOpenings[1], beganAt]
     const onActivity = (): void => {
       this.#options.onActivity?.()
-      trial.endsAt = Math.min(trial.endsAt, clock.monotonic() + TOGETHER_MS)
-      if (this.#trial === trial) this.#schedule()
+      replacement.endsAt = Math.min(replacement.endsAt, clock.monotonic() + TOGETHER_MS)
+      if (this.#replacement === replacement) this.#schedule()
     }
     const feed = new WatchFeed({ clock, onActivity })
-    const trial: Trial = {
+    const replacement: ReplacementStream = {
       feed,
-      own: scope(this.#own.signal),
+      streamScope: scope(this.#scope.signal),
       beganAt,
-      endsAt: beganAt + TRIAL_MS,
+      endsAt: beganAt + MAX_TEST_MS,
       connection: undefined,
     }
-    this.#trial = trial
-    open(feed, trial.own.signal, from).then(
+    this.#replacement = replacement
+    open(feed, replacement.streamScope.signal, from).then(
       (connection) => {
-        trial.connection = connection
+        replacement.connection = connection
         feed.control(connection)
-        if (this.#trial !== trial) connection.destroy(NOT_NEEDED)
+        if (this.#replacement !== replacement) connection.destroy(NOT_NEEDED)
       },
       // If the second stream fails to open, the first stream still has until `endsAt` to receive bytes.
       () => undefined,
     )
   }
 
-  #replace(trial: Trial, connection: HttpConnection): void {
+  #replace(replacement: ReplacementStream, connection: HttpConnection): void {
     const [old, oldConnection] = [this.#feed, this.#connection]
-    this.#feed = trial.feed
+    this.#feed = replacement.feed
     this.#connection = connection
-    this.#trial = undefined
-    trial.own.dispose()
+    this.#replacement = undefined
+    replacement.streamScope.dispose()
     this.#options.onResumed(this.#options.clock.monotonic() - old.heardAt)
     // The end of the old feed wakes the reader, which continues with the new feed.
     old.dispose()
     oldConnection?.destroy(new CancelledError('the stream was silent'))
   }
 
-  #endTrial(why: string): void {
-    const trial = this.#trial
-    this.#trial = undefined
-    trial?.own.abort(new CancelledError(why))
-    trial?.feed.dispose()
-    trial?.connection?.destroy(NOT_NEEDED)
+  #dropReplacement(why: string): void {
+    const replacement = this.#replacement
+    this.#replacement = undefined
+    replacement?.streamScope.abort(new CancelledError(why))
+    replacement?.feed.dispose()
+    replacement?.connection?.destroy(NOT_NEEDED)
   }
 }
 

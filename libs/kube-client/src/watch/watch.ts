@@ -26,7 +26,7 @@ export async function* watchFrames<T>(
   const streams = streamsOf(parts, resource, options)
   const batches = new Batches(parts.clock)
   const version = new VersionRead(options)
-  const ignoreAbort = onAbort(signal, () => streams.feed.dispose())
+  const removeAbortListener = onAbort(signal, () => streams.feed.dispose())
   try {
     await streams.open()
     for (;;) {
@@ -37,7 +37,7 @@ export async function* watchFrames<T>(
       if (bytes !== undefined) {
         const frame = decodedFrame(bytes, message)
         const reached = version.after(frame)
-        if (reached !== undefined) streams.reached(reached)
+        if (reached !== undefined) streams.advanceTo(reached)
         if (onChange !== undefined && frame.type !== 'BOOKMARK' && frame.type !== 'END') {
           onChange(frame)
           continue
@@ -52,7 +52,7 @@ export async function* watchFrames<T>(
       }
     }
   } finally {
-    ignoreAbort()
+    removeAbortListener()
     streams.close()
   }
 }
@@ -68,10 +68,13 @@ function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, o
     silenceMs: timeoutS * 1000 + GRACE_MS,
     signal,
     onActivity,
-    open: (feed, own, after) => {
+    open: (feed, streamSignal, after) => {
       const asked = after === undefined ? options : { ...options, sendInitialEvents: false, resourceVersion: after }
       const path = resourcePath(resource, { namespace }) + watchQuery(asked, timeoutS)
-      return transport.open({ method: 'GET', path, resource, accept, options: { signal: own, optional } }, feed)
+      return transport.open(
+        { method: 'GET', path, resource, accept, options: { signal: streamSignal, optional } },
+        feed,
+      )
     },
     onResumed: (silentMs) => {
       const pairs = { resource: resource.plural, silent: `${Math.round(silentMs / 1000)}s` }

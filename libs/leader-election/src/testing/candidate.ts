@@ -43,7 +43,7 @@ export class Candidate {
   }
 
   get leads(): boolean {
-    return this.terms.at(-1)?.held() === true
+    return this.terms.at(-1)?.isHeld() === true
   }
 
   run(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {

@@ -41,7 +41,7 @@ const CONNECTION: ConnectionFailures = {
 const CAPABILITIES_FAILED = 'Failed to get the capabilities of the CSI driver'
 const LIMIT_MS = 10_000
 
-/** The handshake of an app that has no Go original, and of several apps in one process. */
+/** The handshake of an app that has no Go sidecar, and of several apps in one process. */
 export const DEFAULT_HANDSHAKE: HandshakeTable = {
   limits: { probeMs: LIMIT_MS, nameMs: LIMIT_MS },
   failures: { first: CONNECTION, migrated: () => CONNECTION, name: { message: 'Failed to get the CSI driver name' } },
@@ -56,11 +56,11 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
 export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeTable {
   const [only] = tables
   if (only !== undefined && tables.length === 1) return only
-  const longest = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
+  const maxOf = (of: (table: HandshakeTable) => number): number => Math.max(...tables.map(of))
   const maxLogLength = tables.map((table) => table.maxLogLength).find((length) => length !== undefined)
   return {
     ...DEFAULT_HANDSHAKE,
-    limits: { probeMs: longest(({ limits }) => limits.probeMs), nameMs: longest(({ limits }) => limits.nameMs) },
+    limits: { probeMs: maxOf(({ limits }) => limits.probeMs), nameMs: maxOf(({ limits }) => limits.nameMs) },
     questions: (driver) => combinedQuestions(tables.flatMap(({ questions }) => questions(driver))),
     decisive: {
       plugin: tables.flatMap(({ decisive }) => decisive.plugin ?? []),

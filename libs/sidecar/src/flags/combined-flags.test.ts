@@ -8,7 +8,7 @@ const LEFT: FlaggedApp = {
     { name: 'timeout', type: 'duration', default: 15_000, help: '' },
     { name: 'alone', aliases: ['single'], type: 'bool', default: false, help: '' },
   ],
-  gates: { own: { Lefty: { stage: 'beta', default: true } }, permanent: {} },
+  gates: { sidecarGates: { Lefty: { stage: 'beta', default: true } }, permanent: {} },
 }
 const RIGHT: FlaggedApp = {
   prefix: 'right',
@@ -16,7 +16,7 @@ const RIGHT: FlaggedApp = {
     { name: 'hands', aliases: ['threads'], type: 'int', default: 5, help: '' },
     { name: 'timeout', type: 'duration', default: 10_000, help: '' },
   ],
-  gates: { own: { Both: { stage: 'beta', default: true } }, permanent: { Old: true } },
+  gates: { sidecarGates: { Both: { stage: 'beta', default: true } }, permanent: { Old: true } },
 }
 
 const read = (line: string): CombinedFlags<FlaggedApp> =>
@@ -45,8 +45,8 @@ describe('a value', () => {
 
   test('a flag without a prefix is recorded as set for each app that accepts it', () => {
     const { flagsOf } = flags('--timeout=1s --left-threads=2')
-    expect([...flagsOf(LEFT).given].sort()).toEqual(['threads', 'timeout'])
-    expect([...flagsOf(RIGHT).given]).toEqual(['timeout'])
+    expect([...flagsOf(LEFT).explicitFlags].sort()).toEqual(['threads', 'timeout'])
+    expect([...flagsOf(RIGHT).explicitFlags]).toEqual(['timeout'])
   })
 })
 
@@ -118,7 +118,7 @@ describe('driver apps', () => {
   const ASKS: FlaggedApp = {
     prefix: 'asks',
     flags: [{ name: 'port', type: 'string', default: '9808', help: '' }],
-    driverFlags: { own: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
+    driverFlags: { needsPrefix: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
   }
   const parse = (line: string): CombinedFlags<FlaggedApp> =>
     parseCombined({ byDefault: [LEFT], onRequest: [ASKS] }, line.split(' '))

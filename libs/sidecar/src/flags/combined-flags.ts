@@ -14,7 +14,7 @@ export interface FlaggedApp {
 
 export interface DriverFlags {
   /** Flags that need the prefix of the app if other apps run. */
-  readonly own: ReadonlySet<string>
+  readonly needsPrefix: ReadonlySet<string>
   readonly shared: ReadonlySet<string>
 }
 
@@ -42,7 +42,7 @@ const STANDARD_FOR_ONE = new Set([
 /** The flags of one app, as the app alone would have read them. */
 export interface FlagsOfApp {
   readonly values: Readonly<Record<string, unknown>>
-  readonly given: ReadonlySet<string>
+  readonly explicitFlags: ReadonlySet<string>
 }
 
 export type CombinedFlags<A extends FlaggedApp> =
@@ -90,8 +90,8 @@ const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(
  * between apps.
  */
 export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
-  const own = driverFlags?.own ?? STANDARD_FOR_ONE
-  return [...flags, ...STANDARD_FLAGS.filter(({ name }) => own.has(name))]
+  const names = driverFlags?.needsPrefix ?? STANDARD_FOR_ONE
+  return [...flags, ...STANDARD_FLAGS.filter(({ name }) => names.has(name))]
 }
 
 /**
@@ -106,17 +106,17 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
     args.map((each) => each.replace(/^-v(?=\d+$)/, '-v=')),
   )
   if (parsed.kind !== 'flags') return parsed
-  const { values, given } = parsed.flags as FlagsOfApp
+  const { values, explicitFlags } = parsed.flags as FlagsOfApp
   const running = chosen(apps, String(values['controllers']))
   if ('error' in running) return { kind: 'refused', error: running.error }
   const idle = apps.filter((app) => !running.apps.includes(app))
   for (const app of idle) {
-    const name = [...given].find((each) => isOfOne(each, app, running.apps))
+    const name = [...explicitFlags].find((each) => isOfOne(each, app, running.apps))
     if (name !== undefined) {
       return { kind: 'refused', error: `flag -${name} is for controller ${app.prefix}, which --controllers leaves out` }
     }
   }
-  const unused = unusedStandardFlag(running.apps, given)
+  const unused = unusedStandardFlag(running.apps, explicitFlags)
   if (unused !== undefined) {
     const names = prefixesOf(running.apps).join(',')
     return { kind: 'refused', error: `flag -${unused} has no effect with --controllers=${names}` }
@@ -125,8 +125,8 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
     kind: 'flags',
     running: running.apps,
     singleLease: String(values['single-lease']),
-    flagsOf: (app) => pick(app, running.apps, { values, given }),
-    standard: { values, given },
+    flagsOf: (app) => pick(app, running.apps, { values, explicitFlags }),
+    standard: { values, explicitFlags },
   }
 }
 
@@ -171,7 +171,9 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
 function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
   return standard.find((name) =>
-    running.every(({ driverFlags }) => driverFlags && !driverFlags.own.has(name) && !driverFlags.shared.has(name)),
+    running.every(
+      ({ driverFlags }) => driverFlags && !driverFlags.needsPrefix.has(name) && !driverFlags.shared.has(name),
+    ),
   )
 }
 
@@ -185,21 +187,21 @@ function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]):
 
 function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp): FlagsOfApp {
   const values: Record<string, unknown> = {}
-  const given = new Set<string>()
+  const explicitFlags = new Set<string>()
   for (const flag of [...STANDARD_FLAGS, ...app.flags]) {
-    const own = `${app.prefix}-${flag.name}`
-    const names = [own, ...sharedNames(flag, app, running)]
-    const name = names.find((each) => all.given.has(each))
+    const prefixedName = `${app.prefix}-${flag.name}`
+    const names = [prefixedName, ...sharedNames(flag, app, running)]
+    const name = names.find((each) => all.explicitFlags.has(each))
     values[flag.name] = name === undefined ? flag.default : all.values[name]
-    if (name !== undefined) given.add(flag.name)
+    if (name !== undefined) explicitFlags.add(flag.name)
   }
   values['feature-gates'] = gatesFor(app, running, all)
-  return { values, given }
+  return { values, explicitFlags }
 }
 
 /** The names of the flag without the prefix, unless another app defines the same name. */
 function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: readonly FlaggedApp[]): readonly string[] {
-  if (running.length > 1 && app.driverFlags?.own.has(name)) return []
+  if (running.length > 1 && app.driverFlags?.needsPrefix.has(name)) return []
   const others = running.filter((each) => each !== app).flatMap(({ flags }) => flags.map((flag) => flag.name))
   return [name, ...aliases.filter((alias) => !others.includes(alias))]
 }
@@ -213,14 +215,14 @@ const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
  * Returns the feature gates for an app: the gates in --feature-gates that it knows, and then the gates in its prefixed
  * flag. The first app also gets unknown gates, so that its start refuses them.
  */
-function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, given }: FlagsOfApp): Gates {
+function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, explicitFlags }: FlagsOfApp): Gates {
   const shared = values['feature-gates'] as Gates
-  const own = `${app.prefix}-feature-gates`
+  const prefixedName = `${app.prefix}-feature-gates`
   const knows = ({ gates }: FlaggedApp, gate: string): boolean =>
-    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn({ ...gates?.own, ...gates?.permanent }, gate)
+    ALL_OF_A_STAGE.includes(gate) || Object.hasOwn({ ...gates?.sidecarGates, ...gates?.permanent }, gate)
   const mine = [...shared].filter(([gate]) => {
     const others = running.filter((each) => each !== app && knows(each, gate))
     return knows(app, gate) || (others.length === 0 && running[0] === app)
   })
-  return new Map([...mine, ...(given.has(own) ? (values[own] as Gates) : [])])
+  return new Map([...mine, ...(explicitFlags.has(prefixedName) ? (values[prefixedName] as Gates) : [])])
 }

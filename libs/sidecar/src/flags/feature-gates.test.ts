@@ -3,14 +3,14 @@ import { type GateTable, GENERIC_GATES, knownGatesText, RELEASE_ON_EXIT, resolve
 
 /** The gates of two apps. Only the resizer has a permanent gate. */
 const ATTACHER_GATES = {
-  own: {
+  sidecarGates: {
     MutableCSINodeAllocatableCount: { stage: 'ga', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
   },
   permanent: {},
 } as const satisfies GateTable
 const RESIZER_GATES = {
-  own: {
+  sidecarGates: {
     AnnotateFsResize: { stage: 'beta', default: true },
     ReleaseLeaderElectionOnExit: RELEASE_ON_EXIT,
     VolumeAttributesClass: { stage: 'ga', default: true },

@@ -19,6 +19,23 @@ export type ResolvedGates<N extends string> =
   | { readonly kind: 'gates'; readonly gates: FeatureGates<N>; readonly notices: readonly GateNotice[] }
   | { readonly kind: 'refused'; readonly error: string }
 
+/** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
+export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
+
+export interface FeatureGate {
+  readonly stage: GateStage
+  readonly default: boolean
+  /** True: the gate may be set to its default only. */
+  readonly locked?: boolean
+}
+
+/** The feature gates that an app defines. */
+export interface GateTable<N extends string = string> {
+  readonly sidecarGates: Readonly<Record<N, FeatureGate>>
+  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
+  readonly permanent: Readonly<Record<string, true>>
+}
+
 /** Applies the gates of a command line. One error lists every wrong name or value. */
 export function resolveGates<N extends string>(
   table: GateTable<N>,
@@ -33,7 +50,7 @@ export function resolveGates<N extends string>(
   }
   const error = aggregate(errors)
   if (error !== undefined) return { kind: 'refused', error }
-  return { kind: 'gates', gates: gatesOf(table.own, requested), notices }
+  return { kind: 'gates', gates: gatesOf(table.sidecarGates, requested), notices }
 }
 
 type Verdict =
@@ -41,9 +58,9 @@ type Verdict =
   | { readonly kind: 'refused'; readonly error: string }
 
 function validateGate(table: GateTable, name: string, value: boolean): Verdict {
-  const permanent = own(table.permanent, name)
+  const permanent = ownValue(table.permanent, name)
   if (permanent !== undefined) return { kind: 'accepted', notice: permanent === value ? IGNORED : OVERRULED }
-  const gate = own(table.own, name) ?? own(GENERIC_GATES, name)
+  const gate = ownValue(table.sidecarGates, name) ?? ownValue(GENERIC_GATES, name)
   if (gate?.locked === true && gate.default !== value) {
     const error = `cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`
     return { kind: 'refused', error }
@@ -54,7 +71,7 @@ function validateGate(table: GateTable, name: string, value: boolean): Verdict {
 }
 
 const IGNORED = 'Ignoring feature gate that is always on'
-/** Existing manifests still turn permanent gates off, and the Go originals accept this. */
+/** Existing manifests still turn permanent gates off, and the Go sidecars accept this. */
 const OVERRULED = 'Warning: turning off this feature gate has no effect, it is always on'
 
 const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
@@ -62,7 +79,7 @@ const NOTICES: Readonly<Partial<Record<GateStage, string>>> = {
   deprecated: 'Warning: setting deprecated feature gate. It will be removed in a future release.',
 }
 
-function own<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
+function ownValue<T>(record: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
@@ -80,32 +97,15 @@ function gatesOf<N extends string>(
 
 /** Returns the gates that have an effect, each on a line, for the usage. Other accepted gates are omitted. */
 export function knownGatesText(table: GateTable): string {
-  const lines = Object.entries<FeatureGate>(table.own).map(
+  const lines = Object.entries<FeatureGate>(table.sidecarGates).map(
     ([name, gate]) => `${name}=true|false (${gate.stage.toUpperCase()} - default=${gate.default})`,
   )
   return lines.sort().join('\n')
 }
 
-/** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
-export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
-
-export interface FeatureGate {
-  readonly stage: GateStage
-  readonly default: boolean
-  /** True: the gate may be set to its default only. */
-  readonly locked?: boolean
-}
-
-/** The feature gates that an app defines. */
-export interface GateTable<N extends string = string> {
-  readonly own: Readonly<Record<N, FeatureGate>>
-  /** Gates that upstream locked to true and later removed. The command line may still set them to true or false. */
-  readonly permanent: Readonly<Record<string, true>>
-}
-
 /**
  * The gate ReleaseLeaderElectionOnExit of every sidecar. It is beta and on, so that another replica can take over at
- * once. In the Go originals it is alpha and off.
+ * once. In the Go sidecars it is alpha and off.
  */
 export const RELEASE_ON_EXIT: FeatureGate = { stage: 'beta', default: true }
 
@@ -113,7 +113,7 @@ const ALPHA: FeatureGate = { stage: 'alpha', default: false }
 const BETA: FeatureGate = { stage: 'beta', default: true }
 
 /**
- * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go originals accept them, and
+ * The gates of the API server library in Kubernetes 1.37. They have no effect, but the Go sidecars accept them, and
  * existing command lines contain some of them.
  */
 export const GENERIC_GATES: Readonly<Record<string, FeatureGate>> = {

@@ -115,7 +115,7 @@ describe('values', () => {
 
 test('a flag on the command line is recorded as set, even with its default value', () => {
   const parsed = parseFlags(TABLE, ['--s=d', '--uu=10'])
-  expect(parsed.kind === 'flags' && [...parsed.flags.given]).toEqual(['s', 'u'])
+  expect(parsed.kind === 'flags' && [...parsed.flags.explicitFlags]).toEqual(['s', 'u'])
 })
 
 test.each([['-h'], ['-help'], ['--help'], ['--h'], ['--help=1'], ['--s=x', '-h']])(

@@ -44,7 +44,7 @@ type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (in
 export interface Flags<T extends FlagTable> {
   readonly values: { readonly [F in T[number] as F['name']]: ValueOf<F> }
   /** The names of the flags on the command line, even if their values are the defaults. */
-  readonly given: ReadonlySet<T[number]['name']>
+  readonly explicitFlags: ReadonlySet<T[number]['name']>
 }
 
 /** The reason why a command line is refused. */
@@ -75,7 +75,7 @@ export function parseFlags<const T extends FlagTable>(table: T, args: readonly s
     at = step.at
   }
   // The cast is safe: the reader stores a value of the flag's type under the name of each flag in the table.
-  return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
+  return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], explicitFlags: reader.explicitFlags } }
 }
 
 type Step =
@@ -87,7 +87,7 @@ type Step =
 /** The flags of a command line while it is read. */
 export class FlagReader {
   readonly values: Record<string, unknown> = {}
-  readonly given = new Set<string>()
+  readonly explicitFlags = new Set<string>()
   /** The flags by their names and aliases. */
   protected readonly flags = new Map<string, Flag>()
 
@@ -100,11 +100,11 @@ export class FlagReader {
 
   /** Sets the value of a flag. Throws an error if the text is not a valid value. */
   protected set(flag: Flag, text: string): void {
-    const before = this.given.has(flag.name) ? this.values[flag.name] : undefined
+    const before = this.explicitFlags.has(flag.name) ? this.values[flag.name] : undefined
     // The cast is safe, because the value in `before` was read by the same entry of `FLAG_TYPES`.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
     this.values[flag.name] = type.read(text, before, flag.choices ?? [])
-    this.given.add(flag.name)
+    this.explicitFlags.add(flag.name)
   }
 
   protected unknown(name: string, error: string): RefusedFlags {

@@ -44,11 +44,18 @@ const MAX_INT64 = 2n ** 63n - 1n
 
 /** Matches the prefixes of numbers in Go: 0x, 0o, 0b, and a leading 0 for octal. */
 const PREFIXED = /^0(?:[xX](?<hex>.*)|[bB](?<binary>.*)|[oO](?<octal>.*)|(?<plain>.+))$/s
+/** Returns the base that the prefix of a number chooses, and the digits behind the prefix. */
+function splitPrefix(text: string): { readonly base: number; readonly digits: string } {
+  const { hex, binary, octal, plain } = PREFIXED.exec(text)?.groups ?? {}
+  if (hex !== undefined) return { base: 16, digits: hex }
+  if (binary !== undefined) return { base: 2, digits: binary }
+  const digits = octal ?? plain
+  return digits === undefined ? { base: 10, digits: text } : { base: 8, digits }
+}
+
 /** Reads digits without a sign. Like Go, it reports a number above `max` even if a wrong character follows. */
 function parseMagnitude(text: string, max: bigint): bigint {
-  const { hex, binary, octal, plain } = PREFIXED.exec(text)?.groups ?? {}
-  const base = hex !== undefined ? 16 : binary !== undefined ? 2 : octal !== undefined || plain !== undefined ? 8 : 10
-  const digits = hex ?? binary ?? octal ?? plain ?? text
+  const { base, digits } = splitPrefix(text)
   if (digits === '') throw new ValueError('syntax')
   let value = 0n
   for (const character of digits) {

@@ -4,7 +4,7 @@
  */
 export function nearestFlag(name: string, names: Iterable<string>): string | undefined {
   let nearest: string | undefined
-  let least = Math.min(Math.floor(name.length / 3), MOST_EDITS) + 1
+  let least = Math.min(Math.floor(name.length / 3), MAX_EDITS) + 1
   for (const each of names) {
     const distance = sameBeginning(name, each) ? 0.5 : edits(name, each, least)
     if (distance < least) [nearest, least] = [each, distance]
@@ -12,7 +12,7 @@ export function nearestFlag(name: string, names: Iterable<string>): string | und
   return nearest
 }
 
-const MOST_EDITS = 4
+const MAX_EDITS = 4
 
 /** Reports whether one name begins with the other: `-v5` is `-v` with a value, and `--worker` is shortened. */
 function sameBeginning(name: string, known: string): boolean {

@@ -80,7 +80,7 @@ describe('parsePFlags', () => {
   it('an alias on the command line marks the alias and its flag as given', () => {
     const parsed = parse('--enable-leader-election -v=1')
     if (parsed.kind !== 'flags') throw new Error(JSON.stringify(parsed))
-    expect([...parsed.flags.given]).toEqual(['leader-election', 'enable-leader-election', 'v'])
+    expect([...parsed.flags.explicitFlags]).toEqual(['leader-election', 'enable-leader-election', 'v'])
   })
 
   it('the error of the pflag parser for an unknown flag suggests the nearest flag', () => {

@@ -12,7 +12,7 @@ import {
 } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
 
-/** The flags that the Go originals define with the package `flag`. Its error messages are shorter than pflag's. */
+/** The flags that the Go sidecars define with the package `flag`. Its error messages are shorter than pflag's. */
 const GO_FLAGS: ReadonlySet<string> = new Set(
   STANDARD_FLAGS.map(({ name }) => name).filter((name) => !/^(?:log|retry)-/.test(name)),
 )
@@ -31,7 +31,7 @@ export function parsePFlags<const T extends FlagTable>(table: T, args: readonly 
     if (end !== undefined) return end
   }
   // The cast is safe: the reader stores a value of the flag's type under the name of each flag in the table.
-  return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], given: reader.given } }
+  return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], explicitFlags: reader.explicitFlags } }
 }
 
 /** The reason to stop reading. Undefined after a valid flag. */
@@ -72,11 +72,11 @@ class Reader extends FlagReader {
     try {
       this.set(flag, text)
     } catch (error) {
-      const shown = name.length === 1 ? `-${name}, --${name}` : `--${name}`
+      const names = name.length === 1 ? `-${name}, --${name}` : `--${name}`
       const why = GO_FLAGS.has(flag.name) ? messageOf(error) : pflagText(flag.type, text, error)
-      return refused(`invalid argument ${goQuote(text)} for ${goQuote(shown)} flag: ${why}`)
+      return refused(`invalid argument ${goQuote(text)} for ${goQuote(names)} flag: ${why}`)
     }
-    this.given.add(name)
+    this.explicitFlags.add(name)
     return undefined
   }
 }

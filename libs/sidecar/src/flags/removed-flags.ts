@@ -1,6 +1,6 @@
 /**
- * Flags that the Go originals have removed but public drivers still pass, see charts/tests/public-drivers.json. The
- * current originals end with an error because of them.
+ * Flags that the Go sidecars have removed but public drivers still pass, see charts/tests/public-drivers.json. The
+ * current Go sidecars end with an error because of them.
  */
 const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
   // Accepted by external-resizer before v1.0.
@@ -30,11 +30,11 @@ export interface PresentArguments {
 }
 
 /** Replaces removed flags by the current flags, or drops them. */
-export function replaceRemovedFlags(given: readonly string[]): PresentArguments {
+export function replaceRemovedFlags(written: readonly string[]): PresentArguments {
   const args: string[] = []
   const notices: RemovedFlagNotice[] = []
-  for (let at = 0; at < given.length; at += 1) {
-    const argument = given[at] ?? ''
+  for (let at = 0; at < written.length; at += 1) {
+    const argument = written[at] ?? ''
     const [, flag = '', value] = /^--?([^=]+)(=.*)?$/s.exec(argument) ?? []
     const removed = Object.hasOwn(REMOVED, flag) ? REMOVED[flag] : undefined
     if (removed === undefined) {

@@ -22,7 +22,7 @@ export function usageText(program: string, table: FlagTable, { notes = {}, dashe
   return `Usage of ${program}:\n${entries.map(({ text }) => text).join('')}`
 }
 
-/** Returns the last line of the help, which lists the Go originals that the program replaces. */
+/** Returns the last line of the help, which lists the Go sidecars that the program replaces. */
 export const replacesText = (originals: readonly string[]): string =>
   `\nTakes the place of ${originals.join(', ').replace(/, (?=[^,]*$)/, ' and ')}.\n`
 
@@ -33,8 +33,8 @@ function entryText(spelling: string, help: string, flag: Flag): string {
   const placeholder = quoted?.[1] ?? type.placeholder
   const text = quoted === null ? help : help.replace(quoted[0], placeholder)
   const head = `  ${spelling}${placeholder === '' ? '' : ` ${placeholder}`}`
-  const shown = type.show(flag.default)
-  const tail = shown === undefined ? '' : ` (default ${shown})`
+  const defaultText = type.show(flag.default)
+  const tail = defaultText === undefined ? '' : ` (default ${defaultText})`
   // If a flag has one letter and no placeholder, its help text fits on the same line.
   return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`
 }

@@ -11,7 +11,7 @@ interface StuckItem extends Omit<PendingWork, 'key' | 'queue' | 'since' | 'nextT
 }
 
 const DEFAULT_LIMIT = 500
-const LARGEST_LIMIT = 5000
+const MAX_LIMIT = 5000
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
 
@@ -39,7 +39,7 @@ export async function debugStuck({ backlog, limits, missing }: Shown, query: URL
   if (token !== null && after === undefined) return refuse(400, 'continue is no token of an earlier answer')
   const all = (await backlog.all()).map(placed).sort(byPosition)
   const rest = after === undefined ? all : all.filter((each) => byPosition(each, after) > 0)
-  const page = rest.slice(0, Math.min(limit, LARGEST_LIMIT))
+  const page = rest.slice(0, Math.min(limit, MAX_LIMIT))
   const last = rest.length > page.length ? page.at(-1) : undefined
   const body = {
     items: page.map(({ work }) => itemOf(backlog.driver, work)),
@@ -68,7 +68,8 @@ function placed(work: PendingWork): PagePosition & { readonly work: PendingWork 
 
 function byPosition(a: PagePosition, b: PagePosition): number {
   if (a.since !== b.since) return a.since - b.since
-  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1
+  if (a.id === b.id) return 0
+  return a.id < b.id ? -1 : 1
 }
 
 function tokenOf({ since, id }: PagePosition): string {

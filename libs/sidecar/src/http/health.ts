@@ -61,7 +61,7 @@ export class Health {
 
   #notElected(): string[] {
     const roles = this.#service?.roles ?? []
-    // If several apps run, each reason begins with the name of the app. The Go originals print no name.
+    // If several apps run, each reason begins with the name of the app. The Go sidecars print no name.
     return roles.flatMap(({ name, elector }) => {
       const unhealthyReason = elector?.unhealthyReason
       return unhealthyReason === undefined ? [] : [roles.length > 1 ? `${name}: ${unhealthyReason}` : unhealthyReason]

@@ -65,7 +65,7 @@ const LIMITS = {
   connectionsCheckingInterval: 1_000,
 }
 /** The server closes connections beyond this number at once. */
-const MOST_CONNECTIONS = 32
+const MAX_CONNECTIONS = 32
 /** The server closes a connection after this time without data. This also ends answers that no client reads. */
 const IDLE_SOCKET_MS = 30_000
 
@@ -82,7 +82,7 @@ export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
   const server = secure === undefined ? createServer(LIMITS, respond) : secure(LIMITS, respond)
   server.on('checkExpectation', respond)
   server.timeout = IDLE_SOCKET_MS
-  server.maxConnections = MOST_CONNECTIONS
+  server.maxConnections = MAX_CONNECTIONS
   // Node parses all requests that arrive together, so one client could fill the memory with thousands of answers.
   server.maxRequestsPerSocket = 1
   const connections = new Set<Socket>()

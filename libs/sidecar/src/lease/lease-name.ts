@@ -3,6 +3,14 @@ import { systemCodeOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type FlaggedApp, type FlagsOfApp, flagsForOne } from '../flags/combined-flags.ts'
 
+export interface NamespaceSources {
+  /** The value of --leader-election-namespace. */
+  readonly flag: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The file with the namespace of the service account. */
+  readonly file?: string
+}
+
 /** Returns a name that the lease library accepts: letters, digits and dashes, without a dash at the end. */
 export function sanitizeName(name: string): string {
   const clean = name.replace(/[^a-zA-Z0-9-]/gu, '-')
@@ -23,14 +31,6 @@ export function leaseIdentity(hostName: string): string {
 }
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
-
-export interface NamespaceSources {
-  /** The value of --leader-election-namespace. */
-  readonly flag: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The file with the namespace of the service account. */
-  readonly file?: string
-}
 
 /** Returns the namespace: the flag, else $POD_NAMESPACE, else that of the service account, else `default`. */
 export async function leaseNamespace({ flag, env, file = NAMESPACE_FILE }: NamespaceSources): Promise<string> {
@@ -54,18 +54,22 @@ const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
 // bounded: the expression reads the value of a flag, and each label in it once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
-const LONGEST_NAME = 253
+const MAX_NAME_LENGTH = 253
 
 /** Returns why the flags of the apps do not allow one Lease for all of them. */
-export function singleLeaseError(apps: readonly FlaggedApp[], { values, given }: FlagsOfApp): string | undefined {
+export function singleLeaseError(
+  apps: readonly FlaggedApp[],
+  { values, explicitFlags }: FlagsOfApp,
+): string | undefined {
   const name = String(values['single-lease'])
   if (name === '') return undefined
-  if (name.length > LONGEST_NAME || !LEASE_NAME.test(name)) {
-    const rule = `a lowercase RFC 1123 subdomain, of at most ${LONGEST_NAME} characters, is needed`
+  if (name.length > MAX_NAME_LENGTH || !LEASE_NAME.test(name)) {
+    const rule = `a lowercase RFC 1123 subdomain, of at most ${MAX_NAME_LENGTH} characters, is needed`
     return `invalid value ${goQuote(name)} for flag -single-lease: ${rule}`
   }
-  const own = apps.flatMap(ownElectionFlags).find((flag) => given.has(flag))
-  if (own !== undefined) return `flag -${own} is for a lease of its own, and -single-lease is one lease for all`
+  const electionFlag = apps.flatMap(ownElectionFlags).find((flag) => explicitFlags.has(flag))
+  if (electionFlag !== undefined)
+    return `flag -${electionFlag} is for a lease of its own, and -single-lease is one lease for all`
   return values['leader-election'] === true ? undefined : 'flag -single-lease needs -leader-election'
 }
 

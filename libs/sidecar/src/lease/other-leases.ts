@@ -19,14 +19,14 @@ export interface OtherLeasesOptions {
 interface Found {
   /** The Lease in log lines: `name (holder)`, or `name (reason)` if the Lease cannot be read. */
   readonly lease: string
-  readonly held: boolean
+  readonly isHeld: boolean
 }
 
 /** The interval of checks while this process leads. Each check logs an unexpected holder. */
 const REMINDER_MS = 60_000
 
 /**
- * Checks the Leases of the Go originals, for a process whose apps share one Lease. While another process holds one of
+ * Checks the Leases of the Go sidecars, for a process whose apps share one Lease. While another process holds one of
  * the checked Leases, this process must not act.
  */
 export class OtherLeases {
@@ -57,7 +57,7 @@ export class OtherLeases {
   /** Waits until no other process holds one of the Leases. Later calls do not wait. Rejects if `signal` is aborted. */
   async whenFree(signal: AbortSignal): Promise<void> {
     const { clock, periodMs, log } = this.#options
-    let said = ''
+    let logged = ''
     while (!this.#wereFree) {
       const found = await this.#found(signal)
       if (found === undefined) {
@@ -66,8 +66,8 @@ export class OtherLeases {
       }
       this.#heldAtFirst.resolve()
       // A Lease that cannot be read may be held, so the process waits for it too.
-      if (found.lease !== said) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
-      said = found.lease
+      if (found.lease !== logged) log.info('Waiting for a lease of another sidecar', { lease: found.lease })
+      logged = found.lease
       await clock.sleep(periodMs, signal)
     }
   }
@@ -77,7 +77,7 @@ export class OtherLeases {
     const { clock, log } = this.#options
     while (!signal.aborted) {
       const found = await this.#found(signal).catch(() => undefined)
-      if (found?.held === true) {
+      if (found?.isHeld === true) {
         const { lease } = found
         log.error(undefined, 'A lease of another sidecar is held: two may act for the same volumes', { lease })
       }
@@ -90,13 +90,13 @@ export class OtherLeases {
     for (const holder of this.#holders) {
       const { name } = holder.identity
       try {
-        await holder.look(signal)
+        await holder.read(signal)
       } catch (error) {
         signal.throwIfAborted()
-        return { lease: `${name} (${messageOf(error)})`, held: false }
+        return { lease: `${name} (${messageOf(error)})`, isHeld: false }
       }
       const decision = holder.decide()
-      if (decision.do === 'wait') return { lease: `${name} (${decision.holder})`, held: true }
+      if (decision.kind === 'wait') return { lease: `${name} (${decision.holder})`, isHeld: true }
     }
     return undefined
   }

@@ -6,6 +6,13 @@ import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
 import { FifoOrder, type KeyOrder, type KeyPriority } from '@csi-sidecars/workqueue'
 import type { StartContext } from '../process.ts'
 
+interface TracedRuns {
+  readonly runs: RunContexts
+  readonly tracer: RunTracer
+  readonly clock: Clock
+  readonly driverName: string
+}
+
 /** Returns controllers whose runs have an ID, and a trace if tracing is on. */
 export function identified(
   { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
@@ -15,25 +22,12 @@ export function identified(
   if (runs === undefined) return controllers
   if (tracer !== undefined)
     return controllers.map((each) => traced(each, { runs, tracer, clock, driverName: driver.name }))
-  return controllers.map((each) => ({ ...each, around: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
+  return controllers.map((each) => ({ ...each, wrapRun: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
-function traced(
-  controller: Controller,
-  {
-    runs,
-    tracer,
-    clock,
-    driverName,
-  }: {
-    readonly runs: RunContexts
-    readonly tracer: RunTracer
-    readonly clock: Clock
-    readonly driverName: string
-  },
-): Controller {
+function traced(controller: Controller, { runs, tracer, clock, driverName }: TracedRuns): Controller {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
-  const around = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
+  const wrapRun = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }
     const attributes = { 'csi.driver.name': driverName, ...names }
     const context = tracer.start({ name: operation, attributes, traceparent, waitedMs: order.waitedMs(key) })
@@ -41,7 +35,7 @@ function traced(
     context.trace.end({ 'csi.sidecar.outcome': outcome.kind }, 'cause' in outcome ? outcome.cause : undefined)
     return outcome
   }
-  return { ...controller, order, around }
+  return { ...controller, order, wrapRun }
 }
 
 /** Wraps the order of a queue, and measures how long each key waits. */

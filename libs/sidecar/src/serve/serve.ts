@@ -114,10 +114,15 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // The process does not read the lease before its driver is connected.
   if (driver.state !== 'ready') return
-  await Promise.all(roles.map(({ elector, waits }) => Promise.race([elector?.looked, ...(waits ? [waits] : [])])))
+  await Promise.all(roles.map(mayFillCaches))
 }
 
-/** Returns a signal listener. The first signal drains work if `settings.release` is set. Others end the process. */
+/** Waits until the lease of a role was read, or until it is known that it cannot be read now. */
+function mayFillCaches({ elector, waits }: LeaseRole): Promise<void> | undefined {
+  return waits === undefined ? elector?.firstRead : Promise.race([elector?.firstRead, waits])
+}
+
+/** Returns a signal listener. With `settings.release` the first signal drains work. Otherwise, and if another signal follows, the process ends. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,

@@ -14,7 +14,7 @@ export interface ServedKindsOptions {
 }
 
 const FIRST_PAUSE_MS = 500
-const LONGEST_PAUSE_MS = 5_000
+const MAX_PAUSE_MS = 5_000
 const REPORT_MS = 60_000
 
 /**
@@ -58,7 +58,7 @@ export class ServedKinds {
   async #untilServed(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const random = (): number => clock.random()
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, jitter: 0.2, random })
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: 0.2, random })
     let reportedAt = Number.NEGATIVE_INFINITY
     while (await this.#isMissing(signal)) {
       if (this.#missing !== undefined && clock.monotonic() - reportedAt >= REPORT_MS) {

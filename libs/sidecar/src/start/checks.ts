@@ -8,12 +8,16 @@ import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import type { LeadingApp } from './roles.ts'
 
+export interface GatedApp extends ChosenApp {
+  readonly gates: FeatureGates
+}
+
 /** The verbosity from which log lines contain the ID of their run, because many runs log their steps at once. */
 const STEPS = 4
 
 /**
  * Reports whether log lines contain the ID of their run: always in JSON, in text only from the verbosity `STEPS` on,
- * because many programs read the text lines of the Go originals.
+ * because many programs read the text lines of the Go sidecars.
  */
 function logsRuns({ values }: StandardFlags): boolean {
   if (values['logging-format'] === 'json' || values.v >= STEPS) return true
@@ -46,10 +50,6 @@ export function checkLogging({ values }: StandardFlags, log: Logger): void {
   if (notice !== undefined) log.info(notice)
 }
 
-export interface GatedApp extends ChosenApp {
-  readonly gates: FeatureGates
-}
-
 /** Makes the checks that need only the command line. Throws StartError, and PrintAndExit for --version. */
 export function checkCommandLine(
   { host, log, version, standard: { values } }: StartContext,
@@ -71,10 +71,10 @@ export function checkCommandLine(
 }
 
 function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
-  const given = standardOf(sidecar.flags).values['feature-gates']
-  const resolved = resolveGates(sidecar.app.gates, given)
+  const requested = standardOf(sidecar.flags).values['feature-gates']
+  const resolved = resolveGates(sidecar.app.gates, requested)
   if (resolved.kind === 'refused') {
-    const pairs = logsGates ? { featureGates: Object.fromEntries([...given].sort()) } : {}
+    const pairs = logsGates ? { featureGates: Object.fromEntries([...requested].sort()) } : {}
     return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
   }
   for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)

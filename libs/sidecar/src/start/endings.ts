@@ -5,6 +5,21 @@ import type { ServeOptions } from '../serve/serve.ts'
 import { FATAL, PrintAndExit, StartError } from '../start-error.ts'
 import type { Command, StartPlan } from './program.ts'
 
+/** Handles signals during the start: a signal ends the start. */
+export interface EarlyStop extends Disposable {
+  readonly signal: AbortSignal
+  /** Returns the ending that a signal during the start has requested. */
+  askedFor(): ProcessEnding | undefined
+  /** Passes all later signals to the listener. */
+  onSignal(listener: (signal: StopSignal) => void): void
+}
+
+/** Ends the process after an error that no code catches, because its state is unknown then. */
+export interface UncaughtErrors extends Disposable {
+  /** Resolves once an error was logged and is the termination message. */
+  readonly ending: Promise<ProcessEnding>
+}
+
 /** Prints the help, or the reason why the command line is refused. */
 export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }: Host): ProcessEnding {
   if (command.kind === 'help') {
@@ -16,15 +31,6 @@ export function refuse(command: Exclude<Command, { kind: 'start' }>, { stderr }:
   // The error is printed first, as in Go, and again last, because a termination message has only the last lines.
   stderr.write(`${error}\n${usage}\n${error}${hint}\n`)
   return { code: 2 }
-}
-
-/** Handles signals during the start: a signal ends the start. */
-export interface EarlyStop extends Disposable {
-  readonly signal: AbortSignal
-  /** Returns the ending that a signal during the start has requested. */
-  askedFor(): ProcessEnding | undefined
-  /** Passes all later signals to the listener. */
-  onSignal(listener: (signal: StopSignal) => void): void
 }
 
 /** Listens to signals for the whole life of the process. Replacing the listener could lose a signal. */
@@ -67,12 +73,6 @@ export function terminationMessage(host: Host, log: Logger): (message: string) =
     host
       .writeTerminationMessage(message)
       .catch((error: unknown) => log.error(error, 'The termination message could not be written'))
-}
-
-/** Ends the process after an error that no code catches, because its state is unknown then. */
-export interface UncaughtErrors extends Disposable {
-  /** Resolves once an error was logged and is the termination message. */
-  readonly ending: Promise<ProcessEnding>
 }
 
 export function uncaughtErrors(host: Host, log: Logger): UncaughtErrors {

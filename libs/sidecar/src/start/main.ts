@@ -96,10 +96,10 @@ async function runPlan(
 }
 
 /** Starts the process. Users see failures in the order of the steps. Throws StartError or PrintAndExit. */
-async function start(given: StartContext, plan: StartPlan): Promise<StartedService | undefined> {
-  const sidecars = checkCommandLine(given, plan)
-  using starting = scope(given.signal)
-  const context = { ...given, signal: starting.signal }
+async function start(startContext: StartContext, plan: StartPlan): Promise<StartedService | undefined> {
+  const sidecars = checkCommandLine(startContext, plan)
+  using starting = scope(startContext.signal)
+  const context = { ...startContext, signal: starting.signal }
   try {
     const [service] = await Promise.all([
       sidecars.length === 0 ? undefined : startControllers(context, plan, sidecars),
@@ -122,14 +122,14 @@ async function openDriverApps(context: StartContext, { sidecars, driverApps }: S
 
 /** Connects to the API server and to the driver, and lets each app choose its controllers. No controller runs yet. */
 async function startControllers(
-  given: StartContext,
+  startContext: StartContext,
   plan: StartPlan,
   sidecars: readonly GatedApp[],
 ): Promise<StartedService> {
   const { table, handshake } = plan
-  const security = await loadSecurity(given)
-  const tracing = await tracingOf(given)
-  const context = { ...given, tracer: tracing?.tracer, missing: new MissingPermissions(given) }
+  const security = await loadSecurity(startContext)
+  const tracing = await tracingOf(startContext)
+  const context = { ...startContext, tracer: tracing?.tracer, missing: new MissingPermissions(startContext) }
   const config = await loadConfig(context, plan)
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
   context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })

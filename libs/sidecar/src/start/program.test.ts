@@ -111,7 +111,7 @@ describe('command line', () => {
       throw new StartError('enough')
     })
     expect(seen?.standard.values['csi-address']).toBe('/s')
-    expect(seen?.standard.given).toEqual(new Set(['label', 'v', 'csi-address']))
+    expect(seen?.standard.explicitFlags).toEqual(new Set(['label', 'v', 'csi-address']))
     expect(seen?.version).toBe('v1.2.3')
   })
 })

@@ -45,7 +45,7 @@ export interface ChosenApp<A extends App | DriverApp = App> {
   readonly companions: readonly string[]
 }
 
-/** The messages and the order of the start, for an app without a Go original and for several apps in one process. */
+/** The messages and the order of the start, for an app without a Go sidecar and for several apps in one process. */
 export const DEFAULT_START: StartTable = {
   flagSyntax: 'flag',
   gatesFailed: 'Failed to set feature gates',
@@ -174,7 +174,7 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
   const name = 'ReleaseLeaderElectionOnExit'
   if (sidecars.length === 0) return false
   return sidecars.every(({ app, flags }) => {
-    if (!Object.hasOwn(app.gates.own, name)) return true
+    if (!Object.hasOwn(app.gates.sidecarGates, name)) return true
     const resolved = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
     return resolved.kind === 'refused' || resolved.gates.enabled(name)
   })

@@ -23,7 +23,7 @@ interface RoleParts {
 
 /**
  * Returns one role for all apps if `singleLease` is set. Otherwise each app has a role with the Lease of its Go
- * original, so that the app and the original never work at once.
+ * sidecar, so that the app and the Go sidecar never work at once.
  */
 export async function rolesOf(
   context: StartContext,
@@ -59,7 +59,7 @@ export async function rolesOf(
 
 interface SingleLease {
   readonly name: string
-  /** The Leases of the Go originals, which no other process may hold. */
+  /** The Leases of the Go sidecars, which no other process may hold. */
   readonly others: readonly string[]
   readonly apps: readonly LeadingApp[]
   readonly client: () => KubeClient

@@ -25,16 +25,39 @@ import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
 import type { StartPlan } from './program.ts'
 
+/** The HTTP endpoint for scrapers and probes. */
+export interface HttpEndpoint {
+  /** Announces the service that the endpoint reports on. */
+  started(started: {
+    readonly service: StartedService
+    readonly backlog: Backlog
+    readonly answers: DriverAnswers
+  }): void
+  close(): Promise<void>
+}
+
+export interface ElectionOptions {
+  /** Returns the client for the Lease. The first call creates it. */
+  readonly client: () => KubeClient
+  readonly standard: StandardFlags
+  readonly name: string
+  /** The source of events about the Lease. The host name is appended. */
+  readonly component: string
+  /** True: the metrics of the election are labelled with the name of the Lease. */
+  readonly named?: boolean
+  readonly log: Logger
+}
+
 /** Reads the configuration of the API client. Throws an app's error that must end the start before this step. */
 export async function loadConfig(
   { host, standard, clock, log }: StartContext,
   { sidecars, table }: StartPlan,
 ): Promise<ClusterConfig> {
   throwErrorBefore('apiConfig', sidecars)
-  const given = (name: 'master' | 'kubeconfig'): string | undefined =>
+  const settingOf = (name: 'master' | 'kubeconfig'): string | undefined =>
     sidecars.map(({ settings }) => settings[name] ?? '').find((value) => value !== '')
-  const kubeconfig = given('kubeconfig') ?? standard.values.kubeconfig
-  const master = given('master') ?? ''
+  const kubeconfig = settingOf('kubeconfig') ?? standard.values.kubeconfig
+  const master = settingOf('master') ?? ''
   const config = await loadClusterConfig({ kubeconfig, master, env: host.env, clock, log }).catch(
     failing(table.configFailed),
   )
@@ -47,11 +70,11 @@ export async function loadConfig(
  * agent.
  */
 export function kubeClient(context: StartContext, config: ClusterConfig): OwnedKubeClient {
-  const { values, given } = context.standard
+  const { values, explicitFlags } = context.standard
   const { clock, log, metrics, missing, tracer } = context
   const flow = flowOptions({
-    qps: given.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
-    burst: given.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
+    qps: explicitFlags.has('kube-api-qps') ? values['kube-api-qps'] : undefined,
+    burst: explicitFlags.has('kube-api-burst') ? values['kube-api-burst'] : undefined,
   })
   const client = createKubeClient({
     config,
@@ -84,17 +107,6 @@ export function reviewClient(context: StartContext, config: ClusterConfig): () =
 
 function userAgentOf({ name, version }: StartContext): string {
   return `${name}/${version}`
-}
-
-/** The HTTP endpoint for scrapers and probes. */
-export interface HttpEndpoint {
-  /** Announces the service that the endpoint reports on. */
-  started(started: {
-    readonly service: StartedService
-    readonly backlog: Backlog
-    readonly answers: DriverAnswers
-  }): void
-  close(): Promise<void>
 }
 
 /**
@@ -134,10 +146,16 @@ export async function openEndpoint(
             debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
-  const guarded = { secure: security?.secure, guard: security?.guard(client) }
-  const server = await startHttpServer({ address, metricsPath, metrics, log, profilesPage, ...guarded, ...more }).catch(
-    failing(table.endpointFailed, { ...pairs, address, metricsPath }),
-  )
+  const protection = { secure: security?.secure, guard: security?.guard(client) }
+  const server = await startHttpServer({
+    address,
+    metricsPath,
+    metrics,
+    log,
+    profilesPage,
+    ...protection,
+    ...more,
+  }).catch(failing(table.endpointFailed, { ...pairs, address, metricsPath }))
   if (typeof table.endpointFailed === 'string') log.info('ServeMux listening', { address, metricsPath })
   else log.info(`ServeMux listening at ${goQuote(address)}`, UNQUOTED)
   const close = async (): Promise<void> => {
@@ -153,18 +171,6 @@ export async function tracingOf({ standard, runs, host, ...context }: StartConte
   const { openTracing } = await import('@csi-sidecars/telemetry/tracing')
   const program = { name: context.name, version: context.version, hostName: host.hostName }
   return openTracing({ ...context, runs, env: host.env, program })
-}
-
-export interface ElectionOptions {
-  /** Returns the client for the Lease. The first call creates it. */
-  readonly client: () => KubeClient
-  readonly standard: StandardFlags
-  readonly name: string
-  /** The source of events about the Lease. The host name is appended. */
-  readonly component: string
-  /** True: the metrics of the election are labelled with the name of the Lease. */
-  readonly named?: boolean
-  readonly log: Logger
 }
 
 /** Returns the elector for one Lease, if flags ask for leader election. */

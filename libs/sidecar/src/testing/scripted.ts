@@ -33,8 +33,8 @@ export class ScriptedDriver implements Driver {
 /** An elector that leads at once, until the test ends the term. */
 export class ScriptedElector {
   readonly clock: FakeClock
-  readonly look = Promise.withResolvers<void>()
-  readonly looked = this.look.promise
+  readonly leaseRead = Promise.withResolvers<void>()
+  readonly firstRead = this.leaseRead.promise
   term: LeaderTerm | undefined
   terms = 0
 

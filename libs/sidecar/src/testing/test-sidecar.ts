@@ -13,13 +13,13 @@ const FLAGS = [
 ] as const satisfies readonly Flag[]
 
 const GATES = {
-  own: { ReleaseLeaderElectionOnExit: { stage: 'beta', default: true } },
+  sidecarGates: { ReleaseLeaderElectionOnExit: { stage: 'beta', default: true } },
   permanent: {},
 } as const satisfies GateTable
 
-type TestSidecarParts = AppParts<typeof FLAGS, keyof (typeof GATES)['own']>
+type TestSidecarParts = AppParts<typeof FLAGS, keyof (typeof GATES)['sidecarGates']>
 
-export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['own']> = {
+export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['sidecarGates']> = {
   name: 'csi-test',
   prefix: 'test',
   replaces: 'external-test v1.0.0',

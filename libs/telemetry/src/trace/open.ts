@@ -31,7 +31,7 @@ export interface Tracing {
  */
 export function openTracing(options: TracingOptions): Tracing | undefined {
   const { log, program, env } = options
-  const own: Attributes = {
+  const defaultAttributes: Attributes = {
     'service.name': program.name,
     'service.version': program.version,
     'host.name': program.hostName,
@@ -39,7 +39,7 @@ export function openTracing(options: TracingOptions): Tracing | undefined {
     'telemetry.sdk.language': 'nodejs',
   }
   try {
-    return open(options, readSettings(env, own))
+    return open(options, readSettings(env, defaultAttributes))
   } catch (error) {
     if (!(error instanceof VariableError)) throw error
     const { variable } = error

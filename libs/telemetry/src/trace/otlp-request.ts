@@ -21,7 +21,7 @@ const CONTENT_TYPES: Readonly<Record<Encoding, string>> = {
 /** The status codes after which OTLP allows a retry. */
 const RETRYABLE = new Set([429, 502, 503, 504])
 /** The maximum number of bytes of an answer. A longer answer is an error. */
-const LONGEST_ANSWER = 64 * 1024
+const MAX_ANSWER_BYTES = 64 * 1024
 
 /** Sends spans to one collector, over one persistent connection. Ignores the proxy settings of the environment. */
 export class OtlpClient {
@@ -75,14 +75,14 @@ export class OtlpClient {
       },
     })
     if (signal.aborted) sent.destroy(signal.reason)
-    const ignoreAbort = onAbort(signal, () => sent.destroy(signal.reason))
+    const removeAbortListener = onAbort(signal, () => sent.destroy(signal.reason))
     sent.on('error', reject)
     sent.on('response', (response) => {
       const parts: Buffer[] = []
       let length = 0
       response.on('data', (part: Buffer) => {
         length += part.length
-        if (length > LONGEST_ANSWER) sent.destroy(new Error('the answer is too long'))
+        if (length > MAX_ANSWER_BYTES) sent.destroy(new Error('the answer is too long'))
         else parts.push(part)
       })
       response.on('error', reject)
@@ -92,7 +92,7 @@ export class OtlpClient {
       })
     })
     sent.end(body)
-    return promise.finally(ignoreAbort)
+    return promise.finally(removeAbortListener)
   }
 }
 
@@ -123,7 +123,7 @@ interface PartialSuccess {
 
 const NONE: Rejected = { rejected: 0, why: '' }
 /** The maximum length of a collector's error message. */
-const LONGEST_MESSAGE = 1000
+const MAX_MESSAGE_LENGTH = 1000
 
 /** Returns the number of rejected spans in an ExportTraceServiceResponse, or 0 if the response is unreadable. */
 function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
@@ -132,7 +132,7 @@ function rejectedOf(body: Buffer, encoding: Encoding): Rejected {
     const { rejected, why } = encoding === 'json' ? readJson(body) : readProtobuf(body)
     const count = Number(rejected)
     return Number.isSafeInteger(count) && count > 0
-      ? { rejected: count, why: String(why).slice(0, LONGEST_MESSAGE) }
+      ? { rejected: count, why: String(why).slice(0, MAX_MESSAGE_LENGTH) }
       : NONE
   } catch {
     return NONE
@@ -146,21 +146,21 @@ function readJson(body: Buffer): PartialSuccess {
 }
 
 function readProtobuf(body: Uint8Array): PartialSuccess {
-  const said: PartialSuccess = { rejected: 0, why: '' }
+  const answer: PartialSuccess = { rejected: 0, why: '' }
   const reader = new BinaryReader(body)
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
-    if (field === 1) readPartialSuccess(new BinaryReader(reader.bytes()), said)
+    if (field === 1) readPartialSuccess(new BinaryReader(reader.bytes()), answer)
     else reader.skip(wire)
   }
-  return said
+  return answer
 }
 
-function readPartialSuccess(reader: BinaryReader, said: PartialSuccess): void {
+function readPartialSuccess(reader: BinaryReader, answer: PartialSuccess): void {
   while (reader.pos < reader.len) {
     const [field, wire] = reader.tag()
-    if (field === 1) said.rejected = reader.int64()
-    else if (field === 2) said.why = reader.string()
+    if (field === 1) answer.rejected = reader.int64()
+    else if (field === 2) answer.why = reader.string()
     else reader.skip(wire)
   }
 }

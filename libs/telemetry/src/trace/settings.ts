@@ -35,6 +35,9 @@ export interface TraceSettings {
   readonly resource: Attributes
 }
 
+/** Decides at the beginning of a trace whether it is recorded. */
+export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
+
 /** An invalid variable of the environment. Its value is not logged: it may hold credentials. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
@@ -54,7 +57,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 const PROTOCOLS: Readonly<Record<string, Encoding>> = { 'http/protobuf': 'protobuf', 'http/json': 'json' }
 
 /** Reads the settings from the `OTEL_*` variables. Throws VariableError. */
-export function readSettings(env: Environment, own: Attributes): TraceSettings {
+export function readSettings(env: Environment, defaultAttributes: Attributes): TraceSettings {
   const variables = new Variables(env)
   if (variables.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') {
     throw new TracingDisabled('OTEL_SDK_DISABLED', 'it is true')
@@ -68,7 +71,7 @@ export function readSettings(env: Environment, own: Attributes): TraceSettings {
     batch: batchSettings(variables),
     sampler: sampler(variables, samplerName),
     samplerName,
-    resource: resource(variables, own),
+    resource: resource(variables, defaultAttributes),
   }
 }
 
@@ -122,10 +125,14 @@ function headers(variable: string, text: string): Record<string, string> {
   return found
 }
 
-function resource(variables: Variables, own: Attributes): Attributes {
+function resource(variables: Variables, defaultAttributes: Attributes): Attributes {
   const name = 'OTEL_RESOURCE_ATTRIBUTES'
   const service = variables.text('OTEL_SERVICE_NAME')
-  return { ...own, ...pairs(name, variables.text(name)), ...(service !== '' && { 'service.name': service }) }
+  return {
+    ...defaultAttributes,
+    ...pairs(name, variables.text(name)),
+    ...(service !== '' && { 'service.name': service }),
+  }
 }
 
 function sampler(variables: Variables, name: string): Sampler {
@@ -138,13 +145,13 @@ function sampler(variables: Variables, name: string): Sampler {
 }
 
 function batchSettings(variables: Variables): BatchSettings {
-  const whole = (name: string, otherwise: number): number => wholeNumber(name, variables.text(name, String(otherwise)))
-  const queueSize = whole('OTEL_BSP_MAX_QUEUE_SIZE', 2048)
+  const number = (name: string, otherwise: number): number => wholeNumber(name, variables.text(name, String(otherwise)))
+  const queueSize = number('OTEL_BSP_MAX_QUEUE_SIZE', 2048)
   return {
-    delayMs: whole('OTEL_BSP_SCHEDULE_DELAY', 5000),
+    delayMs: number('OTEL_BSP_SCHEDULE_DELAY', 5000),
     queueSize,
-    batchSize: Math.min(whole('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queueSize),
-    timeoutMs: whole('OTEL_BSP_EXPORT_TIMEOUT', 30_000),
+    batchSize: Math.min(number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queueSize),
+    timeoutMs: number('OTEL_BSP_EXPORT_TIMEOUT', 30_000),
   }
 }
 
@@ -199,15 +206,12 @@ class Variables {
 
   /** Returns the effective variable with its value. The variable for traces overrides the variable for all signals. */
   forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
-    const own = `OTEL_EXPORTER_OTLP_TRACES_${what}`
-    if (this.text(own) !== '') return [own, this.text(own)]
+    const nameForTraces = `OTEL_EXPORTER_OTLP_TRACES_${what}`
+    if (this.text(nameForTraces) !== '') return [nameForTraces, this.text(nameForTraces)]
     const name = `OTEL_EXPORTER_OTLP_${what}`
     return [name, this.text(name, otherwise)]
   }
 }
-
-/** Decides at the beginning of a trace whether it is recorded. */
-export type Sampler = (traceId: string, parent: SpanContext | undefined) => boolean
 
 /** Returns the sampler of a name. Undefined if the name is unknown or the argument is not a number from 0 to 1. */
 export function samplerOf(name: string, argument: string): Sampler | undefined {

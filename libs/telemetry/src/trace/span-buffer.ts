@@ -24,7 +24,7 @@ export interface SpanBufferOptions {
 }
 
 const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 5_000
+const MAX_PAUSE_MS = 5_000
 const JITTER = 0.2
 /** The shortest time between two log lines about a failing collector. */
 const REPORT_MS = 60_000
@@ -66,10 +66,10 @@ export class SpanBuffer {
     this.#closing = true
     this.#cancelTimer?.()
     if (signal.aborted || this.#failing) this.#life.abort(new Error('the collector does not answer'))
-    const ignoreAbort = onAbort(signal, () => this.#life.abort(signal.reason))
+    const removeAbortListener = onAbort(signal, () => this.#life.abort(signal.reason))
     await this.#sending
     while (this.#waiting.length > 0 && !this.#failing && !this.#life.signal.aborted) await this.#sendBatch()
-    ignoreAbort()
+    removeAbortListener()
     this.#life.abort(new Error('closed'))
     this.#drop(this.#waiting.splice(0).length, 'shutdown')
     this.#options.client.close()
@@ -117,7 +117,7 @@ export class SpanBuffer {
     const { clock } = this.#options
     using limit = deadline(clock, this.#options.batch.timeoutMs, { what: 'exporting spans', signal: this.#life.signal })
     const random = (): number => clock.random()
-    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, jitter: JITTER, random })
+    const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: JITTER, random })
     for (;;) {
       const delivery = await this.#try(batch, limit.signal)
       if (delivery.kind !== 'later') return delivery

@@ -23,7 +23,7 @@ export interface RunStart {
 }
 
 /** The maximum length of an error message in a span. The error messages of drivers have no limit. */
-const LONGEST_TEXT = 4096
+const MAX_TEXT_LENGTH = 4096
 
 export interface RunTracerOptions {
   readonly runs: RunContexts
@@ -125,7 +125,7 @@ class RecordedRun implements RunTrace {
       ...span,
       traceId,
       parentSpanId,
-      error: error === undefined ? undefined : messageOf(error).slice(0, LONGEST_TEXT).toWellFormed(),
+      error: error === undefined ? undefined : messageOf(error).slice(0, MAX_TEXT_LENGTH).toWellFormed(),
     })
   }
 

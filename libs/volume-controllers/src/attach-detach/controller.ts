@@ -28,7 +28,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
   const maxWaitForUnmountMs = 'maxWaitForUnmountMs' in options ? options.maxWaitForUnmountMs : MAX_WAIT_FOR_UNMOUNT_MS
   const state = new AttachDetachState(caches, { maxWaitForUnmountMs })
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => state.actual.reportedOn(node))
-  const own = { ...parts, waitingMessage, state, writeStatus }
+  const attachDetachParts = { ...parts, waitingMessage, state, writeStatus }
   const { attachments, nodes, pods, claims, volumes } = caches
   return {
     ...baseController('volume', parts),
@@ -43,7 +43,7 @@ export function attachDetachController(parts: ControllerParts, options: AttachDe
       rebuilt(state),
       periodicKeys(clock, populateMs, () => state.populate()),
     ],
-    reconcile: (key, { signal }) => reconcileVolume(key, own, signal),
+    reconcile: (key, { signal }) => reconcileVolume(key, attachDetachParts, signal),
   }
 }
 

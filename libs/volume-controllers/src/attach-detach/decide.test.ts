@@ -43,9 +43,9 @@ const decide = (nodes: readonly NodeView[], change: Partial<AttachDetachView> = 
 
 const summary = (steps: readonly NodeStep[]): string[] =>
   steps.map((step) => {
-    if (step.do === 'wait') return `wait ${step.ms}`
-    if (step.do === 'detach' && step.force !== undefined) return `detach ${step.node} by force: ${step.force}`
-    return `${step.do} ${step.node}`
+    if (step.kind === 'wait') return `wait ${step.ms}`
+    if (step.kind === 'detach' && step.force !== undefined) return `detach ${step.node} by force: ${step.force}`
+    return `${step.kind} ${step.node}`
   })
 
 describe('attach', () => {
@@ -209,7 +209,7 @@ describe('single-node volumes', () => {
     'a single-node volume is not attached to a new node while an old attachment is %s',
     (attachment) => {
       const steps = decide([{ ...old, actual: UNCERTAIN, attachment }, next])
-      expect(steps.filter((step) => step.do === 'attach')).toEqual([])
+      expect(steps.filter((step) => step.kind === 'attach')).toEqual([])
     },
   )
 
@@ -235,7 +235,7 @@ describe('single-node volumes', () => {
 
   it('the Multi-Attach error names the nodes that have the volume', () => {
     expect(decide([holds(), next])).toEqual([
-      { do: 'recordMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
+      { kind: 'recordMultiAttach', node: 'node-2', pods: [POD], others: ['node-1'] },
     ])
   })
 

@@ -38,25 +38,30 @@ export type Force = 'timeout' | 'out-of-service'
 export const ATTACH_WAIT_MS = 2 * 60_000
 
 export type NodeStep =
-  | { readonly do: 'markDetached'; readonly node: string }
-  | { readonly do: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
-  | { readonly do: 'markUncertain'; readonly node: string }
+  | { readonly kind: 'markDetached'; readonly node: string }
+  | { readonly kind: 'markAttached'; readonly node: string; readonly pods: readonly PodRef[] }
+  | { readonly kind: 'markUncertain'; readonly node: string }
   /** Cancels a requested detach and reports the volume as attached, so that the node may use it. */
-  | { readonly do: 'keep'; readonly node: string }
-  | { readonly do: 'requestDetach'; readonly node: string }
+  | { readonly kind: 'keep'; readonly node: string }
+  | { readonly kind: 'requestDetach'; readonly node: string }
   /** Runs the key of the volume again after `ms` milliseconds, even if no event occurs. */
-  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly kind: 'wait'; readonly ms: number }
   /** Removes the volume from the node status, and then detaches it if the node does not use it or `force` is set. */
-  | { readonly do: 'detach'; readonly node: string; readonly force: Force | undefined }
-  | { readonly do: 'attach'; readonly node: string }
+  | { readonly kind: 'detach'; readonly node: string; readonly force: Force | undefined }
+  | { readonly kind: 'attach'; readonly node: string }
   /** Reads the VolumeAttachment from the API server. */
-  | { readonly do: 'readAttachment'; readonly node: string }
-  | { readonly do: 'recordFailure'; readonly node: string; readonly pods: readonly PodRef[]; readonly message: string }
-  /** Starts the wait for the attacher. */
-  | { readonly do: 'beginWait'; readonly node: string }
-  | { readonly do: 'recordTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
+  | { readonly kind: 'readAttachment'; readonly node: string }
   | {
-      readonly do: 'recordMultiAttach'
+      readonly kind: 'recordFailure'
+      readonly node: string
+      readonly pods: readonly PodRef[]
+      readonly message: string
+    }
+  /** Starts the wait for the attacher. */
+  | { readonly kind: 'beginWait'; readonly node: string }
+  | { readonly kind: 'recordTimeout'; readonly node: string; readonly pods: readonly PodRef[] }
+  | {
+      readonly kind: 'recordMultiAttach'
       readonly node: string
       readonly pods: readonly PodRef[]
       readonly others: readonly string[]
@@ -73,15 +78,15 @@ export function decideVolume(view: AttachDetachView): readonly NodeStep[] {
   for (const node of view.nodes) {
     if (node.pods.length > 0 || node.actual === undefined) continue
     const plan = decideDetach(node, node.actual, view)
-    if (plan.some((step) => step.do === 'markDetached')) holders.delete(node.node)
-    if (plan.some((step) => step.do === 'detach')) holders.set(node.node, { ...node, attachment: 'deleting' })
+    if (plan.some((step) => step.kind === 'markDetached')) holders.delete(node.node)
+    if (plan.some((step) => step.kind === 'detach')) holders.set(node.node, { ...node, attachment: 'deleting' })
     steps.push(...plan)
   }
   for (const node of view.nodes) {
     if (node.pods.length === 0) continue
     const others = [...holders.values()].filter((other) => other.node !== node.node)
     const plan = decideAttach(node, others, view)
-    if (plan.some((step) => step.do === 'attach')) holders.set(node.node, node)
+    if (plan.some((step) => step.kind === 'attach')) holders.set(node.node, node)
     steps.push(...plan)
   }
   return steps
@@ -89,37 +94,37 @@ export function decideVolume(view: AttachDetachView): readonly NodeStep[] {
 
 function decideDetach(node: NodeView, actual: AttachedTo, view: AttachDetachView): readonly NodeStep[] {
   const { node: name, attachment, inUse, outOfService, health } = node
-  if (attachment === 'none') return [{ do: 'markDetached', node: name }]
-  if (attachment === 'unknown') return [{ do: 'readAttachment', node: name }]
-  if (attachment === 'deleting') return actual.state === 'attached' ? [{ do: 'markUncertain', node: name }] : []
-  if (outOfService) return [{ do: 'detach', node: name, force: 'out-of-service' }]
-  if (!inUse) return [{ do: 'detach', node: name, force: undefined }]
-  const asked: NodeStep = { do: 'requestDetach', node: name }
+  if (attachment === 'none') return [{ kind: 'markDetached', node: name }]
+  if (attachment === 'unknown') return [{ kind: 'readAttachment', node: name }]
+  if (attachment === 'deleting') return actual.state === 'attached' ? [{ kind: 'markUncertain', node: name }] : []
+  if (outOfService) return [{ kind: 'detach', node: name, force: 'out-of-service' }]
+  if (!inUse) return [{ kind: 'detach', node: name, force: undefined }]
+  const asked: NodeStep = { kind: 'requestDetach', node: name }
   // A healthy node has unlimited time to unmount, because a pod on the node may still be writing.
   if (health === 'healthy' || view.maxWaitForUnmountMs === undefined) return [asked]
   const left = (actual.detachRequestedAt ?? view.now) + view.maxWaitForUnmountMs - view.now
-  if (left <= 0) return [{ do: 'detach', node: name, force: 'timeout' }]
-  return [asked, { do: 'wait', ms: left }]
+  if (left <= 0) return [{ kind: 'detach', node: name, force: 'timeout' }]
+  return [asked, { kind: 'wait', ms: left }]
 }
 
 function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachDetachView): readonly NodeStep[] {
   const { node: name, pods, actual, attachment } = node
-  const uncertain: NodeStep[] = actual?.state === 'uncertain' ? [] : [{ do: 'markUncertain', node: name }]
+  const uncertain: NodeStep[] = actual?.state === 'uncertain' ? [] : [{ kind: 'markUncertain', node: name }]
   switch (attachment) {
     case 'none': {
       // Without a VolumeAttachment, the volume is not attached. Another client may have deleted the VolumeAttachment.
-      const detached: NodeStep[] = actual === undefined ? [] : [{ do: 'markDetached', node: name }]
+      const detached: NodeStep[] = actual === undefined ? [] : [{ kind: 'markDetached', node: name }]
       const mayAttach = view.multiAttach || others.length === 0
-      return [...detached, ...(mayAttach ? [{ do: 'attach' as const, node: name }] : multiAttach(node, others))]
+      return [...detached, ...(mayAttach ? [{ kind: 'attach' as const, node: name }] : multiAttach(node, others))]
     }
     case 'unknown':
-      return [{ do: 'readAttachment', node: name }]
+      return [{ kind: 'readAttachment', node: name }]
     case 'deleting':
       // A pod wants the volume again while its detach runs. The detach must end first.
       return uncertain
     case 'attached':
-      if (actual?.state !== 'attached') return [{ do: 'markAttached', node: name, pods }]
-      return node.isReported && actual.detachRequestedAt === undefined ? [] : [{ do: 'keep', node: name }]
+      if (actual?.state !== 'attached') return [{ kind: 'markAttached', node: name, pods }]
+      return node.isReported && actual.detachRequestedAt === undefined ? [] : [{ kind: 'keep', node: name }]
     case 'waiting':
       return [...uncertain, ...decideWait(node, view.now)]
     default:
@@ -131,18 +136,18 @@ function decideAttach(node: NodeView, others: readonly NodeView[], view: AttachD
 function decideWait(node: NodeView, now: number): readonly NodeStep[] {
   const { node: name, pods, attachError, errorReported, waitingSince } = node
   if (attachError !== undefined)
-    return errorReported ? [] : [{ do: 'recordFailure', node: name, pods, message: attachError }]
+    return errorReported ? [] : [{ kind: 'recordFailure', node: name, pods, message: attachError }]
   if (waitingSince === undefined)
     return [
-      { do: 'beginWait', node: name },
-      { do: 'wait', ms: ATTACH_WAIT_MS },
+      { kind: 'beginWait', node: name },
+      { kind: 'wait', ms: ATTACH_WAIT_MS },
     ]
   const left = waitingSince + ATTACH_WAIT_MS - now
-  if (left > 0) return [{ do: 'wait', ms: left }]
+  if (left > 0) return [{ kind: 'wait', ms: left }]
   return [
-    { do: 'recordTimeout', node: name, pods },
-    { do: 'beginWait', node: name },
-    { do: 'wait', ms: ATTACH_WAIT_MS },
+    { kind: 'recordTimeout', node: name, pods },
+    { kind: 'beginWait', node: name },
+    { kind: 'wait', ms: ATTACH_WAIT_MS },
   ]
 }
 
@@ -150,5 +155,5 @@ function decideWait(node: NodeView, now: number): readonly NodeStep[] {
 function multiAttach({ node, pods, multiAttachReported }: NodeView, others: readonly NodeView[]): readonly NodeStep[] {
   const holders = others.filter(({ attachment }) => attachment !== 'deleting' && attachment !== 'unknown')
   if (multiAttachReported || holders.length === 0) return []
-  return [{ do: 'recordMultiAttach', node, pods, others: holders.map((other) => other.node) }]
+  return [{ kind: 'recordMultiAttach', node, pods, others: holders.map((other) => other.node) }]
 }

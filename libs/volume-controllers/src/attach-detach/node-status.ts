@@ -26,7 +26,7 @@ export interface StatusList {
 /** Returns the list `volumesAttached`, which allows the kubelet to use volumes. Deleted nodes are skipped. */
 export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
-    wanted: reportedOn,
+    desired: reportedOn,
     present: ({ volumesAttached }) => volumesAttached.map(({ name }) => name),
     status: (names) => ({ volumesAttached: names.map((name) => ({ name, devicePath: '' })) }),
   })
@@ -35,24 +35,24 @@ export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) 
 /** Returns the list `volumesInUse`, which keeps the attach/detach controller from detaching volumes. */
 export function inUseList(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
   return statusList(parts, {
-    wanted: inUseOn,
+    desired: inUseOn,
     present: ({ volumesInUse }) => volumesInUse,
     status: (names) => ({ volumesInUse: names }),
   })
 }
 
 interface ListOptions {
-  readonly wanted: (node: string) => readonly string[]
+  readonly desired: (node: string) => readonly string[]
   readonly present: (node: CachedNode) => readonly string[]
   readonly status: (names: readonly string[]) => object
 }
 
-function statusList(parts: NodeStatusParts, { wanted, present, status }: ListOptions): StatusList {
+function statusList(parts: NodeStatusParts, { desired, present, status }: ListOptions): StatusList {
   /** The nodes whose last write succeeded. For these nodes, the cache is at least as new as the write. */
   const confirmed = new Set<string>()
   const write = coalesced(async (name: string, signal) => {
     const node = parts.nodes.store.get(name)
-    const names = wanted(name)
+    const names = desired(name)
     if (node === undefined || (confirmed.has(name) && isSameSet(present(node), names))) return
     confirmed.delete(name)
     await patchStatus(parts, { name, status: status(names) }, signal)

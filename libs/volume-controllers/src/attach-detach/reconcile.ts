@@ -44,7 +44,7 @@ export async function reconcileVolume(
 async function perform(step: NodeStep, run: Run): Promise<void> {
   const { volumeName, parts } = run
   const { actual, desired } = parts.state
-  switch (step.do) {
+  switch (step.kind) {
     case 'markDetached':
       actual.markDetached(volumeName, step.node)
       return await writeStatus(step.node, run)

@@ -4,7 +4,7 @@ import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
 
 const bound = boundPair({ volume: { csi: { driver: 'csi.example.com', volumeHandle: 'vol-1' } } })
 const volumeName = 'kubernetes.io/csi/csi.example.com^vol-1'
-const attachable = { is: 'attachable', spec: { volumeName, pvName: 'pv-1', multiAttach: false } }
+const attachable = { kind: 'attachable', spec: { volumeName, pvName: 'pv-1', multiAttach: false } }
 const resolved = (stores: Parameters<typeof lookups>[0], volumes = pod().volumes) =>
   resolveVolumes(pod({ volumes }), lookups(stores))
 
@@ -17,24 +17,24 @@ describe('resolveVolumes', () => {
     [
       'does not attach a volume if the driver needs no attach',
       { claims, volumes, drivers: [csiDriver({ attachRequired: false })] },
-      { is: 'notAttachable', volumeName },
+      { kind: 'notAttachable', volumeName },
     ],
-    ['returns unknown if the claim is missing', { volumes }, { is: 'unknown' }],
-    ['returns unknown if the volume is missing', { claims }, { is: 'unknown' }],
+    ['returns unknown if the claim is missing', { volumes }, { kind: 'unknown' }],
+    ['returns unknown if the volume is missing', { claims }, { kind: 'unknown' }],
     [
       'returns unknown while the claim is pending',
       { claims: [claim({ volumeName: 'pv-1' })], volumes },
-      { is: 'unknown' },
+      { kind: 'unknown' },
     ],
     [
       'returns unknown if the volume belongs to an older claim of that name',
       { claims, volumes: [volume({ claimRef: { ...refTo(bound.claim), uid: 'before' }, phase: 'Bound' })] },
-      { is: 'unknown' },
+      { kind: 'unknown' },
     ],
     [
       'does not attach a volume without a CSI driver',
       { claims, volumes: [{ ...bound.volume, csi: undefined }] },
-      { is: 'notAttachable', volumeName: undefined },
+      { kind: 'notAttachable', volumeName: undefined },
     ],
   ]
   it.each(rows)('the attach/detach controller %s', (_, stores, expected) => {
@@ -43,18 +43,18 @@ describe('resolveVolumes', () => {
 
   it('inline CSI volumes and local volumes of a pod are not attached', () => {
     const own = [
-      { is: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
-      { is: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
+      { kind: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
+      { kind: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
     ]
     expect(resolved({}, own)).toEqual([
-      { is: 'notAttachable', volumeName: undefined },
-      { is: 'notAttachable', volumeName: undefined },
+      { kind: 'notAttachable', volumeName: undefined },
+      { kind: 'notAttachable', volumeName: undefined },
     ])
   })
 
   it('an ephemeral volume is attached only if the pod owns its claim', () => {
-    const own = [{ is: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
-    expect(resolved({ claims, volumes }, own)).toEqual([{ is: 'unknown' }])
+    const own = [{ kind: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
+    expect(resolved({ claims, volumes }, own)).toEqual([{ kind: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }
     expect(resolved({ claims: [made], volumes }, own)).toEqual([attachable])
   })

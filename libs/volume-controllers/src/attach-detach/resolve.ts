@@ -5,27 +5,27 @@ import type { Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
+/** The result of resolving a volume of a pod for an attach. */
+export type ResolvedSpec =
+  | { readonly kind: 'attachable'; readonly spec: VolumeSpec }
+  /** The volume is known and needs no attach. */
+  | { readonly kind: 'notAttachable'; readonly volumeName: string | undefined }
+  /** The claim is missing, unbound or owned by another object, or the caches are late. */
+  | { readonly kind: 'unknown' }
+
 /** Reports whether the volumes of a pod must be attached: the pod is scheduled and not terminated. */
 export function wantsVolumes(pod: CachedPod): boolean {
   return pod.nodeName !== '' && !isTerminated(pod)
 }
 
-/** The result of resolving a volume of a pod for an attach. */
-export type ResolvedSpec =
-  | { readonly is: 'attachable'; readonly spec: VolumeSpec }
-  /** The volume is known and needs no attach. */
-  | { readonly is: 'notAttachable'; readonly volumeName: string | undefined }
-  /** The claim is missing, unbound or owned by another object, or the caches are late. */
-  | { readonly is: 'unknown' }
-
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly ResolvedSpec[] {
   return pod.volumes.map((volume) => {
     // Volumes that a pod declares inline need no attach.
-    if (volume.is !== 'claim') return { is: 'notAttachable', volumeName: undefined }
+    if (volume.kind !== 'claim') return { kind: 'notAttachable', volumeName: undefined }
     const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
-    if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { is: 'unknown' }
+    if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { kind: 'unknown' }
     const bound = boundVolume(claim, stores)
-    return bound === undefined ? { is: 'unknown' } : resolve(bound, stores)
+    return bound === undefined ? { kind: 'unknown' } : resolve(bound, stores)
   })
 }
 
@@ -38,10 +38,10 @@ export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>)
 
 function resolve(volume: Volume, stores: Lookups): ResolvedSpec {
   const { csi } = volume
-  if (csi === undefined) return { is: 'notAttachable', volumeName: undefined }
+  if (csi === undefined) return { kind: 'notAttachable', volumeName: undefined }
   const volumeName = uniqueVolumeName(csi)
-  if (!needsAttach(csi.driver, stores)) return { is: 'notAttachable', volumeName }
-  return { is: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
+  if (!needsAttach(csi.driver, stores)) return { kind: 'notAttachable', volumeName }
+  return { kind: 'attachable', spec: { volumeName, pvName: volume.key, multiAttach: mayAttachTwice(volume) } }
 }
 
 /** Reports whether a driver needs attach. A driver without a CSIDriver object does. */

@@ -64,7 +64,9 @@ export class AttachDetachState {
   /** Returns the volumes of the desired and of the actual state. */
   volumeNames(): ReadonlySet<string> {
     const names = new Set(this.actual.volumes())
-    for (const { volumes } of this.desired.pods()) for (const name of volumes) names.add(name)
+    for (const { volumes } of this.desired.pods()) {
+      for (const name of volumes) names.add(name)
+    }
     return names
   }
 
@@ -73,9 +75,9 @@ export class AttachDetachState {
     if (!wantsVolumes(pod)) return this.desired.deletePod(pod.uid)
     const changed: string[] = []
     for (const resolved of resolveVolumes(pod, this.#caches)) {
-      if (resolved.is === 'attachable') {
+      if (resolved.kind === 'attachable') {
         if (this.desired.addPod(refOf(pod), pod.nodeName, resolved.spec)) changed.push(resolved.spec.volumeName)
-      } else if (resolved.is === 'notAttachable' && resolved.volumeName !== undefined) {
+      } else if (resolved.kind === 'notAttachable' && resolved.volumeName !== undefined) {
         this.desired.deleteVolumeOfPod(pod.uid, resolved.volumeName)
         changed.push(resolved.volumeName)
       }
@@ -151,7 +153,7 @@ export class AttachDetachState {
       waitingSince: memory.waitingSince,
       isReported: actual.isReported(volumeName, node),
       inUse: actual.inUseOn(node).has(volumeName),
-      health: cached === undefined ? 'gone' : cached.ready ? 'healthy' : 'unhealthy',
+      health: healthOf(cached),
       outOfService: cached !== undefined && isOutOfService(cached),
       multiAttachReported: desired.wasMultiAttachReported(volumeName, node),
     }
@@ -213,4 +215,9 @@ export class AttachDetachState {
 
 function refOf({ key, uid, resourceVersion }: CachedPod): PodRef {
   return { key, uid, resourceVersion }
+}
+
+function healthOf(node: { readonly ready: boolean } | undefined): 'gone' | 'healthy' | 'unhealthy' {
+  if (node === undefined) return 'gone'
+  return node.ready ? 'healthy' : 'unhealthy'
 }

@@ -32,17 +32,17 @@ const WORKERS = 1
 /** Places pods on nodes that their volumes allow, and selects the nodes for claims with delayed binding. */
 export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
   const { pods, claims, nodes, classes, volumes } = parts.caches
-  const own: BinderParts = { ...parts, placed: new Map() }
+  const binderParts: BinderParts = { ...parts, placed: new Map() }
   const toPlace = (candidates: readonly CachedPod[]): string[] => candidates.filter(isOurs).map(({ key }) => key)
   const allToPlace = (): string[] => toPlace(pods.store.byIndex(PODS_BY_NODE, ''))
   return {
     ...baseController('pod', parts),
     workers: WORKERS,
     sources: [
-      objectsOf(pods, ({ uid }) => own.placed.delete(uid)),
+      objectsOf(pods, ({ uid }) => binderParts.placed.delete(uid)),
       keysOf(pods, (event) => {
         const pod = objectOf(event)
-        if (pod.nodeName !== '') own.placed.delete(pod.uid)
+        if (pod.nodeName !== '') binderParts.placed.delete(pod.uid)
         // A deleted or terminated pod may free a place on its node, so all waiting pods are tried again.
         return event.type === 'deleted' || isTerminated(pod) ? allToPlace() : toPlace([pod])
       }),
@@ -54,7 +54,7 @@ export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
         return isFree ? allToPlace() : []
       }),
     ],
-    reconcile: (key, { signal }) => settledUnlessFailed(place(key, own, signal)),
+    reconcile: (key, { signal }) => settledUnlessFailed(place(key, binderParts, signal)),
   }
 }
 
@@ -114,7 +114,7 @@ interface Placement {
 async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Promise<void> {
   const { client, caches, recorder, placed } = parts
   const target = referenceTo(PODS, pod)
-  switch (step.do) {
+  switch (step.kind) {
     case 'reserve': {
       const patch = bindVolumePatch(step.volume, step.claim)
       if (patch === undefined) return

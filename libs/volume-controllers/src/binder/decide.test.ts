@@ -36,7 +36,7 @@ const decide = (change: Partial<PlaceView>): string[] =>
   )
 
 function inShort(step: PlaceStep): string {
-  switch (step.do) {
+  switch (step.kind) {
     case 'bind':
       return `bind to ${step.node}`
     case 'reserve':

@@ -36,17 +36,17 @@ export interface PlaceView {
 
 export type PlaceStep =
   /** Reserves an existing volume for the claim. The PersistentVolume controller completes the binding. */
-  | { readonly do: 'reserve'; readonly volume: Volume; readonly claim: Claim }
+  | { readonly kind: 'reserve'; readonly volume: Volume; readonly claim: Claim }
   /** Requests a new volume that the node can reach. */
-  | { readonly do: 'selectNode'; readonly claim: Claim; readonly node: string }
-  | { readonly do: 'bind'; readonly node: string }
-  | { readonly do: 'report'; readonly message: string }
+  | { readonly kind: 'selectNode'; readonly claim: Claim; readonly node: string }
+  | { readonly kind: 'bind'; readonly node: string }
+  | { readonly kind: 'report'; readonly message: string }
 
 /** Plans the placement of a pod. The pod gets its node only after all of its claims are bound. */
 export function decidePlace(view: PlaceView): readonly PlaceStep[] {
   const { claims } = view
   const obstacle = claims.map(whyNot).find((why) => why !== undefined)
-  if (obstacle !== undefined) return [{ do: 'report', message: obstacle }]
+  if (obstacle !== undefined) return [{ kind: 'report', message: obstacle }]
   const refusals = new Map<string, number>()
   const choices: Choice[] = []
   for (const option of view.nodes) {
@@ -55,9 +55,9 @@ export function decidePlace(view: PlaceView): readonly PlaceStep[] {
     else refusals.set(choice, (refusals.get(choice) ?? 0) + 1)
   }
   const chosen = best(choices, selectedNode(claims))
-  if (chosen === undefined) return [{ do: 'report', message: unavailable(view.nodes.length, refusals) }]
+  if (chosen === undefined) return [{ kind: 'report', message: unavailable(view.nodes.length, refusals) }]
   const isBound = claims.every(({ volume }) => volume !== undefined)
-  return isBound ? [{ do: 'bind', node: chosen.node }] : stepsFor(chosen)
+  return isBound ? [{ kind: 'bind', node: chosen.node }] : stepsFor(chosen)
 }
 
 /** Returns why a claim excludes its pod from all nodes. Undefined if it does not. */
@@ -87,7 +87,7 @@ function choiceOf({ node, pods, room }: NodeOption, { pod, claims, volumes }: Pl
   if (!selected) return "node(s) didn't match Pod's node affinity/selector"
   if (room !== undefined && claims.length > room) return 'node(s) exceed max volume count'
   const place = { name: node.key, labels: node.labels }
-  const taken = new Set<string>()
+  const chosenNames = new Set<string>()
   const reserve: { volume: Volume; claim: Claim }[] = []
   const provision: Claim[] = []
   for (const { claim, volume, storageClass } of claims) {
@@ -96,9 +96,9 @@ function choiceOf({ node, pods, room }: NodeOption, { pod, claims, volumes }: Pl
       if (!matchesNode(volume.required, place)) return 'node(s) had volume node affinity conflict'
       continue
     }
-    const match = findBestMatch(claim, volumes, { node: place, delayed: true, taken })
+    const match = findBestMatch(claim, volumes, { node: place, delayed: true, reserved: chosenNames })
     if (match !== undefined) {
-      taken.add(match.key)
+      chosenNames.add(match.key)
       reserve.push({ volume: match, claim })
     } else if (canProvision(storageClass, node)) provision.push(claim)
     else return "node(s) didn't find available persistent volumes to bind"
@@ -147,8 +147,8 @@ function stepsFor({ node, reserve, provision }: Choice): readonly PlaceStep[] {
   // A volume that is already reserved waits for the PersistentVolume controller.
   const free = reserve.filter(({ volume }) => volume.claimRef === undefined)
   return [
-    ...free.map(({ volume, claim }) => ({ do: 'reserve' as const, volume, claim })),
-    ...asked.map((claim) => ({ do: 'selectNode' as const, claim, node })),
+    ...free.map(({ volume, claim }) => ({ kind: 'reserve' as const, volume, claim })),
+    ...asked.map((claim) => ({ kind: 'selectNode' as const, claim, node })),
   ]
 }
 

@@ -52,7 +52,7 @@ export interface Caches {
   readonly drivers: Informer<CachedDriver, CSIDriver>
   readonly csiNodes: Informer<CachedCsiNode, CSINode>
   /** The caches of snapshots. Undefined if the cluster does not support snapshots. */
-  readonly taken: SnapshotCaches | undefined
+  readonly snapshotCaches: SnapshotCaches | undefined
 }
 
 export interface SnapshotCaches {
@@ -140,7 +140,7 @@ export function createCaches(parts: CacheParts): Caches {
     classes: follow({ resource: STORAGE_CLASSES, project: classProjection }),
     drivers: follow({ resource: CSI_DRIVERS, project: driverProjection }),
     csiNodes: follow({ resource: CSI_NODES, project: csiNodeProjection }),
-    taken: parts.snapshots
+    snapshotCaches: parts.snapshots
       ? {
           snapshots: follow({
             resource: VOLUME_SNAPSHOTS,
@@ -179,6 +179,6 @@ export async function cachesSynced(caches: Caches, signal: AbortSignal): Promise
   await Promise.all(informersOf(caches).map(({ store }) => store.whenSynced(signal)))
 }
 
-function informersOf({ taken, ...always }: Caches): readonly Informer<Cached>[] {
-  return [...Object.values(always), ...Object.values(taken ?? {})]
+function informersOf({ snapshotCaches, ...always }: Caches): readonly Informer<Cached>[] {
+  return [...Object.values(always), ...Object.values(snapshotCaches ?? {})]
 }

@@ -6,16 +6,16 @@ import { identityOf } from './metadata.ts'
 export type PodVolume =
   /** `ephemeral`: the claim was created for this pod, which owns it. */
   | {
-      readonly is: 'claim'
+      readonly kind: 'claim'
       readonly name: string
       readonly claim: string
       readonly readOnly: boolean
       readonly ephemeral: boolean
     }
   /** A CSI volume with the lifetime of the pod. */
-  | { readonly is: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
+  | { readonly kind: 'csi'; readonly name: string; readonly source: NonNullable<Volume['csi']> }
   /** A volume that the node itself provides, for example `emptyDir` or `configMap`. */
-  | { readonly is: 'local'; readonly name: string; readonly plugin: string }
+  | { readonly kind: 'local'; readonly name: string; readonly plugin: string }
 
 /** The names of the volumes that the containers mount, and of the volumes that they use as devices. */
 export interface PodUse {
@@ -86,12 +86,12 @@ function fsGroupOf(context: NonNullable<Pod['spec']>['securityContext']): FsGrou
 function podVolume(volume: Volume, pod: string): PodVolume {
   const { name, persistentVolumeClaim: claim, ephemeral, csi } = volume
   if (claim != null) {
-    return { is: 'claim', name, claim: claim.claimName, readOnly: claim.readOnly === true, ephemeral: false }
+    return { kind: 'claim', name, claim: claim.claimName, readOnly: claim.readOnly === true, ephemeral: false }
   }
-  if (ephemeral != null) return { is: 'claim', name, claim: `${pod}-${name}`, readOnly: false, ephemeral: true }
-  if (csi != null) return { is: 'csi', name, source: csi }
+  if (ephemeral != null) return { kind: 'claim', name, claim: `${pod}-${name}`, readOnly: false, ephemeral: true }
+  if (csi != null) return { kind: 'csi', name, source: csi }
   const plugin = Object.keys(volume).find((field) => field !== 'name') ?? 'emptyDir'
-  return { is: 'local', name, plugin }
+  return { kind: 'local', name, plugin }
 }
 
 function useOf({ spec }: Pod): PodUse {
@@ -115,5 +115,5 @@ export function isTerminated(pod: Pick<CachedPod, 'phase' | 'deleting' | 'contai
 
 /** Returns the keys of the claims that the pod uses. */
 export function claimKeysOf(pod: Pick<CachedPod, 'namespace' | 'volumes'>): string[] {
-  return pod.volumes.flatMap((volume) => (volume.is === 'claim' ? [`${pod.namespace}/${volume.claim}`] : []))
+  return pod.volumes.flatMap((volume) => (volume.kind === 'claim' ? [`${pod.namespace}/${volume.claim}`] : []))
 }

@@ -87,12 +87,12 @@ describe('podProjection', () => {
 
   it('a cached pod distinguishes claims, inline CSI volumes, and volumes that the node provides', () => {
     expect(podProjection({ metadata, spec }).volumes).toEqual([
-      { is: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
-      { is: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
-      { is: 'csi', name: 'inline', source: { driver: 'd' } },
-      { is: 'local', name: 'scratch', plugin: 'emptyDir' },
-      { is: 'local', name: 'settings', plugin: 'configMap' },
-      { is: 'local', name: 'nothing', plugin: 'emptyDir' },
+      { kind: 'claim', name: 'data', claim: 'data', readOnly: true, ephemeral: false },
+      { kind: 'claim', name: 'own', claim: 'one-own', readOnly: false, ephemeral: true },
+      { kind: 'csi', name: 'inline', source: { driver: 'd' } },
+      { kind: 'local', name: 'scratch', plugin: 'emptyDir' },
+      { kind: 'local', name: 'settings', plugin: 'configMap' },
+      { kind: 'local', name: 'nothing', plugin: 'emptyDir' },
     ])
   })
 

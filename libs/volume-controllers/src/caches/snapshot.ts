@@ -23,6 +23,14 @@ export interface CachedSnapshot extends Cached, SnapshotState {
   readonly contentName: string
 }
 
+/** The cached fields of a VolumeSnapshotContent. */
+export interface CachedContent extends Cached, SnapshotState {
+  /** The key of the VolumeSnapshot to which the VolumeSnapshotContent belongs. */
+  readonly snapshot: string
+  readonly deleting: boolean
+  readonly policy: string
+}
+
 export function snapshotProjection(snapshot: VolumeSnapshot): CachedSnapshot {
   const { metadata, spec, status } = snapshot
   return {
@@ -39,14 +47,6 @@ export function snapshotProjection(snapshot: VolumeSnapshot): CachedSnapshot {
     restoreSize: status?.restoreSize ?? undefined,
     error: status?.error?.message ?? undefined,
   }
-}
-
-/** The cached fields of a VolumeSnapshotContent. */
-export interface CachedContent extends Cached, SnapshotState {
-  /** The key of the VolumeSnapshot to which the VolumeSnapshotContent belongs. */
-  readonly snapshot: string
-  readonly deleting: boolean
-  readonly policy: string
 }
 
 const NS_PER_MS = 1e6

@@ -12,6 +12,39 @@ export interface CachedClass extends Cached {
   readonly created: string
 }
 
+/** The cached fields of a CSIDriver. */
+export interface CachedDriver extends Cached {
+  readonly attachRequired: boolean
+  readonly podInfoOnMount: boolean
+  /** The lifecycle modes that the driver supports: `Persistent`, `Ephemeral` or both. */
+  readonly lifecycleModes: readonly string[]
+  /** True if the driver requires periodic publish calls for mounted volumes. */
+  readonly requiresRepublish: boolean
+  readonly fsGroupPolicy: string
+}
+
+export interface NodeDriver {
+  readonly nodeId: string
+  /** The maximum number of volumes on the node; undefined for no limit. */
+  readonly most: number | undefined
+}
+
+/** The cached fields of a CSINode: the drivers on a node, by name. */
+export interface CachedCsiNode extends Cached {
+  readonly drivers: ReadonlyMap<string, NodeDriver>
+}
+
+/** The cached fields of a VolumeAttachment. */
+export interface Attachment extends Cached {
+  readonly attacher: string
+  readonly nodeName: string
+  readonly pvName: string | undefined
+  readonly deleting: boolean
+  readonly attached: boolean
+  readonly attachError: string | undefined
+  readonly detachError: string | undefined
+}
+
 export function classProjection(storageClass: StorageClass): CachedClass {
   const { metadata, provisioner, volumeBindingMode } = storageClass
   return {
@@ -22,17 +55,6 @@ export function classProjection(storageClass: StorageClass): CachedClass {
     isDefault: metadata?.annotations?.[IS_DEFAULT_CLASS] === 'true',
     created: metadata?.creationTimestamp ?? '',
   }
-}
-
-/** The cached fields of a CSIDriver. */
-export interface CachedDriver extends Cached {
-  readonly attachRequired: boolean
-  readonly podInfoOnMount: boolean
-  /** The lifecycle modes that the driver supports: `Persistent`, `Ephemeral` or both. */
-  readonly lifecycleModes: readonly string[]
-  /** True if the driver requires periodic publish calls for mounted volumes. */
-  readonly requiresRepublish: boolean
-  readonly fsGroupPolicy: string
 }
 
 /** The policy of a CSIDriver that does not set `fsGroupPolicy`. */
@@ -50,34 +72,12 @@ export function driverProjection(driver: CSIDriver): CachedDriver {
   }
 }
 
-export interface NodeDriver {
-  readonly nodeId: string
-  /** The maximum number of volumes on the node; undefined for no limit. */
-  readonly most: number | undefined
-}
-
-/** The cached fields of a CSINode: the drivers on a node, by name. */
-export interface CachedCsiNode extends Cached {
-  readonly drivers: ReadonlyMap<string, NodeDriver>
-}
-
 export function csiNodeProjection(csiNode: CSINode): CachedCsiNode {
   const drivers = (csiNode.spec?.drivers ?? []).map(({ name, nodeID, allocatable }): [string, NodeDriver] => [
     name,
     { nodeId: nodeID, most: allocatable?.count ?? undefined },
   ])
   return { ...identityOf(csiNode), drivers: new Map(drivers) }
-}
-
-/** The cached fields of a VolumeAttachment. */
-export interface Attachment extends Cached {
-  readonly attacher: string
-  readonly nodeName: string
-  readonly pvName: string | undefined
-  readonly deleting: boolean
-  readonly attached: boolean
-  readonly attachError: string | undefined
-  readonly detachError: string | undefined
 }
 
 export function attachmentProjection(va: VolumeAttachment): Attachment {

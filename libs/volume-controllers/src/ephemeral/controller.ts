@@ -60,7 +60,7 @@ function podsOfGone(event: InformerEvent<Claim>, { caches }: ControllerParts): s
 }
 
 function hasOwnClaims({ volumes }: CachedPod): boolean {
-  return volumes.some((volume) => volume.is === 'claim' && volume.ephemeral)
+  return volumes.some((volume) => volume.kind === 'claim' && volume.ephemeral)
 }
 
 async function reconcileEphemeral(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
@@ -104,7 +104,7 @@ interface Template {
 
 async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }: Template): Promise<void> {
   const { client, caches } = parts
-  if (step.do === 'fail') throw new Error(step.message)
+  if (step.kind === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })
   // A pod that was recreated under this name gets its claims when the event of its creation arrives.
   if (pod.metadata?.uid !== uid) return
@@ -119,7 +119,7 @@ async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }
 
 function claimFor(
   { metadata, spec }: Pod,
-  { volume, claim: name }: Extract<EphemeralStep, { do: 'create' }>,
+  { volume, claim: name }: Extract<EphemeralStep, { kind: 'create' }>,
 ): PersistentVolumeClaim | undefined {
   const template = spec?.volumes?.find((each) => each.name === volume)?.ephemeral?.volumeClaimTemplate
   if (template === undefined || template === null) return undefined

@@ -4,7 +4,7 @@ import { claim, pod } from '../testing/objects.ts'
 import { decideEphemeral, isOrphan } from './decide.ts'
 
 const own = (name: string) => ({
-  is: 'claim' as const,
+  kind: 'claim' as const,
   name,
   claim: `app-${name}`,
   readOnly: false,
@@ -15,7 +15,7 @@ const app = pod({ volumes: [own('a'), own('b'), { ...own('c'), claim: 'shared', 
 const steps = (change: Parameters<typeof pod>[0], ...claims: readonly Claim[]) =>
   decideEphemeral({ pod: { ...app, ...change }, claim: (name) => claims.find((each) => each.name === name) })
 
-const create = (volume: string) => ({ do: 'create', volume, claim: `app-${volume}` })
+const create = (volume: string) => ({ kind: 'create', volume, claim: `app-${volume}` })
 
 describe('ephemeral volumes', () => {
   it('a pod with ephemeral volumes gets a claim for each ephemeral volume', () => {
@@ -28,7 +28,7 @@ describe('ephemeral volumes', () => {
 
   it('a pod with ephemeral volumes does not use the claim of another owner', () => {
     const message = 'PVC default/app-a was not created for pod default/app (pod is not owner)'
-    expect(steps({}, claim({ name: 'app-a' }))).toEqual([{ do: 'fail', volume: 'a', message }])
+    expect(steps({}, claim({ name: 'app-a' }))).toEqual([{ kind: 'fail', volume: 'a', message }])
   })
 
   it('a pod with ephemeral volumes gets no claims while it is being deleted', () => {

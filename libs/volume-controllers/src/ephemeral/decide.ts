@@ -10,20 +10,20 @@ export interface EphemeralView {
 
 export type EphemeralStep =
   /** Creates the claim of one volume from the template in the pod. */
-  | { readonly do: 'create'; readonly volume: string; readonly claim: string }
-  | { readonly do: 'fail'; readonly volume: string; readonly message: string }
+  | { readonly kind: 'create'; readonly volume: string; readonly claim: string }
+  | { readonly kind: 'fail'; readonly volume: string; readonly message: string }
 
 /** Returns the claims to create. The plan ends with a failure at the first claim of another owner. */
 export function decideEphemeral({ pod, claim }: EphemeralView): readonly EphemeralStep[] {
   const steps: EphemeralStep[] = []
   if (pod.deleting) return steps
   for (const volume of pod.volumes) {
-    if (volume.is !== 'claim' || !volume.ephemeral) continue
+    if (volume.kind !== 'claim' || !volume.ephemeral) continue
     const present = claim(volume.claim)
-    if (present === undefined) steps.push({ do: 'create', volume: volume.name, claim: volume.claim })
+    if (present === undefined) steps.push({ kind: 'create', volume: volume.name, claim: volume.claim })
     else if (present.ownerUid !== pod.uid) {
       const message = `PVC ${present.key} was not created for pod ${pod.key} (pod is not owner)`
-      return [...steps, { do: 'fail', volume: volume.name, message }]
+      return [...steps, { kind: 'fail', volume: volume.name, message }]
     }
   }
   return steps

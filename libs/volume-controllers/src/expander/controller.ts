@@ -30,7 +30,7 @@ async function expand(key: string, parts: ControllerParts): Promise<void> {
   // A claim without a bound volume cannot be expanded, so no event is recorded.
   if (claim?.phase !== 'Bound') return
   const step = decideExpand({ claim, volume: volumes.store.get(claim.volumeName) })
-  if (step?.do === 'fail') throw new Error(step.message)
+  if (step?.kind === 'fail') throw new Error(step.message)
   if (step === undefined) return
   const event = { type: 'Normal', reason: 'ExternalExpanding', message: step.message } as const
   parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), event)

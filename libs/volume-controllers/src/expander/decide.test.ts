@@ -3,7 +3,7 @@ import { boundPair, claim } from '../testing/objects.ts'
 import { decideExpand, hasGrown } from './decide.ts'
 
 const MORE = { request: '2Gi' }
-const WAITS = { do: 'report', message: 'waiting for an external controller to expand this PVC' }
+const WAITS = { kind: 'report', message: 'waiting for an external controller to expand this PVC' }
 
 describe('the expander', () => {
   it.each([
@@ -17,12 +17,12 @@ describe('the expander', () => {
     [
       'fails if the volume is missing',
       { claim: claim({ ...MORE, volumeName: 'pv-1' }), volume: undefined },
-      { do: 'fail', message: 'there is no volume pv-1 yet' },
+      { kind: 'fail', message: 'there is no volume pv-1 yet' },
     ],
     [
       'fails if the volume is not bound to the claim',
       boundPair({ claim: MORE, volume: { claimRef: undefined } }),
-      { do: 'fail', message: 'persistent Volume is not bound to PVC being updated : default/data' },
+      { kind: 'fail', message: 'persistent Volume is not bound to PVC being updated : default/data' },
     ],
   ])('the expander %s', (_, view, steps) => {
     expect(decideExpand(view)).toEqual(steps)

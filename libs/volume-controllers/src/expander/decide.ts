@@ -10,18 +10,18 @@ export interface ExpandView {
 }
 
 export type ExpandStep =
-  | { readonly do: 'report'; readonly message: string }
+  | { readonly kind: 'report'; readonly message: string }
   /** The volume is missing, or it is not bound to the claim. */
-  | { readonly do: 'fail'; readonly message: string }
+  | { readonly kind: 'fail'; readonly message: string }
 
 /** Plans the event for a claim that an external controller must expand. Undefined if the claim needs no expansion. */
 export function decideExpand({ claim, volume }: ExpandView): ExpandStep | undefined {
-  if (volume === undefined) return { do: 'fail', message: `there is no volume ${claim.volumeName} yet` }
+  if (volume === undefined) return { kind: 'fail', message: `there is no volume ${claim.volumeName} yet` }
   if (volume.claimRef?.uid !== claim.uid) {
-    return { do: 'fail', message: `persistent Volume is not bound to PVC being updated : ${claim.key}` }
+    return { kind: 'fail', message: `persistent Volume is not bound to PVC being updated : ${claim.key}` }
   }
   if (!isMore(claim.request, claim.capacity ?? '0') && !(PRE_RESIZE_CAPACITY in volume.annotations)) return undefined
-  return { do: 'report', message: 'waiting for an external controller to expand this PVC' }
+  return { kind: 'report', message: 'waiting for an external controller to expand this PVC' }
 }
 
 /** Reports whether the requested size or the capacity of a claim has grown. */

@@ -15,14 +15,14 @@ const view = (change: Partial<ClaimBindingView> = {}): ClaimBindingView => ({
 /** Returns the writes, the events and the failures of a plan as texts. */
 const summary = (steps: readonly ClaimStep[]): string[] =>
   steps.map((step) => {
-    if (step.do === 'report') return `${step.event.reason}: ${step.event.message}`
-    if (step.do === 'fail') return `fail: ${step.message}`
-    return `${step.do} ${JSON.stringify(step.patch.body)}`
+    if (step.kind === 'report') return `${step.event.reason}: ${step.event.message}`
+    if (step.kind === 'fail') return `fail: ${step.message}`
+    return `${step.kind} ${JSON.stringify(step.patch.body)}`
   })
 
 const BIND = ['patchVolume', 'patchVolumeStatus', 'patchClaim', 'patchClaimStatus']
 const whatIsDone = (steps: readonly ClaimStep[]): string[] =>
-  steps.map((step) => (step.do === 'report' ? step.event.reason : step.do))
+  steps.map((step) => (step.kind === 'report' ? step.event.reason : step.kind))
 
 describe('unbound claims', () => {
   const rows: { name: string; view: Partial<ClaimBindingView>; done: string[] }[] = [

@@ -35,12 +35,12 @@ export interface ClaimBindingView {
 }
 
 export type ClaimStep =
-  | { readonly do: 'patchVolume'; readonly volume: string; readonly patch: Patch }
-  | { readonly do: 'patchVolumeStatus'; readonly volume: string; readonly patch: Patch }
-  | { readonly do: 'patchClaim'; readonly patch: Patch }
-  | { readonly do: 'patchClaimStatus'; readonly patch: Patch }
-  | { readonly do: 'report'; readonly event: EventText }
-  | { readonly do: 'fail'; readonly message: string }
+  | { readonly kind: 'patchVolume'; readonly volume: string; readonly patch: Patch }
+  | { readonly kind: 'patchVolumeStatus'; readonly volume: string; readonly patch: Patch }
+  | { readonly kind: 'patchClaim'; readonly patch: Patch }
+  | { readonly kind: 'patchClaimStatus'; readonly patch: Patch }
+  | { readonly kind: 'report'; readonly event: EventText }
+  | { readonly kind: 'fail'; readonly message: string }
 
 /** Returns the plan for a claim. A claim that was bound once is never bound to another volume. */
 export function decideClaim(view: ClaimBindingView): readonly ClaimStep[] {
@@ -74,7 +74,7 @@ function decideNamed({ claim, named }: ClaimBindingView): readonly ClaimStep[] {
   if (!(BOUND_BY_CONTROLLER in claim.annotations)) return [taken, ...pending(claim)]
   const owner = `${named.claimRef.namespace}/${named.claimRef.name}`
   const why = `invalid binding of claim "${claim.key}" to volume "${named.key}": volume already claimed by "${owner}"`
-  return [taken, { do: 'fail', message: why }]
+  return [taken, { kind: 'fail', message: why }]
 }
 
 /** Binds any suitable volume. If there is none, requests a new volume. */
@@ -84,7 +84,7 @@ function decideAny(view: ClaimBindingView): readonly ClaimStep[] {
   const match = findBestMatch(claim, view.volumes, { delayed })
   if (match !== undefined) return bind(claim, match)
   if (claim.className === undefined && defaultClass !== undefined) {
-    return [{ do: 'patchClaim', patch: assignClassPatch(claim, defaultClass.key) }]
+    return [{ kind: 'patchClaim', patch: assignClassPatch(claim, defaultClass.key) }]
   }
   if (delayed && !(SELECTED_NODE in claim.annotations)) return [waitingForConsumer(view), ...pending(claim)]
   if ((claim.className ?? '') === '') {
@@ -125,16 +125,16 @@ function askForVolume({ claim, storageClass }: ClaimBindingView): readonly Claim
 function annotateProvisioner(claim: Claim, provisioner: string): readonly ClaimStep[] {
   if (claim.annotations[STORAGE_PROVISIONER] === provisioner) return []
   const annotations = { [STORAGE_PROVISIONER]: provisioner, [BETA_STORAGE_PROVISIONER]: provisioner }
-  return [{ do: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
+  return [{ kind: 'patchClaim', patch: annotateClaimPatch(claim, annotations) }]
 }
 
 /** Binds a claim to a volume. The volume is written first, so that it cannot be bound to another claim. */
 function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
   const steps: ClaimStep[] = []
-  const add = (does: Exclude<ClaimStep['do'], 'report' | 'fail'>, patch: Patch | undefined): void => {
+  const add = (does: Exclude<ClaimStep['kind'], 'report' | 'fail'>, patch: Patch | undefined): void => {
     if (patch === undefined) return
-    if (does === 'patchVolume' || does === 'patchVolumeStatus') steps.push({ do: does, volume: volume.key, patch })
-    else steps.push({ do: does, patch })
+    if (does === 'patchVolume' || does === 'patchVolumeStatus') steps.push({ kind: does, volume: volume.key, patch })
+    else steps.push({ kind: does, patch })
   }
   add('patchVolume', bindVolumePatch(volume, claim))
   add('patchVolumeStatus', volumePhasePatch(volume, 'Bound'))
@@ -145,18 +145,18 @@ function bind(claim: Claim, volume: Volume): readonly ClaimStep[] {
 
 function pending(claim: Claim): readonly ClaimStep[] {
   const patch = claimStatusPatch(claim, 'Pending', undefined)
-  return patch === undefined ? [] : [{ do: 'patchClaimStatus', patch }]
+  return patch === undefined ? [] : [{ kind: 'patchClaimStatus', patch }]
 }
 
 function lost(claim: Claim, reason: string, message: string): readonly ClaimStep[] {
   if (claim.phase === 'Lost') return []
   const patch = claimStatusPatch(claim, 'Lost', undefined)
   return [
-    ...(patch === undefined ? [] : [{ do: 'patchClaimStatus' as const, patch }]),
+    ...(patch === undefined ? [] : [{ kind: 'patchClaimStatus' as const, patch }]),
     report('Warning', reason, message),
   ]
 }
 
 function report(type: EventText['type'], reason: string, message: string): ClaimStep {
-  return { do: 'report', event: { type, reason, message } }
+  return { kind: 'report', event: { type, reason, message } }
 }

@@ -126,7 +126,7 @@ describe('findBestMatch', () => {
     {
       name: 'skips a volume that was promised to another claim of the pod',
       volumes: [{ key: 'a' }, { key: 'b', capacity: '2Gi' }],
-      options: { taken: new Set(['a']) },
+      options: { reserved: new Set(['a']) },
       found: 'b',
     },
   ]

@@ -10,14 +10,14 @@ export interface MatchOptions {
   /** True if the class has the mode WaitForFirstConsumer, so that the binder and not the controller chooses. */
   readonly delayed?: boolean
   /** Volumes that are already chosen for other claims of the same pod. */
-  readonly taken?: ReadonlySet<string>
+  readonly reserved?: ReadonlySet<string>
 }
 
 /** Returns a volume reserved for the claim, or else the smallest of the free volumes with the fewest access modes. */
 export function findBestMatch(claim: Claim, volumes: Iterable<Volume>, options: MatchOptions = {}): Volume | undefined {
   let best: Volume | undefined
   for (const volume of volumes) {
-    if (options.taken?.has(volume.key) || !couldHold(claim, volume)) continue
+    if (options.reserved?.has(volume.key) || !couldHold(claim, volume)) continue
     if (isForClaim(volume, claim)) return canReach(volume, options.node) ? volume : undefined
     if (volume.claimRef !== undefined || (options.delayed && options.node === undefined)) continue
     if (isFree(claim, volume) && canReach(volume, options.node) && isBetter(volume, best)) best = volume

@@ -81,10 +81,10 @@ export function annotateClaimPatch(claim: Claim, annotations: Readonly<Record<st
 }
 
 export function unusedPatch({ uid }: Claim, unused: boolean, nowMs: number): Patch {
-  const said = unused
+  const state = unused
     ? { status: 'True', reason: 'NoPodsUsingPVC', message: 'No pods are currently referencing this PVC' }
     : { status: 'False', reason: 'PodUsingPVC', message: 'A pod is currently referencing this PVC' }
-  const condition = { type: UNUSED, ...said, lastProbeTime: null, lastTransitionTime: rfc3339(nowMs) }
+  const condition = { type: UNUSED, ...state, lastProbeTime: null, lastTransitionTime: rfc3339(nowMs) }
   return { kind: 'strategic', body: { metadata: { uid }, status: { conditions: [condition] } } }
 }
 

@@ -9,6 +9,9 @@ import { baseController, type ControllerParts, settledUnlessFailed } from '../co
 import { unusedPatch } from './patches.ts'
 import { decideClaimProtection, decideUnused, decideVolumeProtection } from './protection.ts'
 
+/** Reads from the API server which claims of a namespace are used by scheduled pods. */
+export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string>>
+
 /** The workers mostly wait for lists of pods. Waiting workers share a list, so many workers need few lists. */
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
@@ -75,28 +78,27 @@ async function protectClaim(key: string, parts: ProtectParts, signal: AbortSigna
   const claim = caches.claims.store.get(key)
   if (claim === undefined) return
   const step = decideClaimProtection(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
-  if (step.do === 'nothing') return
+  if (step.kind === 'nothing') return
   // The cache may lack a pod that was just scheduled, so the API server decides.
-  if (step.do === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return
+  if (step.kind === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return
   caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
 }
 
 async function protectVolume(key: string, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const volume = caches.volumes.store.get(key)
   const step = volume === undefined ? undefined : decideVolumeProtection(volume)
-  if (step === undefined || step.do === 'nothing') return
+  if (step === undefined || step.kind === 'nothing') return
   caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
 }
-
-/** Reads from the API server which claims of a namespace are used by scheduled pods. */
-export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string>>
 
 /** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */
 export function liveUse(client: Pick<KubeClient, 'list'>): LiveUse {
   return coalesced(async (namespace, signal) => {
     const used = new Set<string>()
     for await (const page of client.list(PODS, { namespace, project: claimsInUse, signal })) {
-      for (const keys of page.items) for (const key of keys) used.add(key)
+      for (const keys of page.items) {
+        for (const key of keys) used.add(key)
+      }
     }
     return used
   })

@@ -6,7 +6,7 @@ import { decideClaimProtection, decideUnused, decideVolumeProtection } from './p
 describe('claims', () => {
   it('every claim that is not being deleted gets the protection finalizer', () => {
     expect(decideClaimProtection(claim({ finalizers: undefined }), [])).toEqual({
-      do: 'protect',
+      kind: 'protect',
       patch: {
         kind: 'json',
         body: [
@@ -18,30 +18,30 @@ describe('claims', () => {
   })
 
   it('the protection finalizer stays on a claim that is not deleted', () => {
-    expect(decideClaimProtection(claim(), [])).toEqual({ do: 'nothing' })
+    expect(decideClaimProtection(claim(), [])).toEqual({ kind: 'nothing' })
   })
 
   it('the protection finalizer of a deleted claim is removed if no scheduled pod uses the claim', () => {
-    expect(decideClaimProtection(claim({ deleting: true }), []).do).toBe('release')
+    expect(decideClaimProtection(claim({ deleting: true }), []).kind).toBe('release')
   })
 
   it('the protection finalizer stays while a pod uses the claim, even if the pod has ended', () => {
     const deleted = claim({ deleting: true })
-    expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).do).toBe('nothing')
+    expect(decideClaimProtection(deleted, [pod({ phase: 'Succeeded' })]).kind).toBe('nothing')
   })
 
   it('the protection finalizer of a deleted claim is removed if only an unscheduled pod uses the claim', () => {
-    expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).do).toBe('release')
+    expect(decideClaimProtection(claim({ deleting: true }), [pod({ nodeName: '' })]).kind).toBe('release')
   })
 
   it('a claim that is being deleted does not get the protection finalizer', () => {
-    expect(decideClaimProtection(claim({ deleting: true, finalizers: ['other/x'] }), []).do).toBe('nothing')
+    expect(decideClaimProtection(claim({ deleting: true, finalizers: ['other/x'] }), []).kind).toBe('nothing')
   })
 })
 
 describe('unused condition', () => {
   const bound = claim({ phase: 'Bound' })
-  const own = pod({ volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
+  const own = pod({ volumes: [{ kind: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
     ['becomes true if no pod uses the claim', bound, [], true],
     ['becomes false if a pod uses the claim', bound, [pod()], false],
@@ -89,10 +89,10 @@ describe('volumes', () => {
     { phase: 'Released' as const, does: 'release' },
     { phase: 'Available' as const, does: 'release' },
   ])('the protection of a deleted volume in phase $phase does $does', ({ phase, does }) => {
-    expect(decideVolumeProtection(volume({ deleting: true, phase })).do).toBe(does)
+    expect(decideVolumeProtection(volume({ deleting: true, phase })).kind).toBe(does)
   })
 
   it('every volume that is not being deleted gets the protection finalizer', () => {
-    expect(decideVolumeProtection(volume({ finalizers: ['other/x'] })).do).toBe('protect')
+    expect(decideVolumeProtection(volume({ finalizers: ['other/x'] })).kind).toBe('protect')
   })
 })

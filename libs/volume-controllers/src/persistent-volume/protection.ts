@@ -11,12 +11,12 @@ interface Protected {
 
 /** The next step of the protection. Every object keeps the finalizer until it is deleted and not in use. */
 export type ProtectionStep =
-  | { readonly do: 'nothing' }
-  | { readonly do: 'protect'; readonly patch: Patch }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'protect'; readonly patch: Patch }
   /** Removes the finalizer. For a claim, a live list must first confirm that no pod uses it. */
-  | { readonly do: 'release'; readonly patch: Patch }
+  | { readonly kind: 'release'; readonly patch: Patch }
 
-const NOTHING: ProtectionStep = { do: 'nothing' }
+const NOTHING: ProtectionStep = { kind: 'nothing' }
 
 /**
  * Plans the protection of a claim. Scheduled pods count even if they have ended, because their node may still have the
@@ -40,7 +40,7 @@ export function decideUnused(claim: Claim, pods: readonly CachedPod[]): boolean 
 /** Reports whether a pod uses a claim. For an ephemeral volume, the pod must own the claim. */
 function usesClaim({ volumes, uid }: CachedPod, { name, ownerUid }: Claim): boolean {
   return volumes.some(
-    (volume) => volume.is === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),
+    (volume) => volume.kind === 'claim' && volume.claim === name && (!volume.ephemeral || ownerUid === uid),
   )
 }
 
@@ -51,7 +51,7 @@ export function decideVolumeProtection(volume: Volume): ProtectionStep {
 
 function decide({ deleting, finalizers }: Protected, finalizer: string, inUse: boolean): ProtectionStep {
   const has = finalizers?.includes(finalizer) === true
-  if (!deleting) return has ? NOTHING : { do: 'protect', patch: addFinalizerPatch(finalizers, finalizer) }
+  if (!deleting) return has ? NOTHING : { kind: 'protect', patch: addFinalizerPatch(finalizers, finalizer) }
   const patch = inUse ? undefined : removeFinalizerPatch(finalizers, finalizer)
-  return patch === undefined ? NOTHING : { do: 'release', patch }
+  return patch === undefined ? NOTHING : { kind: 'release', patch }
 }

@@ -11,6 +11,10 @@ import { type ControllerParts, except, settledUnlessFailed } from '../control.ts
 import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
+export interface VolumeRunParts extends ControllerParts {
+  readonly lookAtClaim: (key: string) => void
+}
+
 export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
   const view = observeClaim(key, parts.caches)
   if (view === undefined) return SETTLED
@@ -54,7 +58,7 @@ interface ClaimRun {
 }
 
 async function performClaimStep(step: ClaimStep, { claim, parts, signal }: ClaimRun): Promise<void> {
-  switch (step.do) {
+  switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
       return await patchVolume(step.volume, step, { parts, signal })
@@ -85,13 +89,9 @@ async function patchVolume(
 }
 
 /** Returns the options of a write. A status changes only through the status subresource. */
-function optionsOf({ do: does }: PatchStep, signal: AbortSignal) {
+function optionsOf({ kind: does }: PatchStep, signal: AbortSignal) {
   const ofStatus = does === 'patchVolumeStatus' || does === 'patchClaimStatus'
   return { signal, subresource: ofStatus ? 'status' : undefined }
-}
-
-export interface VolumeRunParts extends ControllerParts {
-  readonly lookAtClaim: (key: string) => void
 }
 
 export async function reconcileVolume(key: string, parts: VolumeRunParts, signal: AbortSignal): Promise<Outcome> {
@@ -128,7 +128,7 @@ interface VolumeRun {
 }
 
 async function performForVolume(step: VolumeStep, { volume, parts, signal }: VolumeRun): Promise<void> {
-  switch (step.do) {
+  switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
       return await patchVolume(volume.key, step, { parts, signal })

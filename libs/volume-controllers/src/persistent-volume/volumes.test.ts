@@ -9,14 +9,14 @@ const OURS = { 'pv.kubernetes.io/bound-by-controller': 'yes' }
 
 const summary = (steps: readonly VolumeStep[]): string[] =>
   steps.map((step) => {
-    switch (step.do) {
+    switch (step.kind) {
       case 'lookAtClaim':
         return `look at ${step.key}`
       case 'recordOnVolume':
       case 'recordOnClaim':
-        return `${step.do} ${step.event.reason}`
+        return `${step.kind} ${step.event.reason}`
       default:
-        return `${step.do} ${JSON.stringify(step.patch.body)}`
+        return `${step.kind} ${JSON.stringify(step.patch.body)}`
     }
   })
 

@@ -13,12 +13,12 @@ export interface VolumeView {
 }
 
 export type VolumeStep =
-  | { readonly do: 'patchVolume'; readonly patch: Patch }
-  | { readonly do: 'patchVolumeStatus'; readonly patch: Patch }
-  | { readonly do: 'recordOnVolume'; readonly event: EventText }
-  | { readonly do: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
+  | { readonly kind: 'patchVolume'; readonly patch: Patch }
+  | { readonly kind: 'patchVolumeStatus'; readonly patch: Patch }
+  | { readonly kind: 'recordOnVolume'; readonly event: EventText }
+  | { readonly kind: 'recordOnClaim'; readonly claim: Claim; readonly event: EventText }
   /** Enqueues the claim, because the claim worker must still write the volume name to the claim. */
-  | { readonly do: 'lookAtClaim'; readonly key: string }
+  | { readonly kind: 'lookAtClaim'; readonly key: string }
 
 export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep[] {
   const { claimRef } = volume
@@ -27,7 +27,7 @@ export function decideVolume({ volume, claim }: VolumeView): readonly VolumeStep
   if (claim.volumeName === volume.key) return phase(volume, 'Bound')
   if (claim.volumeName !== '') return boundElsewhere(volume)
   if (claim.volumeMode !== volume.volumeMode) return modesDiffer(volume, claim)
-  return [{ do: 'lookAtClaim', key: claim.key }]
+  return [{ kind: 'lookAtClaim', key: claim.key }]
 }
 
 /** Plans the release of a volume. The phase `Failed` stays, so that users can read the message of the failure. */
@@ -46,7 +46,7 @@ function boundElsewhere(volume: Volume): readonly VolumeStep[] {
 }
 
 function freed(volume: Volume): readonly VolumeStep[] {
-  return [{ do: 'patchVolume', patch: unbindVolumePatch(volume) }, ...phase(volume, 'Available')]
+  return [{ kind: 'patchVolume', patch: unbindVolumePatch(volume) }, ...phase(volume, 'Available')]
 }
 
 function modesDiffer(volume: Volume, claim: Claim): readonly VolumeStep[] {
@@ -54,17 +54,17 @@ function modesDiffer(volume: Volume, claim: Claim): readonly VolumeStep[] {
   const toVolume = `Cannot bind PersistentVolume to requested PersistentVolumeClaim "${claim.name}" due to incompatible volumeMode.`
   const toClaim = `Cannot bind PersistentVolume "${volume.key}" to requested PersistentVolumeClaim due to incompatible volumeMode.`
   return [
-    { do: 'recordOnVolume', event: event(toVolume) },
-    { do: 'recordOnClaim', claim, event: event(toClaim) },
+    { kind: 'recordOnVolume', event: event(toVolume) },
+    { kind: 'recordOnClaim', claim, event: event(toClaim) },
   ]
 }
 
-function phase(volume: Volume, wanted: VolumePhase, message?: string): readonly VolumeStep[] {
-  const patch = volumePhasePatch(volume, wanted, message)
-  return patch === undefined ? [] : [{ do: 'patchVolumeStatus', patch }]
+function phase(volume: Volume, desiredPhase: VolumePhase, message?: string): readonly VolumeStep[] {
+  const patch = volumePhasePatch(volume, desiredPhase, message)
+  return patch === undefined ? [] : [{ kind: 'patchVolumeStatus', patch }]
 }
 
 function failed(volume: Volume, reason: string, message: string): readonly VolumeStep[] {
   if (volume.phase === 'Failed') return []
-  return [...phase(volume, 'Failed', message), { do: 'recordOnVolume', event: { type: 'Warning', reason, message } }]
+  return [...phase(volume, 'Failed', message), { kind: 'recordOnVolume', event: { type: 'Warning', reason, message } }]
 }

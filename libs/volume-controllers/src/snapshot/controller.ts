@@ -9,24 +9,27 @@ import { BEING_DELETED, decideSnapshot, type SnapshotStep, type SnapshotView } f
 
 const WORKERS = 10
 
-type SnapshotParts = ControllerParts & { readonly taken: SnapshotCaches }
+type SnapshotParts = ControllerParts & { readonly snapshotCaches: SnapshotCaches }
 
 /** Creates and deletes the content of each VolumeSnapshot, and copies the state of the content to the VolumeSnapshot. */
 export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
-  const { taken } = parts.caches
-  if (taken === undefined) return []
+  const { snapshotCaches } = parts.caches
+  if (snapshotCaches === undefined) return []
   return [
     {
       ...baseController('snapshot', parts),
       workers: WORKERS,
-      sources: [keysOf(taken.snapshots, presentKey), keysOf(taken.contents, (event) => [objectOf(event).snapshot])],
-      reconcile: (key, { signal }) => reconcile(key, { ...parts, taken }, signal),
+      sources: [
+        keysOf(snapshotCaches.snapshots, presentKey),
+        keysOf(snapshotCaches.contents, (event) => [objectOf(event).snapshot]),
+      ],
+      reconcile: (key, { signal }) => reconcile(key, { ...parts, snapshotCaches }, signal),
     },
   ]
 }
 
 async function reconcile(key: string, parts: SnapshotParts, signal: AbortSignal): Promise<Outcome> {
-  const snapshot = parts.taken.snapshots.store.get(key)
+  const snapshot = parts.snapshotCaches.snapshots.store.get(key)
   if (snapshot === undefined) return SETTLED
   const step = decideSnapshot(await observe(snapshot, parts, signal))
   // The event of each write enqueues the key again, so a run performs only one step.
@@ -35,9 +38,9 @@ async function reconcile(key: string, parts: SnapshotParts, signal: AbortSignal)
 }
 
 async function observe(snapshot: CachedSnapshot, parts: SnapshotParts, signal: AbortSignal): Promise<SnapshotView> {
-  const { client, caches, taken } = parts
+  const { client, caches, snapshotCaches } = parts
   const { uid, namespace, className: name } = snapshot
-  const content = taken.contents.store.get(`snapcontent-${uid}`)
+  const content = snapshotCaches.contents.store.get(`snapcontent-${uid}`)
   const claim = caches.claims.store.get(`${namespace}/${snapshot.claim}`)
   const needsClass = content === undefined && name !== ''
   return {
@@ -55,16 +58,16 @@ interface SnapshotRun {
 }
 
 async function perform(step: SnapshotStep, { snapshot, parts, signal }: SnapshotRun): Promise<void> {
-  const { client, taken } = parts
-  switch (step.do) {
+  const { client, snapshotCaches } = parts
+  switch (step.kind) {
     case 'patch': {
       const options = { signal, subresource: step.status ? 'status' : undefined }
-      taken.snapshots.learn(await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options))
+      snapshotCaches.snapshots.learn(await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options))
       return
     }
     case 'createContent': {
       const created = await except(isAlreadyExists, client.create(VOLUME_SNAPSHOT_CONTENTS, step.content, { signal }))
-      if (created !== undefined) taken.contents.learn(created)
+      if (created !== undefined) snapshotCaches.contents.learn(created)
       return
     }
     case 'deleteContent': {

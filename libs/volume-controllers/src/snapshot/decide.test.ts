@@ -16,12 +16,12 @@ const decide = (change: Partial<SnapshotView>) =>
 
 describe('a VolumeSnapshot', () => {
   it('a new VolumeSnapshot gets the finalizer first', () => {
-    expect(decide({ snapshot: snapshot({ finalizers: undefined }) })).toMatchObject({ do: 'patch', status: false })
+    expect(decide({ snapshot: snapshot({ finalizers: undefined }) })).toMatchObject({ kind: 'patch', status: false })
   })
 
   it('a VolumeSnapshot gets a VolumeSnapshotContent with the volume handle and the deletion policy of the class', () => {
     expect(decide({})).toEqual({
-      do: 'createContent',
+      kind: 'createContent',
       content: {
         metadata: {
           name: 'snapcontent-uid-backup',
@@ -50,7 +50,7 @@ describe('a VolumeSnapshot', () => {
     ['it names no class', { snapshotClass: undefined }, 'snapshot default/backup names no VolumeSnapshotClass'],
     ['it has no claim', { snapshot: snapshot({ claim: '' }) }, 'snapshot default/backup has no claim as its source'],
   ])('a VolumeSnapshot waits if %s', (_, change, message) => {
-    expect(decide(change)).toEqual({ do: 'fail', message })
+    expect(decide(change)).toEqual({ kind: 'fail', message })
   })
 
   it('the state of a VolumeSnapshotContent is written to its VolumeSnapshot only once', () => {
@@ -58,7 +58,7 @@ describe('a VolumeSnapshot', () => {
       status: { boundVolumeSnapshotContentName: 'snapcontent-uid-backup', ...READY, error: null },
     }
     const ready = content(READY)
-    expect(decide({ content: ready })).toEqual({ do: 'patch', patch: { kind: 'merge', body }, status: true })
+    expect(decide({ content: ready })).toEqual({ kind: 'patch', patch: { kind: 'merge', body }, status: true })
     const same = snapshot({ ...READY, contentName: ready.key })
     expect(decide({ content: ready, snapshot: same })).toBeUndefined()
   })
@@ -70,9 +70,9 @@ describe('a VolumeSnapshot', () => {
   })
 
   const deleted = snapshot({ deleting: true })
-  const release = { do: 'patch', status: false }
+  const release = { kind: 'patch', status: false }
   it.each<[string, CachedContent | undefined, object | undefined]>([
-    ['first deletes its content object', content(), { do: 'deleteContent', name: 'snapcontent-uid-backup' }],
+    ['first deletes its content object', content(), { kind: 'deleteContent', name: 'snapcontent-uid-backup' }],
     ['waits until its VolumeSnapshotContent is gone', content({ deleting: true }), undefined],
     ['loses its finalizer, and a retained VolumeSnapshotContent stays', content({ policy: 'Retain' }), release],
     ['loses its finalizer if it has no VolumeSnapshotContent', undefined, release],

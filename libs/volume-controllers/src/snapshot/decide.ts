@@ -27,37 +27,37 @@ export interface SnapshotView {
 }
 
 export type SnapshotStep =
-  | { readonly do: 'patch'; readonly patch: Patch; readonly status: boolean }
-  | { readonly do: 'createContent'; readonly content: VolumeSnapshotContent }
-  | { readonly do: 'deleteContent'; readonly name: string }
+  | { readonly kind: 'patch'; readonly patch: Patch; readonly status: boolean }
+  | { readonly kind: 'createContent'; readonly content: VolumeSnapshotContent }
+  | { readonly kind: 'deleteContent'; readonly name: string }
   /** The step is not possible yet, for the reason in `message`. */
-  | { readonly do: 'fail'; readonly message: string }
+  | { readonly kind: 'fail'; readonly message: string }
 
 /** Returns the next step for a VolumeSnapshot whose source is a claim, or undefined if nothing is left to do. */
 export function decideSnapshot(view: SnapshotView): SnapshotStep | undefined {
   const { snapshot, content } = view
   const { finalizers, key, claim } = snapshot
   if (snapshot.deleting) return decideDeletion(snapshot, content)
-  if (claim === '') return { do: 'fail', message: `snapshot ${key} has no claim as its source` }
+  if (claim === '') return { kind: 'fail', message: `snapshot ${key} has no claim as its source` }
   if (finalizers?.includes(SNAPSHOT_FINALIZER) !== true) {
-    return { do: 'patch', patch: addFinalizerPatch(finalizers, SNAPSHOT_FINALIZER), status: false }
+    return { kind: 'patch', patch: addFinalizerPatch(finalizers, SNAPSHOT_FINALIZER), status: false }
   }
   if (content === undefined) return create(view)
   const isSame = FIELDS.every((field) => snapshot[field] === content[field]) && snapshot.contentName === content.key
-  return isSame ? undefined : { do: 'patch', patch: statusPatch(content), status: true }
+  return isSame ? undefined : { kind: 'patch', patch: statusPatch(content), status: true }
 }
 
 /** Plans a deletion. With the policy `Delete`, the VolumeSnapshotContent is deleted first; with `Retain` it stays. */
 function decideDeletion({ finalizers }: CachedSnapshot, content: CachedContent | undefined): SnapshotStep | undefined {
-  if (content?.policy === 'Delete') return content.deleting ? undefined : { do: 'deleteContent', name: content.key }
+  if (content?.policy === 'Delete') return content.deleting ? undefined : { kind: 'deleteContent', name: content.key }
   const patch = removeFinalizerPatch(finalizers, SNAPSHOT_FINALIZER)
-  return patch && { do: 'patch', patch, status: false }
+  return patch && { kind: 'patch', patch, status: false }
 }
 
 function create({ snapshot, source, snapshotClass }: SnapshotView): SnapshotStep {
   const { key, claim, className, name, namespace, uid } = snapshot
-  if (source?.csi === undefined) return { do: 'fail', message: `claim ${claim} of snapshot ${key} has no CSI volume` }
-  if (snapshotClass === undefined) return { do: 'fail', message: `snapshot ${key} names no VolumeSnapshotClass` }
+  if (source?.csi === undefined) return { kind: 'fail', message: `claim ${claim} of snapshot ${key} has no CSI volume` }
+  if (snapshotClass === undefined) return { kind: 'fail', message: `snapshot ${key} names no VolumeSnapshotClass` }
   const content: VolumeSnapshotContent = {
     metadata: { name: `snapcontent-${uid}`, finalizers: [CONTENT_FINALIZER] },
     spec: {
@@ -69,7 +69,7 @@ function create({ snapshot, source, snapshotClass }: SnapshotView): SnapshotStep
       volumeSnapshotRef: { apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot', name, namespace, uid },
     },
   }
-  return { do: 'createContent', content }
+  return { kind: 'createContent', content }
 }
 
 const FIELDS = ['readyToUse', 'creationTime', 'restoreSize', 'error'] as const satisfies (keyof SnapshotState)[]

@@ -109,7 +109,7 @@ export function pod(change: Partial<CachedPod> = {}): CachedPod {
     phase: 'Pending',
     containers: [{ name: 'main', image: 'none' }],
     containersRun: false,
-    volumes: [{ is: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: false }],
+    volumes: [{ kind: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: false }],
     use: { mounts: new Set(['data']), devices: new Set() },
     nodeSelector: {},
     tolerations: [],

@@ -9,7 +9,7 @@ export interface MountPoint {
 
 /** The mount at a path. `uncertain`: a call was sent, and its result is unknown. */
 export interface MountState {
-  readonly is: 'mounted' | 'uncertain'
+  readonly kind: 'mounted' | 'uncertain'
   readonly path: string
 }
 
@@ -51,9 +51,9 @@ export class ActualState {
   }
 
   /** Records the state of a mount. Undefined means that nothing is mounted. */
-  mark({ source, path, podUid }: MountPoint, is: MountState['is'] | undefined): void {
+  record({ source, path, podUid }: MountPoint, kind: MountState['kind'] | undefined): void {
     const volume = this.#at(source)
-    const mount = is && { is, path }
+    const mount = kind && { kind, path }
     if (podUid === undefined) {
       volume.device = mount
       return
@@ -71,7 +71,9 @@ export class ActualState {
   /** Marks the mounts of a volume for another publish call. Returns whether the volume has such mounts. */
   markStale(volumeName: string): boolean {
     const volume = this.#volumes.get(volumeName)
-    for (const [podUid, { is }] of volume?.pods ?? []) if (is === 'mounted') volume?.stale.add(podUid)
+    for (const [podUid, { kind }] of volume?.pods ?? []) {
+      if (kind === 'mounted') volume?.stale.add(podUid)
+    }
     return (volume?.stale.size ?? 0) > 0
   }
 
@@ -95,7 +97,9 @@ export class ActualState {
 
   /** Reports whether any volume of the pod is mounted, or may be. */
   isMountedFor(podUid: string): boolean {
-    for (const { pods } of this.#volumes.values()) if (pods.has(podUid)) return true
+    for (const { pods } of this.#volumes.values()) {
+      if (pods.has(podUid)) return true
+    }
     return false
   }
 

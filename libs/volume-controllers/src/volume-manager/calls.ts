@@ -64,17 +64,17 @@ export async function publish(
 async function mounting(point: MountPoint, { actual, disk }: NodeParts, call: () => Promise<unknown>): Promise<void> {
   const before = actual.stateOf(point)
   disk.begin(point)
-  actual.mark(point, 'uncertain')
+  actual.record(point, 'uncertain')
   try {
     await call()
   } catch (error) {
     if (isOver(error, before)) {
-      actual.mark(point, undefined)
+      actual.record(point, undefined)
       disk.end(point)
     }
     throw error
   }
-  actual.mark(point, 'mounted')
+  actual.record(point, 'mounted')
 }
 
 /** Reports whether nothing is mounted after a failed call: there was no earlier mount, and the error is final. */
@@ -94,7 +94,7 @@ async function publishCall(
   parts: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  if (source.is === 'local') return async () => undefined
+  if (source.kind === 'local') return async () => undefined
   return await driverCall({ source, pod }, parts, signal)
 }
 
@@ -106,11 +106,11 @@ async function driverCall(
   const { disk, driver } = parts
   const call = callParts(source, pod, parts)
   const ref =
-    source.is === 'csi'
+    source.kind === 'csi'
       ? source.csi.nodePublishSecretRef
       : { ...source.source.nodePublishSecretRef, namespace: pod.namespace }
   const secrets = await secretOf(ref, parts, signal)
-  const request = source.is === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
+  const request = source.kind === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
   const { fsGroup } = pod
   return async () => {
     await driver.call(NodePublishVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
@@ -139,19 +139,19 @@ export async function unmount(
   signal: AbortSignal,
 ): Promise<void> {
   const { source, path, podUid } = point
-  actual.mark(point, 'uncertain')
+  actual.record(point, 'uncertain')
   if (isOfDriver(source)) {
     const volumeId = handleOf(source)
     const limits = { timeoutMs: CALL_MS, signal }
     if (podUid === undefined) await driver.call(NodeUnstageVolume, { volumeId, stagingTargetPath: path }, limits)
     else await driver.call(NodeUnpublishVolume, { volumeId, targetPath: path }, limits)
   }
-  actual.mark(point, undefined)
+  actual.record(point, undefined)
   disk.end(point)
 }
 
 function handleOf(source: DriverSource): string {
-  return source.is === 'csi' ? source.csi.volumeHandle : source.handle
+  return source.kind === 'csi' ? source.csi.volumeHandle : source.handle
 }
 
 export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
@@ -161,11 +161,11 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
 /** Returns the request fields that the volume source does not contain. Throws if the node does not have the driver. */
 export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
   const { driver, caches, actual } = parts
-  const name = source.is === 'csi' ? source.csi.driver : source.source.driver
+  const name = source.kind === 'csi' ? source.csi.driver : source.source.driver
   if (name !== driver.name) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`)
   return {
     publishContext: actual.get(source.volumeName)?.publishContext ?? {},
-    stagingTargetPath: source.is === 'csi' && canStage(parts) ? stagingOf(source, parts) : '',
+    stagingTargetPath: source.kind === 'csi' && canStage(parts) ? stagingOf(source, parts) : '',
     targetPath: targetOf(source, pod?.podUid ?? '', parts),
     singleNodeMultiWriter: nodeCan(driver, NodeRpc.SINGLE_NODE_MULTI_WRITER),
     podInfo: caches.drivers.store.get(name)?.podInfoOnMount === true,
@@ -178,8 +178,8 @@ function stagingOf({ csi, name, block }: CsiSource, { paths }: NodeParts): strin
 }
 
 function targetOf(source: MountSource, podUid: string, { paths }: NodeParts): string {
-  if (source.is === 'local') return paths.local(source.plugin, source.name, podUid)
-  return paths.target({ name: source.name, block: source.is === 'csi' && source.block }, podUid)
+  if (source.kind === 'local') return paths.local(source.plugin, source.name, podUid)
+  return paths.target({ name: source.name, block: source.kind === 'csi' && source.block }, podUid)
 }
 
 interface SecretRef {

@@ -52,14 +52,16 @@ function volumeManager(
   const desired = new DesiredState()
   const actual = new ActualState()
   // Mounts from before a restart may still exist, so they are uncertain.
-  for (const point of disk.records()) actual.mark(point, 'uncertain')
+  for (const point of disk.records()) actual.record(point, 'uncertain')
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
-  const own: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
+  const nodeParts: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
   const pods = new KeyFeed()
   const volumes = new KeyFeed()
-  const podParts: PodParts = { ...own, lookAtVolume: (name) => volumes.add(name), removed: new Set() }
+  const podParts: PodParts = { ...nodeParts, lookAtVolume: (name) => volumes.add(name), removed: new Set() }
   const lookAtPod = (uid: string): void => {
-    for (const pod of podsOn(own)) if (pod.uid === uid) pods.add(pod.key)
+    for (const pod of podsOn(nodeParts)) {
+      if (pod.uid === uid) pods.add(pod.key)
+    }
   }
   return [podController(podParts, pods.source), volumeController({ ...podParts, lookAtPod }, volumes.source)]
 }
@@ -140,14 +142,14 @@ function usedVolumes(desired: DesiredState, actual: ActualState): readonly strin
   const names = new Set(desired.attachable())
   for (const volumeName of actual.volumeNames()) {
     const source = actual.get(volumeName)?.source
-    if (source?.is === 'csi' && source.attach) names.add(volumeName)
+    if (source?.kind === 'csi' && source.attach) names.add(volumeName)
   }
   return [...names].sort()
 }
 
 /** Reports whether a mount is published periodically, because its driver requires it. */
 export function isRepublished(source: MountSource, republishes: (driver: string) => boolean): boolean {
-  switch (source.is) {
+  switch (source.kind) {
     case 'csi':
       return republishes(source.csi.driver)
     case 'ephemeral':

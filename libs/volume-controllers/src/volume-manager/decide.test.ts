@@ -4,10 +4,10 @@ import type { ActualVolume } from './actual-state.ts'
 import { decideMount, type MountStep, type MountView } from './decide.ts'
 import type { DesiredVolume, MountSource, PodMount } from './desired-state.ts'
 
-type Csi = Extract<MountSource, { is: 'csi' }>
+type Csi = Extract<MountSource, { kind: 'csi' }>
 
 const csi = (change: Partial<Csi> = {}): Csi => ({
-  is: 'csi',
+  kind: 'csi',
   volumeName: 'v',
   name: 'pv-1',
   csi: { driver: DRIVER, volumeHandle: 'h' },
@@ -19,7 +19,7 @@ const csi = (change: Partial<Csi> = {}): Csi => ({
   ...change,
 })
 
-const LOCAL: MountSource = { is: 'local', volumeName: 'l', name: 'cache', plugin: 'emptyDir' }
+const LOCAL: MountSource = { kind: 'local', volumeName: 'l', name: 'cache', plugin: 'emptyDir' }
 
 const podMount = (podUid: string, readOnly = false): PodMount => ({
   podUid,
@@ -41,8 +41,8 @@ const present = (change: Partial<ActualVolume> = {}): ActualVolume => ({
   source: csi(),
   attached: true,
   publishContext: {},
-  device: { is: 'mounted', path: '/stage' },
-  pods: new Map([['a', { is: 'mounted', path: '/a' }]]),
+  device: { kind: 'mounted', path: '/stage' },
+  pods: new Map([['a', { kind: 'mounted', path: '/a' }]]),
   stale: new Set(),
   claimSize: undefined,
   expansion: 'open',
@@ -61,8 +61,8 @@ const view = (change: Partial<MountView>): MountView => ({
 
 const summary = (steps: readonly MountStep[]): string[] =>
   steps.map((step) => {
-    if (step.do === 'unpublish') return `unpublish ${step.podUid}`
-    return 'pod' in step ? `${step.do} ${step.pod.podUid}` : step.do
+    if (step.kind === 'unpublish') return `unpublish ${step.podUid}`
+    return 'pod' in step ? `${step.kind} ${step.pod.podUid}` : step.kind
   })
 
 const NONE: ActualVolume['pods'] = new Map()
@@ -119,8 +119,8 @@ describe('mounts', () => {
       view: {
         desired: wanted(),
         actual: present({
-          device: { is: 'uncertain', path: '/stage' },
-          pods: new Map([['a', { is: 'uncertain', path: '/a' }]]),
+          device: { kind: 'uncertain', path: '/stage' },
+          pods: new Map([['a', { kind: 'uncertain', path: '/a' }]]),
         }),
       },
       steps: ['stage', 'publish a'],
@@ -129,7 +129,7 @@ describe('mounts', () => {
       name: 'needs a check of the attachment if it was mounted before a restart',
       view: {
         desired: wanted(),
-        actual: present({ attached: false, device: { is: 'uncertain', path: '/stage' }, pods: NONE }),
+        actual: present({ attached: false, device: { kind: 'uncertain', path: '/stage' }, pods: NONE }),
       },
       steps: ['verifyAttached', 'stage', 'publish a'],
     },
@@ -157,7 +157,7 @@ describe('mounts', () => {
       name: 'grows through a pod that may write',
       view: {
         desired: wanted(csi(), podMount('a', true), podMount('b')),
-        actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { is: 'mounted', path: uid }])) }),
+        actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { kind: 'mounted', path: uid }])) }),
         hasGrown: true,
       },
       steps: ['expand b'],
@@ -184,7 +184,7 @@ describe('unmounts', () => {
       name: 'stays staged for other pods',
       view: {
         desired: wanted(csi(), podMount('b')),
-        actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { is: 'mounted', path: uid }])) }),
+        actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { kind: 'mounted', path: uid }])) }),
       },
       steps: ['unpublish a'],
     },
@@ -197,8 +197,8 @@ describe('unmounts', () => {
       name: 'gets the unmount calls even if the mount was never confirmed',
       view: {
         actual: present({
-          device: { is: 'uncertain', path: '/stage' },
-          pods: new Map([['a', { is: 'uncertain', path: '/a' }]]),
+          device: { kind: 'uncertain', path: '/stage' },
+          pods: new Map([['a', { kind: 'uncertain', path: '/a' }]]),
         }),
       },
       steps: ['unpublish a', 'unstage', 'release'],
@@ -220,7 +220,7 @@ describe('single-pod volumes', () => {
     const actual = present({ source: single })
     expect(decideMount(view({ desired, actual }))).toEqual([
       {
-        do: 'refuse',
+        kind: 'refuse',
         source: single,
         pod: podMount('b'),
         message: 'volume uses the ReadWriteOncePod access mode and is already in use by another pod',

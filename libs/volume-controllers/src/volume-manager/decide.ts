@@ -16,18 +16,18 @@ export interface MountView {
 }
 
 export type MountStep =
-  | { readonly do: 'unpublish'; readonly source: MountSource; readonly podUid: string; readonly path: string }
-  | { readonly do: 'unstage'; readonly source: MountSource; readonly path: string }
+  | { readonly kind: 'unpublish'; readonly source: MountSource; readonly podUid: string; readonly path: string }
+  | { readonly kind: 'unstage'; readonly source: MountSource; readonly path: string }
   /** Forgets the unmounted volume and removes it from the in-use list, so that it may be detached. */
-  | { readonly do: 'release' }
-  | { readonly do: 'reportInUse' }
+  | { readonly kind: 'release' }
+  | { readonly kind: 'reportInUse' }
   /** Asks the API server whether the volume may be used. If it may not, the plan ends here. */
-  | { readonly do: 'verifyAttached'; readonly source: CsiSource }
-  | { readonly do: 'admit'; readonly source: MountSource }
-  | { readonly do: 'stage'; readonly source: CsiSource }
-  | { readonly do: 'publish'; readonly source: MountSource; readonly pod: PodMount }
-  | { readonly do: 'refuse'; readonly source: MountSource; readonly pod: PodMount; readonly message: string }
-  | { readonly do: 'expand'; readonly source: CsiSource; readonly pod: PodMount }
+  | { readonly kind: 'verifyAttached'; readonly source: CsiSource }
+  | { readonly kind: 'admit'; readonly source: MountSource }
+  | { readonly kind: 'stage'; readonly source: CsiSource }
+  | { readonly kind: 'publish'; readonly source: MountSource; readonly pod: PodMount }
+  | { readonly kind: 'refuse'; readonly source: MountSource; readonly pod: PodMount; readonly message: string }
+  | { readonly kind: 'expand'; readonly source: CsiSource; readonly pod: PodMount }
 
 /** Returns the plan for one volume of a node. Unmounts come first, because another pod may wait for the volume. */
 export function decideMount(view: MountView): readonly MountStep[] {
@@ -35,7 +35,7 @@ export function decideMount(view: MountView): readonly MountStep[] {
   const steps: MountStep[] = []
   for (const [podUid, { path }] of actual?.pods ?? []) {
     if (actual === undefined || desired?.pods.has(podUid)) continue
-    steps.push({ do: 'unpublish', source: actual.source, podUid, path })
+    steps.push({ kind: 'unpublish', source: actual.source, podUid, path })
   }
   if (desired === undefined) return [...steps, ...decideRelease(view)]
   return [...steps, ...decideUse(view, desired)]
@@ -44,8 +44,8 @@ export function decideMount(view: MountView): readonly MountStep[] {
 function decideRelease({ actual, reported }: MountView): readonly MountStep[] {
   const device = actual?.device
   const unstage: MountStep[] =
-    actual === undefined || device === undefined ? [] : [{ do: 'unstage', source: actual.source, path: device.path }]
-  return actual === undefined && reported === 'no' ? [] : [...unstage, { do: 'release' }]
+    actual === undefined || device === undefined ? [] : [{ kind: 'unstage', source: actual.source, path: device.path }]
+  return actual === undefined && reported === 'no' ? [] : [...unstage, { kind: 'release' }]
 }
 
 function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[] {
@@ -54,10 +54,10 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
   if (admission.ends) return admission.steps
   const missing = [...desired.pods.values()].filter(({ podUid }) => mustPublish(view.actual, podUid))
   if (missing.length === 0 && admission.steps.length === 0) return decideExpansion(view, desired)
-  const mustStage = source.is === 'csi' && view.canStage && view.actual?.device?.is !== 'mounted'
+  const mustStage = source.kind === 'csi' && view.canStage && view.actual?.device?.kind !== 'mounted'
   return [
     ...admission.steps,
-    ...(mustStage ? [{ do: 'stage' as const, source }] : []),
+    ...(mustStage ? [{ kind: 'stage' as const, source }] : []),
     ...missing.map((pod) => decidePublish(view, desired, pod)),
     ...decideExpansion(view, desired),
   ]
@@ -65,7 +65,7 @@ function decideUse(view: MountView, desired: DesiredVolume): readonly MountStep[
 
 /** Reports whether the volume is not mounted for the pod, or must be published again. */
 function mustPublish(actual: ActualVolume | undefined, podUid: string): boolean {
-  return actual?.pods.get(podUid)?.is !== 'mounted' || actual.stale.has(podUid)
+  return actual?.pods.get(podUid)?.kind !== 'mounted' || actual.stale.has(podUid)
 }
 
 interface Admission {
@@ -80,25 +80,26 @@ interface Admission {
  */
 function decideAdmission({ actual, reported, isSaidAttached }: MountView, source: MountSource): Admission {
   if (actual?.attached) return { steps: [], ends: false }
-  if (source.is !== 'csi' || !source.attach) return { steps: [{ do: 'admit', source }], ends: false }
-  const report: MountStep[] = reported === 'yes' ? [] : [{ do: 'reportInUse' }]
+  if (source.kind !== 'csi' || !source.attach) return { steps: [{ kind: 'admit', source }], ends: false }
+  const report: MountStep[] = reported === 'yes' ? [] : [{ kind: 'reportInUse' }]
   if (!isSaidAttached) return { steps: report, ends: true }
-  return { steps: [...report, { do: 'verifyAttached', source }], ends: false }
+  return { steps: [...report, { kind: 'verifyAttached', source }], ends: false }
 }
 
 /** Publishes the volume to a pod, but refuses a second pod if the access mode is ReadWriteOncePod. */
 function decidePublish({ actual }: MountView, { source, pods }: DesiredVolume, pod: PodMount): MountStep {
-  const single = source.is === 'csi' && source.accessModes.length === 1 && source.accessModes[0] === 'ReadWriteOncePod'
+  const single =
+    source.kind === 'csi' && source.accessModes.length === 1 && source.accessModes[0] === 'ReadWriteOncePod'
   const other = [...(actual?.pods.keys() ?? [])].find((uid) => uid !== pod.podUid && pods.has(uid))
   const first = [...pods.keys()][0]
-  if (!single || (other === undefined && first === pod.podUid)) return { do: 'publish', source, pod }
+  if (!single || (other === undefined && first === pod.podUid)) return { kind: 'publish', source, pod }
   const message = 'volume uses the ReadWriteOncePod access mode and is already in use by another pod'
-  return { do: 'refuse', source, pod, message }
+  return { kind: 'refuse', source, pod, message }
 }
 
 /** Expands the volume through a pod with write access, because a read-only file system cannot grow. */
 function decideExpansion({ hasGrown }: MountView, { source, pods }: DesiredVolume): readonly MountStep[] {
   const pod = [...pods.values()].find(({ readOnly }) => !readOnly)
-  if (!hasGrown || source.is !== 'csi' || pod === undefined) return []
-  return [{ do: 'expand', source, pod }]
+  if (!hasGrown || source.kind !== 'csi' || pod === undefined) return []
+  return [{ kind: 'expand', source, pod }]
 }

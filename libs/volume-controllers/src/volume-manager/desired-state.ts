@@ -6,11 +6,11 @@ export type MountSource =
   | CsiSource
   | EphemeralSource
   /** A volume without a CSI driver, which the node itself mounts. */
-  | { readonly is: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
+  | { readonly kind: 'local'; readonly volumeName: string; readonly name: string; readonly plugin: string }
 
 /** A PersistentVolume of a CSI driver. */
 export interface CsiSource {
-  readonly is: 'csi'
+  readonly kind: 'csi'
   readonly volumeName: string
   /** The name of the PersistentVolume. */
   readonly name: string
@@ -26,19 +26,15 @@ export interface CsiSource {
 
 /** A CSI volume that a pod declares inline. NodePublishVolume creates it, and NodeUnpublishVolume deletes it. */
 export interface EphemeralSource {
-  readonly is: 'ephemeral'
+  readonly kind: 'ephemeral'
   readonly volumeName: string
   readonly name: string
   readonly handle: string
-  readonly source: Extract<PodVolume, { is: 'csi' }>['source']
+  readonly source: Extract<PodVolume, { kind: 'csi' }>['source']
 }
 
 /** A volume that a CSI driver mounts. The node mounts all other volumes. */
 export type DriverSource = CsiSource | EphemeralSource
-
-export function isOfDriver(source: MountSource): source is DriverSource {
-  return source.is === 'csi' || source.is === 'ephemeral'
-}
 
 /** How one pod uses one volume. */
 export interface PodMount {
@@ -58,6 +54,10 @@ export interface DesiredVolume {
   /** The current capacity of the PersistentVolume; undefined for volumes that cannot be expanded. */
   readonly capacity: string | undefined
   readonly pods: ReadonlyMap<string, PodMount>
+}
+
+export function isOfDriver(source: MountSource): source is DriverSource {
+  return source.kind === 'csi' || source.kind === 'ephemeral'
 }
 
 /** The desired mounts of one node: the pods of each volume. */
@@ -108,6 +108,8 @@ export class DesiredState {
 
   /** Returns the names of the wanted volumes that must be attached. */
   *attachable(): Generator<string> {
-    for (const [volumeName, { source }] of this.#volumes) if (source.is === 'csi' && source.attach) yield volumeName
+    for (const [volumeName, { source }] of this.#volumes) {
+      if (source.kind === 'csi' && source.attach) yield volumeName
+    }
   }
 }

@@ -6,7 +6,13 @@ import type { MountSource } from './desired-state.ts'
 import { folderDisk, memoryDisk } from './disk.ts'
 import { kubeletPaths } from './paths.ts'
 
-const source: MountSource = { is: 'ephemeral', volumeName: 'v', name: 'scratch', handle: 'h', source: { driver: 'd' } }
+const source: MountSource = {
+  kind: 'ephemeral',
+  volumeName: 'v',
+  name: 'scratch',
+  handle: 'h',
+  source: { driver: 'd' },
+}
 
 let root: string
 beforeEach(() => {

@@ -22,16 +22,16 @@ export async function expand(
   if (capacity === undefined) return
   const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), { signal })
   const plan = decideExpansion(claimProjection(claim), capacity)
-  if (plan.do === 'wait') return
-  if (plan.do === 'done' || (!plan.own && !nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME))) {
+  if (plan.kind === 'wait') return
+  if (plan.kind === 'done' || (!plan.byNode && !nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME))) {
     actual.markSize(volumeName, plan.size)
     return
   }
   const run = { source, claimKey, pod, size: plan.size, parts, signal }
-  const begun = plan.own ? await markInProgress(claim, run) : claim
+  const begun = plan.byNode ? await markInProgress(claim, run) : claim
   if (!(await callDriver(begun, run))) return
   recordSuccess(begun, run)
-  if (plan.own) await patchClaim(finishedPatch(begun, plan.size), run)
+  if (plan.byNode) await patchClaim(finishedPatch(begun, plan.size), run)
   actual.markSize(volumeName, plan.size)
 }
 

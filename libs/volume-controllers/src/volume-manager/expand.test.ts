@@ -19,38 +19,38 @@ describe('decideExpansion', () => {
     {
       name: 'expands a volume that waits for the node',
       claim: { resizeStatus: 'NodeResizePending', allocated: '2Gi' },
-      plan: { do: 'expand', size: '2Gi', own: true },
+      plan: { kind: 'expand', size: '2Gi', byNode: true },
     },
     {
       name: 'continues an expansion in progress',
       claim: { resizeStatus: 'NodeResizeInProgress', allocated: '2Gi' },
-      plan: { do: 'expand', size: '2Gi', own: true },
+      plan: { kind: 'expand', size: '2Gi', byNode: true },
     },
     {
       name: 'expands to the allocated size, even if the volume is larger',
       claim: { resizeStatus: 'NodeResizePending', allocated: '1536Mi' },
-      plan: { do: 'expand', size: '1536Mi', own: true },
+      plan: { kind: 'expand', size: '1536Mi', byNode: true },
     },
     {
       name: 'waits while the controller expands the volume',
       claim: { resizeStatus: 'ControllerResizeInProgress', allocated: '2Gi' },
-      plan: { do: 'wait' },
+      plan: { kind: 'wait' },
     },
     {
       name: 'waits if the size is infeasible',
       claim: { resizeStatus: 'NodeResizeInfeasible', allocated: '2Gi' },
-      plan: { do: 'wait' },
+      plan: { kind: 'wait' },
     },
-    { name: 'waits until the controller sets a status', claim: { allocated: '2Gi' }, plan: { do: 'wait' } },
+    { name: 'waits until the controller sets a status', claim: { allocated: '2Gi' }, plan: { kind: 'wait' } },
     {
       name: 'returns done if the claim has the size',
       claim: { allocated: '2Gi', capacity: '2Gi' },
-      plan: { do: 'done', size: '2Gi' },
+      plan: { kind: 'done', size: '2Gi' },
     },
     {
       name: 'expands a ReadWriteMany volume on each node',
       claim: { allocated: '2Gi', capacity: '2Gi', accessModes: ['ReadWriteMany'] },
-      plan: { do: 'expand', size: '2Gi', own: false },
+      plan: { kind: 'expand', size: '2Gi', byNode: false },
     },
     {
       name: 'returns done if the driver needs no node expansion',
@@ -60,9 +60,13 @@ describe('decideExpansion', () => {
         accessModes: ['ReadWriteMany'],
         annotations: { 'volume.kubernetes.io/node-expansion-not-required': 'true' },
       },
-      plan: { do: 'done', size: '2Gi' },
+      plan: { kind: 'done', size: '2Gi' },
     },
-    { name: 'expands for an old resizer without states', claim: {}, plan: { do: 'expand', size: '2Gi', own: true } },
+    {
+      name: 'expands for an old resizer without states',
+      claim: {},
+      plan: { kind: 'expand', size: '2Gi', byNode: true },
+    },
   ]
   it.each(rows)('the kubelet $name', (row) => {
     expect(decideExpansion(bound(row.claim), '2Gi')).toEqual(row.plan)

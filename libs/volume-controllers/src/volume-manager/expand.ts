@@ -6,11 +6,18 @@ import type { ActualVolume } from './actual-state.ts'
 /** The action of the node for a volume that has grown. */
 export type Expansion =
   /** The node waits: the controller has not finished, or another component has to act. */
-  | { readonly do: 'wait' }
+  | { readonly kind: 'wait' }
   /** The claim has its requested size, and the driver needs no call on this node. */
-  | { readonly do: 'done'; readonly size: string }
-  /** `own`: true if this node updates the claim, false if another node has already updated it. */
-  | { readonly do: 'expand'; readonly size: string; readonly own: boolean }
+  | { readonly kind: 'done'; readonly size: string }
+  /** `byNode`: true if this node updates the claim, false if another node has already updated it. */
+  | { readonly kind: 'expand'; readonly size: string; readonly byNode: boolean }
+
+export interface ExpansionFailure {
+  readonly message: string
+  /** True if the size cannot be reached, so that the controller may choose a smaller size. */
+  readonly infeasible: boolean
+  readonly now: number
+}
 
 /** Reports whether the volume may be larger than its file system, according to the caches. */
 export function hasGrown(
@@ -21,7 +28,7 @@ export function hasGrown(
   if (capacity === undefined || claim === undefined || actual?.expansion === 'inUse') return false
   const size = actual?.claimSize ?? claim.capacity
   if (size === undefined || Quantity.parse(capacity).compare(Quantity.parse(size)) <= 0) return false
-  return decideExpansion(claim, capacity).do !== 'wait'
+  return decideExpansion(claim, capacity).kind !== 'wait'
 }
 
 /** Plans the node's part of an expansion, from the states that resizer and kubelet write to the claim. */
@@ -32,12 +39,13 @@ export function decideExpansion(claim: Claim, capacity: string): Expansion {
   if (resizeStatus === undefined && present.compare(Quantity.parse(size)) >= 0) {
     // A volume on many nodes is expanded on each node, unless the driver needs no node expansion.
     const follows = accessModes.includes('ReadWriteMany') && !(NODE_EXPANSION_NOT_REQUIRED in annotations)
-    return follows ? { do: 'expand', size, own: false } : { do: 'done', size }
+    return follows ? { kind: 'expand', size, byNode: false } : { kind: 'done', size }
   }
   // An old resizer writes neither the status nor the allocated size. The node then expands the volume.
-  if (resizeStatus === undefined) return allocated === undefined ? { do: 'expand', size, own: true } : { do: 'wait' }
+  if (resizeStatus === undefined)
+    return allocated === undefined ? { kind: 'expand', size, byNode: true } : { kind: 'wait' }
   const waits = resizeStatus === 'NodeResizePending' || resizeStatus === 'NodeResizeInProgress'
-  return waits ? { do: 'expand', size, own: true } : { do: 'wait' }
+  return waits ? { kind: 'expand', size, byNode: true } : { kind: 'wait' }
 }
 
 const RESIZE_CONDITIONS = ['FileSystemResizePending', 'Resizing', 'ControllerResizeError', 'NodeResizeError']
@@ -49,7 +57,7 @@ type Status = NonNullable<PersistentVolumeClaim['status']>
  * because the claim may request another size.
  */
 export function inProgressPatch(claim: PersistentVolumeClaim): Patch {
-  return statusPatch(claim, withWord(claim.status ?? {}, 'NodeResizeInProgress'), { guarded: true })
+  return statusPatch(claim, withWord(claim.status ?? {}, 'NodeResizeInProgress'), { requireVersion: true })
 }
 
 /** Returns the patch that gives the claim the new capacity and removes the resize states. */
@@ -57,14 +65,7 @@ export function finishedPatch(claim: PersistentVolumeClaim, size: string): Patch
   const status = withWord(claim.status ?? {}, undefined)
   const conditions = (status.conditions ?? []).filter(({ type }) => !RESIZE_CONDITIONS.includes(type))
   const capacity = { ...status.capacity, storage: size }
-  return statusPatch(claim, { ...status, capacity, conditions }, { guarded: true })
-}
-
-export interface ExpansionFailure {
-  readonly message: string
-  /** True if the size cannot be reached, so that the controller may choose a smaller size. */
-  readonly infeasible: boolean
-  readonly now: number
+  return statusPatch(claim, { ...status, capacity, conditions }, { requireVersion: true })
 }
 
 /** Returns the patch that records a failure. It has no resource version, so that no conflict prevents the record. */
@@ -78,13 +79,17 @@ export function failedPatch(claim: PersistentVolumeClaim, { message, infeasible,
     message: `failed to expand pvc with ${message}`,
   }
   const known = status.conditions ?? []
-  const present = known.some(({ type, status: is }) => type === error.type && is === error.status)
+  const present = known.some(({ type, status: written }) => type === error.type && written === error.status)
   const conditions = present ? known : [...known.filter(({ type }) => type !== error.type), error]
-  return statusPatch(claim, { ...status, conditions }, { guarded: false })
+  return statusPatch(claim, { ...status, conditions }, { requireVersion: false })
 }
 
-function statusPatch(claim: PersistentVolumeClaim, status: Status, { guarded }: { guarded: boolean }): Patch {
-  const resourceVersion = guarded ? claim.metadata?.resourceVersion : undefined
+function statusPatch(
+  claim: PersistentVolumeClaim,
+  status: Status,
+  { requireVersion }: { requireVersion: boolean },
+): Patch {
+  const resourceVersion = requireVersion ? claim.metadata?.resourceVersion : undefined
   return claimStatusPatch(claim, { ...claim, status }, { resourceVersion })
 }
 

@@ -4,7 +4,7 @@ import { groupsBy } from './ownership.ts'
 
 const group = { gid: 2000, onRootMismatch: false }
 const csi = (change: { fsType?: string; block?: boolean; accessModes?: string[] } = {}): DriverSource => ({
-  is: 'csi',
+  kind: 'csi',
   volumeName: 'v',
   name: 'pv-1',
   csi: { driver: 'd', volumeHandle: 'h', fsType: change.fsType ?? 'ext4' },
@@ -15,7 +15,7 @@ const csi = (change: { fsType?: string; block?: boolean; accessModes?: string[] 
   claim: 'default/data',
 })
 const inline = (fsType: string): DriverSource => ({
-  is: 'ephemeral',
+  kind: 'ephemeral',
   volumeName: 'v',
   name: 'own',
   handle: 'h',

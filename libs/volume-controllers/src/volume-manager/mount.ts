@@ -28,18 +28,18 @@ export async function reconcileMount(volumeName: string, parts: MountParts, sign
 
 export function observe(volumeName: string, parts: NodeParts): MountView {
   const { desired, actual, caches, node } = parts
-  const wanted = desired.get(volumeName)
+  const desiredVolume = desired.get(volumeName)
   const present = actual.get(volumeName)
   const cached = caches.nodes.store.get(node)
-  const claimKey = wanted?.source.is === 'csi' ? wanted.source.claim : undefined
+  const claimKey = desiredVolume?.source.kind === 'csi' ? desiredVolume.source.claim : undefined
   const claim = claimKey === undefined ? undefined : caches.claims.store.get(claimKey)
   return {
-    desired: wanted,
+    desired: desiredVolume,
     actual: present,
     reported: parts.inUse.says(node, volumeName),
     isSaidAttached: cached?.volumesAttached.some(({ name }) => name === volumeName) === true,
     canStage: canStage(parts),
-    hasGrown: hasGrown(wanted?.capacity, claim, present),
+    hasGrown: hasGrown(desiredVolume?.capacity, claim, present),
   }
 }
 
@@ -51,7 +51,7 @@ interface MountRun {
 
 /** Performs one step. Returns false if the remaining steps must wait for another component. */
 async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
-  switch (step.do) {
+  switch (step.kind) {
     case 'unpublish':
       await unmount(step, parts, signal)
       parts.lookAtPod(step.podUid)
@@ -116,12 +116,13 @@ async function withEvents(
     await run()
   } catch (error) {
     const pods = typeof what === 'object' ? [what] : [...(parts.desired.get(source.volumeName)?.pods.values() ?? [])]
-    const block = source.is === 'csi' && source.block
+    const block = source.kind === 'csi' && source.block
     const text =
       what === 'expansion'
         ? `NodeExpandVolume.NodeExpandVolume failed for volume "${source.name}" `
         : failedText(source, what === 'device' ? 'MountDevice' : 'SetUp')
-    const reason = what === 'expansion' ? 'VolumeResizeFailed' : block ? 'FailedMapVolume' : 'FailedMount'
+    const mountReason = block ? 'FailedMapVolume' : 'FailedMount'
+    const reason = what === 'expansion' ? 'VolumeResizeFailed' : mountReason
     recordOnPods(pods, warning(reason, `${text}: ${messageOf(error)}`), parts)
     throw error
   }
@@ -129,7 +130,7 @@ async function withEvents(
 
 /** Returns the start of kubelet's message about a failed mount, which differs for block volumes. */
 function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
-  const block = source.is === 'csi' && source.block
+  const block = source.kind === 'csi' && source.block
   const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what
   return `${block ? 'MapVolume' : 'MountVolume'}.${step} failed for volume "${source.name}" `
 }

@@ -3,6 +3,18 @@ import { join } from 'node:path'
 import type { FsGroup } from '../caches/pod.ts'
 import type { DriverSource, PodMount } from './desired-state.ts'
 
+/** The component that gives a volume to the Unix group of the pod. */
+export type GroupsBy = 'driver' | 'node' | 'none'
+
+export interface FsGroupView {
+  readonly source: DriverSource
+  readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>
+  /** The `fsGroupPolicy` of the CSIDriver. */
+  readonly policy: string
+  /** True if the node service of the driver has VOLUME_MOUNT_GROUP. */
+  readonly driverMayDo: boolean
+}
+
 const READ_WRITE = 0o660
 /** The mode bits of a folder: owner and group may enter it, and new files belong to its group. */
 const FOLDER = 0o2110
@@ -25,9 +37,9 @@ function giveBelow(path: string, gid: number): void {
 }
 
 function belongsTo(path: string, gid: number): boolean {
-  const { gid: is, mode } = lstatSync(path)
-  const wanted = READ_WRITE | FOLDER
-  return is === gid && (mode & wanted) === wanted
+  const { gid: owner, mode } = lstatSync(path)
+  const expectedBits = READ_WRITE | FOLDER
+  return owner === gid && (mode & expectedBits) === expectedBits
 }
 
 function giveOne(path: string, gid: number): void {
@@ -38,29 +50,17 @@ function giveOne(path: string, gid: number): void {
   chmodSync(path, (stats.mode & PERMISSIONS) | mask)
 }
 
-/** The component that gives a volume to the Unix group of the pod. */
-export type GroupsBy = 'driver' | 'node' | 'none'
-
-export interface FsGroupView {
-  readonly source: DriverSource
-  readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>
-  /** The `fsGroupPolicy` of the CSIDriver. */
-  readonly policy: string
-  /** True if the node service of the driver has VOLUME_MOUNT_GROUP. */
-  readonly driverMayDo: boolean
-}
-
 const SINGLE_WRITER: readonly string[] = ['ReadWriteOnce', 'ReadWriteOncePod']
 
 /** Returns the component that sets the Unix group: the driver if it can, the node if the policy allows it, or none. */
 export function groupsBy({ source, pod, policy, driverMayDo }: FsGroupView): GroupsBy {
-  if (pod.fsGroup === undefined || (source.is === 'csi' && source.block)) return 'none'
+  if (pod.fsGroup === undefined || (source.kind === 'csi' && source.block)) return 'none'
   if (driverMayDo) return 'driver'
   if (policy === 'None' || pod.readOnly) return 'none'
   if (policy === 'File') return 'node'
-  const fsType = source.is === 'csi' ? source.csi.fsType : source.source.fsType
+  const fsType = source.kind === 'csi' ? source.csi.fsType : source.source.fsType
   if (!fsType) return 'none'
   // An inline volume is never shared between nodes, so the node may change its group.
-  if (source.is === 'ephemeral') return 'node'
+  if (source.kind === 'ephemeral') return 'node'
   return source.accessModes.some((mode) => SINGLE_WRITER.includes(mode)) ? 'node' : 'none'
 }

@@ -31,6 +31,6 @@ describe('decidePod', () => {
     ],
   ]
   it.each(rows)('`decidePod` %s', (_, view, does) => {
-    expect(decidePod(view).do).toBe(does)
+    expect(decidePod(view).kind).toBe(does)
   })
 })

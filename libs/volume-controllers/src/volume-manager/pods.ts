@@ -13,13 +13,13 @@ export interface PodParts extends NodeParts {
 
 /** An action of a kubelet for a pod, apart from mounts and unmounts. */
 export type PodStep =
-  | { readonly do: 'nothing' }
+  | { readonly kind: 'nothing' }
   /** Ends the containers. The volumes may be unmounted only afterwards. */
-  | { readonly do: 'end' }
+  | { readonly kind: 'end' }
   /** Deletes the pod from the API, because the node has unmounted its volumes. */
-  | { readonly do: 'remove' }
+  | { readonly kind: 'remove' }
   /** Starts the containers, because all volumes are mounted. */
-  | { readonly do: 'run' }
+  | { readonly kind: 'run' }
 
 export interface PodView {
   readonly pod: CachedPod
@@ -30,10 +30,10 @@ export interface PodView {
 
 export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
   if (pod.deleting) {
-    if (!isTerminated(pod)) return { do: 'end' }
-    return { do: isMounted ? 'nothing' : 'remove' }
+    if (!isTerminated(pod)) return { kind: 'end' }
+    return { kind: isMounted ? 'nothing' : 'remove' }
   }
-  return { do: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
+  return { kind: pod.phase === 'Pending' && isReady ? 'run' : 'nothing' }
 }
 
 /** Updates the desired state with the volumes of a pod, and writes the status of the pod. */
@@ -61,18 +61,18 @@ export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
   }
   const resolved = resolveVolumes(pod, caches)
   for (const each of resolved) {
-    if (each.is === 'mountable' && desired.add(each.source, each.mount, each.capacity)) {
+    if (each.kind === 'mountable' && desired.add(each.source, each.mount, each.capacity)) {
       lookAtVolume(each.source.volumeName)
     }
-    if (each.is === 'refused')
+    if (each.kind === 'refused')
       recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedMount', message: each.why })
   }
   return resolved
 }
 
 function isMounted(resolved: Resolved, { uid }: CachedPod, { actual }: NodeParts): boolean {
-  if (resolved.is === 'unused') return true
-  return resolved.is === 'mountable' && actual.get(resolved.source.volumeName)?.pods.get(uid)?.is === 'mounted'
+  if (resolved.kind === 'unused') return true
+  return resolved.kind === 'mountable' && actual.get(resolved.source.volumeName)?.pods.get(uid)?.kind === 'mounted'
 }
 
 interface PodRun {
@@ -83,7 +83,7 @@ interface PodRun {
 
 async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<void> {
   const { client, caches, clock } = parts
-  if (step.do === 'remove') {
+  if (step.kind === 'remove') {
     // A pod that was recreated under this name must not be deleted.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
@@ -92,8 +92,8 @@ async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<v
     parts.removed.add(pod.uid)
     return
   }
-  if (step.do === 'nothing') return
-  const patchOf = step.do === 'run' ? runningPatch : endedPatch
+  if (step.kind === 'nothing') return
+  const patchOf = step.kind === 'run' ? runningPatch : endedPatch
   const options = { signal, subresource: 'status' }
   caches.pods.learn(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
 }

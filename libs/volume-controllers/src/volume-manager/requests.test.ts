@@ -3,8 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { MountSource, PodMount } from './desired-state.ts'
 import { type CallParts, ephemeralRequest, expandRequest, publishRequest, stageRequest } from './requests.ts'
 
-const source: Extract<MountSource, { is: 'csi' }> = {
-  is: 'csi',
+const source: Extract<MountSource, { kind: 'csi' }> = {
+  kind: 'csi',
   volumeName: 'kubernetes.io/csi/csi.example.com^vol-1',
   name: 'pv-1',
   csi: { driver: 'csi.example.com', volumeHandle: 'vol-1', fsType: 'xfs', volumeAttributes: { tier: 'gold' } },
@@ -81,7 +81,7 @@ describe('a publish', () => {
 
   it('a publish request for an inline volume has no staging path', () => {
     const own = { driver: 'csi.example.com', volumeAttributes: { size: '1' } }
-    const ephemeral = { is: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source: own }
+    const ephemeral = { kind: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source: own }
     expect(ephemeralRequest(ephemeral, pod, { ...parts, podInfo: true })).toMatchObject({
       volumeId: 'csi-1',
       publishContext: {},

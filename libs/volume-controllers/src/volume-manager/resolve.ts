@@ -10,37 +10,37 @@ import type { MountSource, PodMount } from './desired-state.ts'
 /** The result of resolving a volume of a pod for its mount. */
 export type Resolved =
   | {
-      readonly is: 'mountable'
+      readonly kind: 'mountable'
       readonly source: MountSource
       readonly mount: PodMount
       readonly capacity: string | undefined
     }
   /** No container uses the volume, so it is not mounted. */
-  | { readonly is: 'unused' }
+  | { readonly kind: 'unused' }
   /** An object is missing or not bound yet. Its event enqueues the pod again. */
-  | { readonly is: 'unready'; readonly why: string }
+  | { readonly kind: 'unready'; readonly why: string }
   /** The pod asks for something that is not allowed, for example a claim that is being deleted. */
-  | { readonly is: 'refused'; readonly why: string }
+  | { readonly kind: 'refused'; readonly why: string }
 
 export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
   return pod.volumes.map((volume) => {
-    if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { is: 'unused' }
-    return volume.is === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume, stores)
+    if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { kind: 'unused' }
+    return volume.kind === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume, stores)
   })
 }
 
-function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { is: 'claim' }>, { drivers }: Lookups): Resolved {
+function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { kind: 'claim' }>, { drivers }: Lookups): Resolved {
   const { name } = volume
-  if (volume.is === 'local') return mountable(pod, localSource(volume.plugin, name, pod))
+  if (volume.kind === 'local') return mountable(pod, localSource(volume.plugin, name, pod))
   const { source } = volume
   const wrong = wrongLifecycle(source.driver, drivers.store.get(source.driver))
   if (wrong !== undefined) {
     const what = 'kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode'
-    return { is: 'refused', why: `MountVolume.SetUp failed for volume "${name}" : ${what}: ${wrong}` }
+    return { kind: 'refused', why: `MountVolume.SetUp failed for volume "${name}" : ${what}: ${wrong}` }
   }
   const handle = ephemeralHandle(pod.uid, name)
   const volumeName = `kubernetes.io/csi/${pod.uid}-${name}`
-  return mountable(pod, { is: 'ephemeral', volumeName, name, handle, source }, { readOnly: source.readOnly === true })
+  return mountable(pod, { kind: 'ephemeral', volumeName, name, handle, source }, { readOnly: source.readOnly === true })
 }
 
 /** Returns why a driver may not serve inline volumes; undefined if it may. Drivers must allow them explicitly. */
@@ -52,29 +52,29 @@ function wrongLifecycle(name: string, driver: CachedDriver | undefined): string 
 }
 
 function localSource(plugin: string, name: string, { uid }: CachedPod): MountSource {
-  return { is: 'local', volumeName: `kubernetes.io/${plugin}/${uid}-${name}`, name, plugin }
+  return { kind: 'local', volumeName: `kubernetes.io/${plugin}/${uid}-${name}`, name, plugin }
 }
 
-function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { is: 'claim' }>, stores: Lookups): Resolved {
+function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { kind: 'claim' }>, stores: Lookups): Resolved {
   const key = `${pod.namespace}/${volume.claim}`
   const claim = stores.claims.store.get(key)
-  if (claim === undefined) return { is: 'unready', why: `persistentvolumeclaim "${volume.claim}" not found` }
+  if (claim === undefined) return { kind: 'unready', why: `persistentvolumeclaim "${volume.claim}" not found` }
   if (volume.ephemeral && claim.ownerUid !== pod.uid) {
-    return { is: 'refused', why: `PVC ${key} was not created for pod ${pod.key} (pod is not owner)` }
+    return { kind: 'refused', why: `PVC ${key} was not created for pod ${pod.key} (pod is not owner)` }
   }
   if (claim.deleting && claim.finalizers?.includes(CLAIM_PROTECTION) !== true) {
-    return { is: 'refused', why: `error processing PVC ${key}: PVC is being deleted` }
+    return { kind: 'refused', why: `error processing PVC ${key}: PVC is being deleted` }
   }
   const bound = boundVolume(claim, stores)
-  if (bound === undefined) return { is: 'unready', why: `error processing PVC ${key}: PVC is not bound` }
+  if (bound === undefined) return { kind: 'unready', why: `error processing PVC ${key}: PVC is not bound` }
   const wrong = wrongMode(pod, volume.name, bound)
-  if (wrong !== undefined) return { is: 'refused', why: wrong }
+  if (wrong !== undefined) return { kind: 'refused', why: wrong }
   const { readOnly } = volume
   const { csi } = bound
   if (csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
   const { key: name, accessModes, mountOptions, volumeMode } = bound
   const source: MountSource = {
-    is: 'csi',
+    kind: 'csi',
     volumeName: uniqueVolumeName(csi),
     name,
     csi,
@@ -104,5 +104,5 @@ function mountable(
 ): Resolved {
   const { uid: podUid, key: podKey, namespace, name: podName, serviceAccount, fsGroup } = pod
   const mount = { podUid, podKey, namespace, podName, serviceAccount, readOnly, fsGroup }
-  return { is: 'mountable', source, mount, capacity }
+  return { kind: 'mountable', source, mount, capacity }
 }

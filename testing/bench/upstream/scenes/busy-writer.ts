@@ -26,7 +26,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   let dropped = 0
   while (process.connected) {
     const due = Math.floor(((performance.now() - started) * perSecond) / 1000) - written - dropped
-    const now = Math.min(due, MOST)
+    const now = Math.min(due, MAX_WRITES)
     // Writes that a stalled machine has missed are dropped, because a burst would not be a steady rate.
     dropped += due - now
     if (now > 0) {
@@ -41,7 +41,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
 }
 
 /** The maximum number of writes in one transaction, below the limit of 128 of etcd. */
-const MOST = 120
+const MAX_WRITES = 120
 
 function nextOf(objects: readonly Put[]): Put {
   const { key, value } = objects[next % objects.length] ?? { key: '', value: '' }

@@ -24,7 +24,7 @@ const OWN_OBJECTS = 100
 const COUNTED_MS = 20_000
 const ATTACHES = 50
 const QUIET_MS = 8000
-/** Raised rate limits. With the default limits, the Go original could not keep up with the changes. */
+/** Raised rate limits. With the default limits, the Go sidecar could not keep up with the changes. */
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 
 /** Measures leading sidecars in a cluster where most changes concern objects of another driver. */
@@ -106,12 +106,12 @@ function sum(figures: readonly number[]): number {
 async function populate(bench: Bench, ground: BenchServer): Promise<readonly Put[]> {
   await nodes(ground, OWN)
   const foreign = await makeSet(ground, FOREIGN, bench.sized(FOREIGN_OBJECTS))
-  const own = await makeSet(ground, OWN, bench.sized(OWN_OBJECTS))
+  const ownSet = await makeSet(ground, OWN, bench.sized(OWN_OBJECTS))
   const each = FOREIGN_PER_SECOND / OWN_PER_SECOND
-  const turns = Math.max(foreign.length, own.length * each) / each
+  const turns = Math.max(foreign.length, ownSet.length * each) / each
   return Array.from({ length: turns }, (_, turn) => [
     ...Array.from({ length: each }, (__, index) => at(foreign, turn * each + index)),
-    at(own, turn),
+    at(ownSet, turn),
   ]).flat()
 }
 

@@ -99,7 +99,7 @@ export const failing: BenchScene = {
 
 async function beside(bench: Bench, of: Failing, bad: number): Promise<void> {
   await using ground = await bench.ground()
-  // Our chart grants the attacher this rule for events. The RBAC roles of the Go original do not contain it.
+  // Our chart grants the attacher this rule for events. The RBAC roles of the Go attacher do not contain it.
   const events = [{ apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] }]
   await grantTo('attacher', 'csi-attacher-event', { api: ground.api, rules: events })
   const driver = await ground.driver('failing.example.com')

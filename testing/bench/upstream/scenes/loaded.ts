@@ -16,6 +16,9 @@ import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects
 import type { Measured } from '../subject.ts'
 import { giveWork, noteFirstCall, noteMemory, SETTLED_MS } from '../work.ts'
 
+/** The processes that run attacher and resizer: one of ours, two of ours, or two Go sidecars. */
+export type Layout = 'one' | 'two' | 'original'
+
 export const DRIVER = 'loaded.example.com'
 const FOREIGN = 'other.example.com'
 const DIGESTED_MS = 10_000
@@ -108,9 +111,6 @@ async function startWithWork(
   await noteFirstCall(figures, subject)
   return subject
 }
-
-/** The processes that run attacher and resizer: one of ours, two of ours, or two Go originals. */
-export type Layout = 'one' | 'two' | 'original'
 
 /** Starts the processes for attacher and resizer. The first process runs the attacher. */
 export async function startLayout(

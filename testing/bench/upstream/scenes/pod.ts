@@ -32,7 +32,7 @@ import { type Storm, withoutLimits } from './storm.ts'
 const QUIET_MS = 10_000
 const MINUTE_MS = 60_000
 const STANDBY_MS = 4000
-/** The time-out per object, well above the 0.6 s that the Go original needs to provision a claim. */
+/** The time-out per object, well above the 0.6 s that the Go sidecar needs to provision a claim. */
 const PER_OBJECT_MS = 2500
 
 const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
@@ -45,7 +45,7 @@ const WORKERS: Readonly<Record<TestedApp, string>> = {
 }
 const APPS = SUBJECTS.map(({ app }) => app)
 
-/** Compares all sidecars of a controller pod: one process of ours with the four Go originals. */
+/** Compares all sidecars of a controller pod: one process of ours with the four Go sidecars. */
 export const wholePod: BenchScene = {
   name: 'pod',
   title: 'The whole controller pod',
@@ -62,7 +62,7 @@ export const wholePod: BenchScene = {
   },
 }
 
-/** Starts one process of ours or the four Go originals, with their Leases in the given namespace. */
+/** Starts one process of ours or the four Go sidecars, with their Leases in the given namespace. */
 async function start(
   ground: BenchServer,
   side: Side,
@@ -89,8 +89,11 @@ async function leading(ground: BenchServer, subjects: readonly Measured[], lease
   const [first] = subjects
   if (first === undefined) throw new Error('no process was started')
   return await first.until('all Leases', async () => {
-    const held = (await ground.api.list(LEASES, leaseNamespace)).filter(({ spec }) => spec?.holderIdentity)
-    return held.length === APPS.length && Math.max(...held.map(({ spec }) => Date.parse(spec?.acquireTime ?? '')))
+    const heldLeases = (await ground.api.list(LEASES, leaseNamespace)).filter(({ spec }) => spec?.holderIdentity)
+    return (
+      heldLeases.length === APPS.length &&
+      Math.max(...heldLeases.map(({ spec }) => Date.parse(spec?.acquireTime ?? '')))
+    )
   })
 }
 
@@ -218,8 +221,8 @@ async function phases(
   await timed(
     'created',
     (name) => {
-      const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
-      return api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
+      const claimObject = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
+      return api.create(PERSISTENT_VOLUME_CLAIMS, claimObject)
     },
     { seen: volumes, holds: isOurs },
   )

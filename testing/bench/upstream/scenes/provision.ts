@@ -17,10 +17,22 @@ import { noteFirstCall, noteMemory, SETTLED_MS, workCalls } from '../work.ts'
 import { DRIVER, populate } from './loaded.ts'
 import { phase, runWaves, type Storm, WAVES, type Wave, withoutLimits } from './storm.ts'
 
+/** The objects of a storm whose sidecar creates something for each of them. */
+export interface Creation<T extends KubeObject> {
+  readonly app: 'provisioner' | 'snapshotter'
+  readonly label: string
+  readonly resource: Resource<T>
+  readonly ask: (ground: BenchServer, driver: string, name: string) => Promise<void>
+  /** Returns the name that was asked for, if its object is complete. */
+  readonly completed: (object: T) => string | undefined
+  readonly prepare: (ground: BenchServer, driver: FakeDriver) => Promise<void>
+  readonly leaves: readonly Resource<KubeObject>[]
+}
+
 export const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100']
-/** The time-out per object. With default limits, the Go original needs 0.6 s per claim. */
+/** The time-out per object. With default limits, the Go provisioner needs 0.6 s per claim. */
 const PER_OBJECT_MS = 2500
-/** The time that the rate limiter of the Go original needs to refill. */
+/** The time that the rate limiter of the Go provisioner needs to refill. */
 const BUCKET_FULL_MS = 2500
 const NODE_COUNT = 5000
 
@@ -100,20 +112,8 @@ async function createNodes(ground: BenchServer, count: number): Promise<void> {
 /** Creates a claim with the annotation that asks the provisioner to create a volume. */
 export async function ask({ api }: BenchServer, driver: string, name: string): Promise<void> {
   const annotations = { 'volume.kubernetes.io/storage-provisioner': driver }
-  const wanted = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
-  await api.create(PERSISTENT_VOLUME_CLAIMS, wanted)
-}
-
-/** The objects of a storm whose sidecar creates something for each of them. */
-export interface Creation<T extends KubeObject> {
-  readonly app: 'provisioner' | 'snapshotter'
-  readonly label: string
-  readonly resource: Resource<T>
-  readonly ask: (ground: BenchServer, driver: string, name: string) => Promise<void>
-  /** Returns the name that was asked for, if its object is complete. */
-  readonly completed: (object: T) => string | undefined
-  readonly prepare: (ground: BenchServer, driver: FakeDriver) => Promise<void>
-  readonly leaves: readonly Resource<KubeObject>[]
+  const claimObject = claim('default', name, { storageClassName: classOf(driver), metadata: { annotations } })
+  await api.create(PERSISTENT_VOLUME_CLAIMS, claimObject)
 }
 
 const VOLUMES: Creation<PersistentVolume> = {
@@ -153,11 +153,11 @@ async function oneWave<T extends KubeObject>(
   const { driver } = subject
   const count = names.length
   using seen = await ground.observe(resource)
-  const own = new Set(names)
+  const ownNames = new Set(names)
   const callsBefore = workCalls(app, driver).length
   const creating = await phase(subject, async () => {
     await ground.each(count, (index) => ask(ground, driver.name, names[index] ?? ''))
-    const isOwn = (object: T): boolean => own.has(completed(object) ?? '')
+    const isOwn = (object: T): boolean => ownNames.has(completed(object) ?? '')
     await seen.until('exist', isOwn, { count, within: 30_000 + count * PER_OBJECT_MS })
   })
   if (label === undefined) return

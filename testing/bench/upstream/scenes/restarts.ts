@@ -56,14 +56,14 @@ async function replica(
 
 /** Creates objects until the driver receives the first CSI call, and returns the time of that call. */
 async function firstCall(ground: BenchServer, subject: Measured, name: string): Promise<number> {
-  let given = 0
+  let attempts = 0
   const end = Date.now() + WITHIN_MS
   while (Date.now() < end) {
     const [call] = workCalls(subject.app, subject.driver)
     if (call !== undefined) return call.start
     subject.mustRun()
-    given += 1
-    await giveWork(ground, subject, `${name}-${given}`)
+    attempts += 1
+    await giveWork(ground, subject, `${name}-${attempts}`)
     await pause(WORK_EVERY_MS)
   }
   throw new Error(`${subject.side} ${subject.app}: no call within ${WITHIN_MS / 1000} s`)
@@ -101,7 +101,7 @@ async function restart(
   await using kubelet = await Kubelet.start(() => ground.start({ side, app, driver }))
   await warmUp(ground, kubelet.subject)
   driver.kill()
-  const mark = workCalls(app, driver).length
+  const callsBefore = workCalls(app, driver).length
   const [, back] = await Promise.all([
     giveWork(ground, kubelet.subject, `${app}-${driver.name}`),
     pause(AWAY_MS + (round - 1) * AWAY_LONGER_MS).then(async () => {
@@ -109,7 +109,7 @@ async function restart(
       return Date.now()
     }),
   ])
-  const next = await eventually('a call', () => workCalls(app, driver)[mark], { within: 90_000, every: 5 })
+  const next = await eventually('a call', () => workCalls(app, driver)[callsBefore], { within: 90_000, every: 5 })
   figures.note(app, side, {
     'return to first call (s)': (next.start - back) / 1000,
     restarts: kubelet.restarts,

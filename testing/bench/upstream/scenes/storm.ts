@@ -13,6 +13,14 @@ import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, v
 import { type Cost, isWork, isWrite, type Measured, type NotedRequest } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
+export interface Wave {
+  readonly subject: Measured
+  /** The names of the wave's objects. No other wave uses them. */
+  readonly names: readonly string[]
+  readonly how: Storm
+  readonly label: string | undefined
+}
+
 /** Flags that raise the limits. Attacher and resizer name the number of workers differently. */
 const OPENED = {
   attacher: ['--kube-api-qps=1000', '--kube-api-burst=1000', '--worker-threads=100'],
@@ -23,7 +31,7 @@ const OPENED = {
 const QUIET = { cpuSeconds: 0.02, ms: 1000 }
 const QUIET_WITHIN_MS = 15_000
 
-/** The time-out per object. It exceeds the time that the Go originals need under their default limits. */
+/** The time-out per object. It exceeds the time that the Go sidecars need under their default limits. */
 const PER_OBJECT_MS = 1500
 
 export interface Storm {
@@ -59,14 +67,6 @@ async function threeWaves(
   await using ground = await bench.ground()
   const count = bench.sized(1000)
   await interleaved(bench, (side, round) => storm(bench, ground, { side, round, count, args, waves: WAVES }))
-}
-
-export interface Wave {
-  readonly subject: Measured
-  /** The names of the wave's objects. No other wave uses them. */
-  readonly names: readonly string[]
-  readonly how: Storm
-  readonly label: string | undefined
 }
 
 /** Runs the waves in turn, then stops the process. */
@@ -245,7 +245,7 @@ async function resizeWave(
   const { driver } = subject
   const count = names.length
   using seen = await ground.observe(PERSISTENT_VOLUME_CLAIMS)
-  const own = new Set(names)
+  const ownNames = new Set(names)
   const callsBefore = workCalls('resizer', driver).length
   const requested = new Map<string, number>()
   const resizing = await phase(subject, async () => {
@@ -255,7 +255,7 @@ async function resizeWave(
       await raise(ground, name)
     })
     const isResized = ({ metadata, status }: PersistentVolumeClaim): boolean =>
-      own.has(metadata?.name ?? '') && status?.capacity?.['storage'] === '2Gi'
+      ownNames.has(metadata?.name ?? '') && status?.capacity?.['storage'] === '2Gi'
     await seen.until('are resized', isResized, { count, within: 30_000 + count * PER_OBJECT_MS })
   })
   const calls = workCalls('resizer', driver).slice(callsBefore)

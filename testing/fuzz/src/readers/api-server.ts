@@ -174,7 +174,7 @@ function answerOf(input: Buffer, size: number): unknown {
 }
 
 /** The longest input that is also parsed in pieces. In pieces, the parser refuses long HTTP headers earlier. */
-const LONGEST_HEAD = 4_096
+const MAX_HEAD_BYTES = 4_096
 
 export const httpAnswers: BytesReader = {
   name: 'http-answers',
@@ -190,7 +190,7 @@ export const httpAnswers: BytesReader = {
   ],
   read: (input) => {
     const whole = answerOf(input, input.length || 1)
-    if (input.length > LONGEST_HEAD) return
+    if (input.length > MAX_HEAD_BYTES) return
     for (const size of [1, 7]) same(answerOf(input, size), whole, `in pieces of ${size} bytes`)
   },
 }

@@ -25,6 +25,17 @@ interface LocalWatchOptions<E> {
   readonly lags: boolean
 }
 
+export interface InProcessClientOptions<E> {
+  /** Creates the error for a refused request from its Status. Usually `apiErrorOf`. */
+  readonly errorOf: (status: Status) => E
+  readonly gate?: RequestGate
+  /** True if watches delay all events after the initial objects until `deliver` is called. */
+  readonly watchesLag?: boolean
+  readonly userAgent?: string
+  /** The bearer token. Default: requests have administrator rights. */
+  readonly token?: string
+}
+
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 /** One watch of the in-process server. It parses the lines of the answer and yields them as frames. */
@@ -195,17 +206,6 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-export interface InProcessClientOptions<E> {
-  /** Creates the error for a refused request from its Status. Usually `apiErrorOf`. */
-  readonly errorOf: (status: Status) => E
-  readonly gate?: RequestGate
-  /** True if watches delay all events after the initial objects until `deliver` is called. */
-  readonly watchesLag?: boolean
-  readonly userAgent?: string
-  /** The bearer token. Default: requests have administrator rights. */
-  readonly token?: string
-}
-
 interface Call {
   readonly signal?: AbortSignal | undefined
   readonly beforeSend?: (() => void) | undefined
@@ -346,7 +346,9 @@ export class InProcessClient<E extends Error> {
   /** Delivers the next `count` delayed frames to the watches of a resource, or to all watches. */
   deliver(resource?: Resource<unknown>, count?: number): void {
     const path = resource === undefined ? '' : resourcePath(resource, {})
-    for (const watch of this.watches) if (watch.path.startsWith(path)) watch.deliver(count)
+    for (const watch of this.watches) {
+      if (watch.path.startsWith(path)) watch.deliver(count)
+    }
   }
 
   async #send<R>(

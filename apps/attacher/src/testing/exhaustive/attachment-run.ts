@@ -67,12 +67,12 @@ export function runSteps(
       const isTooLate =
         name === 'addFinalizer' && has(stored?.process.cached ?? null, 'Z') && !has(stored?.process.cached ?? null, 'F')
       const again = stored && { ...stored, process: { ...stored.process, run: null, queued: true } }
+      const afterStore = (): AttachmentModelState => {
+        if (stored === undefined) return gone(begun, rules)
+        return isTooLate && again ? again : advanced(stored)
+      }
       return [
-        outcome(
-          'is stored',
-          stored === undefined ? gone(begun, rules) : isTooLate && again ? again : advanced(stored),
-          true,
-        ),
+        outcome('is stored', afterStore(), true),
         ...failures('is refused', begun),
         ...failures('is stored, its answer lost', { ...begun, va: stored === undefined ? null : stored.va }),
       ]

@@ -151,7 +151,7 @@ export function begun(
 ): AttachmentModelProcess {
   const taken = { ...process, queued: false, planned: false }
   if (process.cached === null) return { ...taken, waits: '' }
-  const operation = operationOf({ va: attachmentOf(process.cached), forced: process.listing === 'different' })
+  const operation = operationOf({ va: attachmentOf(process.cached), listingDiffers: process.listing === 'different' })
   return planned(taken, operation, decided(state, process, { operation, rules }))
 }
 
@@ -160,21 +160,21 @@ const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 /** Returns the plan for a state. Each plan is computed once and reused, because states repeat. */
 function decided(
   { pv, node }: AttachmentModelState,
-  { cached, listing, stripped, statusPending }: AttachmentModelProcess,
+  { cached, listing, stripped: finalizerRemoved, statusPending }: AttachmentModelProcess,
   { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
   const known = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
   plans.set(rules, known)
-  const key = `${operation} ${cached} ${pv} ${node} ${listing} ${stripped} ${statusPending}`
+  const key = `${operation} ${cached} ${pv} ${node} ${listing} ${finalizerRemoved} ${statusPending}`
   const plan = known.get(key)
   if (plan !== undefined) return plan
   const now = view({
     va: attachmentOf(cached ?? ''),
     volume: ofPv(pv ? PV : undefined),
     node: node ? { known: 'id', nodeId: NODE.nodeId } : { known: 'noNode' },
-    forced: listing === 'different',
-    confirmed: listing === 'same',
-    stripped,
+    listingDiffers: listing === 'different',
+    listingAgrees: listing === 'same',
+    finalizerRemoved,
     statusPending,
   })
   const decide = { attach: rules.decideAttach, detach: rules.decideDetach, keep: rules.decideKeep }[operation]
@@ -194,9 +194,9 @@ function planned(
 ): AttachmentModelProcess {
   if (steps.length === 0) return settled({ ...process, waits: '' })
   const last = steps.at(-1)
-  const waits = last?.do === 'fail' || last?.do === 'block' ? (last.waitsFor?.on ?? '') : ''
-  const todo = steps.map((step) => step.do as string).filter((name) => name !== 'markDetached')
-  const end = operation === 'attach' ? ['markAttached'] : operation === 'detach' ? ['markDetached'] : []
+  const waits = last?.kind === 'fail' || last?.kind === 'block' ? (last.waitsFor?.on ?? '') : ''
+  const todo = steps.map((step) => step.kind as string).filter((name) => name !== 'markDetached')
+  const end = STATUS_WRITES[operation]
   return { ...process, waits, run: { operation, todo: [...todo, ...end] } }
 }
 
@@ -216,8 +216,9 @@ export function compared(
   const listing = new Map([['handle-1', new Set(published ? [NODE.nodeId] : [])]])
   const nodeNow = node ? ({ known: 'id', nodeId: NODE.nodeId } as const) : ({ known: 'noNode' } as const)
   const verdict = rules.compare({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
-  if (verdict.is === 'same' && rules.hasStaleError(va, FINALIZER)) return { ...process, listing: 'same', queued: true }
-  if (verdict.is !== 'different') return process
+  if (verdict.kind === 'same' && rules.hasStaleError(va, FINALIZER))
+    return { ...process, listing: 'same', queued: true }
+  if (verdict.kind !== 'different') return process
   return { ...process, listing: va.attached === true || va.deleting ? 'different' : process.listing, queued: true }
 }
 
@@ -228,3 +229,5 @@ export function isKnown({ va, process }: AttachmentModelState): boolean {
   if (process.publication) return true
   return va !== null && !has(va, 'Z') && (has(process.cached, 'F') || process.stripped)
 }
+
+const STATUS_WRITES = { attach: ['markAttached'], detach: ['markDetached'], keep: [] } as const

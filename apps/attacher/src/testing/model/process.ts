@@ -17,7 +17,7 @@ import { attacherControllers } from '../../app.ts'
 import { attachmentProjection, BY_VOLUME } from '../../caches/attachment.ts'
 import { nodeProjection } from '../../caches/open.ts'
 import { volumeProjection } from '../../caches/volume.ts'
-import type { AttacherSettings } from '../../term/deps.ts'
+import type { AttacherSettings } from '../../term/settings.ts'
 import { DRIVER, FINALIZER } from '../views.ts'
 import { type AttacherModelStorage, ModelDriver, type PublishCall } from './driver.ts'
 
@@ -80,7 +80,9 @@ export class AttacherProcess {
     const nodes = createInformer({ ...common, resource: CSI_NODES, project: nodeProjection(DRIVER) })
     const informers = [attachments, volumes, nodes]
     this.resync = () => {
-      for (const informer of informers) if (informer.store.synced) informer.resync()
+      for (const informer of informers) {
+        if (informer.store.synced) informer.resync()
+      }
     }
     const assertLeading = (): void => {
       if (!this.#leads) throw new CancelledError('this process does not lead')

@@ -10,7 +10,7 @@ export interface PageAction {
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const KEY = /^([a-z0-9][-a-z0-9]{0,62}\/)?[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
-const MOST_NUMBER = 1000
+const MAX_NUMBER = 1000
 
 /** An invalid value of a form field. The message is a sentence for the user. */
 export class FieldError extends Error {
@@ -28,11 +28,11 @@ export function parseAction(body: unknown): PageAction {
   const { action, values } = recordOf(body)
   const name = ACTION_NAMES.find((each) => each === action)
   if (name === undefined) throw new Error('There is no such action.')
-  const given = recordOf(values)
+  const entries = recordOf(values)
   const { fields } = formOf(name)
-  const extra = Object.keys(given).find((key) => !fields.some((field) => field.name === key))
+  const extra = Object.keys(entries).find((key) => !fields.some((field) => field.name === key))
   if (extra !== undefined) throw new Error(`"${extra}" is not a field of this form.`)
-  return { name, values: Object.fromEntries(fields.map((field) => [field.name, checked(field, given[field.name])])) }
+  return { name, values: Object.fromEntries(fields.map((field) => [field.name, checked(field, entries[field.name])])) }
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {
@@ -63,9 +63,9 @@ function whatIsWrong({ kind, choices = [] }: Field, text: string): string | unde
       return Quantity.tryParse(text) === undefined ? 'must be a size such as 1Gi or 500M' : undefined
     case 'seconds':
     case 'number':
-      return /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_NUMBER
+      return /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_NUMBER
         ? undefined
-        : `must be a whole number from 1 to ${MOST_NUMBER}`
+        : `must be a whole number from 1 to ${MAX_NUMBER}`
     case 'choice':
       return choices.includes(text) ? undefined : `must be one of: ${choices.join(', ')}`
   }

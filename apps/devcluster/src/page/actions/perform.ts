@@ -139,9 +139,9 @@ async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal
   await client.patch(NODES, { name: node }, schedulable(false), { signal })
   const pods = caches.pods.store.byIndex(PODS_BY_NODE, node).filter((pod) => !pod.deleting && !isTerminated(pod))
   for (const { key, name, namespace, volumes } of pods) {
-    const claim = volumes.find((volume) => volume.is === 'claim')
+    const claim = volumes.find((volume) => volume.kind === 'claim')
     await client.delete(PODS, refOf(key), { signal })
-    if (claim?.is !== 'claim' || claim.ephemeral) continue
+    if (claim?.kind !== 'claim' || claim.ephemeral) continue
     const again = nextName(name, (each) => caches.pods.store.get(`${namespace}/${each}`) !== undefined)
     const object = podObject({ pod: again, claim: claim.claim })
     await client.create(PODS, { ...object, metadata: { name: again, namespace } }, { signal })
@@ -152,7 +152,9 @@ async function drain(node: string, { cluster }: ActionParts, signal: AbortSignal
 /** Returns the next free name in a series such as `app`, `app-2`, `app-3`. */
 function nextName(name: string, isTaken: (name: string) => boolean): string {
   const [, stem = name, number = '1'] = /^(.*?)(?:-(\d{1,6}))?$/.exec(name) ?? []
-  for (let next = Number(number) + 1; ; next += 1) if (!isTaken(`${stem}-${next}`)) return `${stem}-${next}`
+  for (let next = Number(number) + 1; ; next += 1) {
+    if (!isTaken(`${stem}-${next}`)) return `${stem}-${next}`
+  }
 }
 
 interface Fault {

@@ -91,10 +91,7 @@ export class ActionQueue {
 function fieldOf(action: PageAction | undefined, error: unknown): string | undefined {
   if (error instanceof FieldError) return error.field
   const fields: readonly Field[] = action === undefined ? [] : formOf(action.name).fields
-  const about = isAlreadyExists(error)
-    ? fields.find(({ kind }) => kind === 'name')
-    : isNotFound(error)
-      ? fields.find(({ kind }) => kind === 'claim' || kind === 'pod' || kind === 'node')
-      : undefined
-  return about?.name
+  if (isAlreadyExists(error)) return fields.find(({ kind }) => kind === 'name')?.name
+  if (!isNotFound(error)) return undefined
+  return fields.find(({ kind }) => kind === 'claim' || kind === 'pod' || kind === 'node')?.name
 }

@@ -66,7 +66,7 @@ export class Board {
 }
 
 /** The limit for the approximate size of the kept frames. A new page must read all of them before it shows anything. */
-const MOST_BYTES = 2 * 1024 * 1024
+const MAX_BYTES = 2 * 1024 * 1024
 
 /** The latest frames, and the state of all items before them. Older frames are merged into this state. */
 export class FrameHistory {
@@ -77,7 +77,7 @@ export class FrameHistory {
   #folded = 0
   #bytes = 0
 
-  constructor(mostBytes = MOST_BYTES) {
+  constructor(mostBytes = MAX_BYTES) {
     this.#most = mostBytes
   }
 

@@ -10,7 +10,7 @@ export interface CallFailure {
 }
 
 /** The number of volumes whose failures are kept. If there are more, the oldest volume is dropped. */
-const MOST_VOLUMES = 10_000
+const MAX_VOLUMES = 10_000
 
 /** The failing CSI calls of all volumes, by method and actor. */
 export class CallLog {
@@ -30,7 +30,7 @@ export class CallLog {
     if (failures.size > 0) this.#failures.set(volume, failures)
     else this.#failures.delete(volume)
     const [oldest] = this.#failures.keys()
-    if (this.#failures.size > MOST_VOLUMES && oldest !== undefined) this.#failures.delete(oldest)
+    if (this.#failures.size > MAX_VOLUMES && oldest !== undefined) this.#failures.delete(oldest)
   }
 
   /** Returns the failure of the first method in `methods` that currently fails for the volume. */

@@ -4,7 +4,7 @@ import type { LastCall, TimelineEntry } from '../view/wire.ts'
 import { volumeOf } from './call-log.ts'
 
 /** The maximum length of a request or an answer on the page. */
-const MOST_CHARACTERS = 4000
+const MAX_CHARACTERS = 4000
 
 export interface CallStart {
   readonly who: string
@@ -34,14 +34,14 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   const about = `${short(volumeOf({ request }))}${where}`.trim()
   const call = about === '' ? method : `${method} ${about}:`
   if (code === 0) return { who, text: `${call} OK, ${duration(tookMs)}` }
-  const words = message ? `: ${message}` : ''
-  return { who, text: `${call} ${codeNameOf(code)}${words}, ${duration(tookMs)}`, bad: true }
+  const suffix = message ? `: ${message}` : ''
+  return { who, text: `${call} ${codeNameOf(code)}${suffix}, ${duration(tookMs)}`, bad: true }
 }
 
 /** Returns a CSI message as JSON for the page, without empty fields and without secrets. */
 export function jsonOf(message: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify(message, (key, value: unknown) => readable(key, value), 2) ?? ''
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 }
 
 function readable(key: string, value: unknown): unknown {

@@ -31,7 +31,7 @@ export interface ModelOptions {
 }
 
 /** The number of rows up to which every change is sent at once. With more rows no user could follow the changes. */
-const MOST_ROWS_CLOSELY = 100
+const MAX_ROWS_CLOSELY = 100
 const GATHER_MS = 100
 
 /**
@@ -54,8 +54,8 @@ export class PageModel {
   readonly #dirtyActors = new Set<string>()
   readonly #lasts = new Map<string, () => LastEvent | LastCall>()
   #gathering: Cancel | undefined
-  /** One timer for each row of the page, which fires when a wait of the row becomes stuck. */
-  readonly #due = new Map<string, Cancel>()
+  /** One timer for each row of the page. It fires when something that the row waits for counts as stuck. */
+  readonly #timers = new Map<string, Cancel>()
 
   constructor(options: ModelOptions) {
     const { clock, send, nodeNames, client, log } = options
@@ -99,7 +99,7 @@ export class PageModel {
     try {
       await this.#events.run(signal)
     } finally {
-      for (const each of [...undo, ...this.#due.values()]) each()
+      for (const each of [...undo, ...this.#timers.values()]) each()
       this.#gathering?.()
     }
   }
@@ -157,8 +157,8 @@ export class PageModel {
     const { driver } = this.#options
     const failures = this.#calls.summary()
     const text = failures.map(({ failure: { method, code, message }, volumes }) => {
-      const words = message === '' ? '' : `: ${message}`
-      return `${method} fails with ${code}${words} (${volumes} volume${volumes === 1 ? '' : 's'})`
+      const suffix = message === '' ? '' : `: ${message}`
+      return `${method} fails with ${code}${suffix} (${volumes} volume${volumes === 1 ? '' : 's'})`
     })
     if (driver.state !== 'ready')
       this.#actors.because('driver', { away: true, text: 'it does not answer; it is tried again' })
@@ -177,7 +177,7 @@ export class PageModel {
   #look(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
-    if (this.#rows.size <= MOST_ROWS_CLOSELY) return this.#flush(line)
+    if (this.#rows.size <= MAX_ROWS_CLOSELY) return this.#flush(line)
     this.#board.line(line)
     this.#gathering ??= this.#options.clock.schedule(GATHER_MS, () => this.#flush())
   }
@@ -191,7 +191,9 @@ export class PageModel {
   #flush(line?: TimelineEntry): void {
     this.#gathering?.()
     this.#gathering = undefined
-    for (const id of this.#dirtyRows) for (const who of this.#row(id)) this.#dirtyActors.add(who)
+    for (const id of this.#dirtyRows) {
+      for (const who of this.#row(id)) this.#dirtyActors.add(who)
+    }
     for (const last of this.#lasts.values()) this.#putLast(last())
     for (const who of this.#dirtyActors) this.#board.put(this.#actors.actor(who))
     this.#dirtyRows.clear()
@@ -207,10 +209,10 @@ export class PageModel {
 
   /** Sets the time after which a row is recomputed. Infinity: never. */
   #lookAgain(id: string, inMs: number): void {
-    this.#due.get(id)?.()
-    this.#due.delete(id)
+    this.#timers.get(id)?.()
+    this.#timers.delete(id)
     if (Number.isFinite(inMs))
-      this.#due.set(
+      this.#timers.set(
         id,
         this.#options.clock.schedule(inMs, () => this.#look([id])),
       )

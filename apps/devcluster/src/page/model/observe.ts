@@ -39,7 +39,8 @@ export function observe(id: string, caches: Caches): ObjectView {
     volume,
     attachments: volume === undefined ? [] : attachments.store.byIndex(ATTACHMENTS_BY_VOLUME, volume.key),
     pods: pod === undefined || claimKeysOf(pod).length > 0 ? users : [pod],
-    snapshots: claim === undefined ? [] : (caches.taken?.snapshots.store.byIndex(SNAPSHOTS_BY_CLAIM, claim.key) ?? []),
+    snapshots:
+      claim === undefined ? [] : (caches.snapshotCaches?.snapshots.store.byIndex(SNAPSHOTS_BY_CLAIM, claim.key) ?? []),
     binding: claim?.phase === 'Pending' ? bindingOf(claim, caches) : undefined,
     attaches: driver?.attachRequired !== false,
     node: (name) => caches.nodes.store.get(name),
@@ -70,7 +71,7 @@ function volumeOfClaim(claim: Claim, { volumes }: Caches): Volume | undefined {
 /** Returns the event that a PV controller would record on the claim now. */
 function bindingOf({ key }: Claim, caches: Caches): EventText | undefined {
   const view = observeClaim(key, caches)
-  const report = view && decideClaim(view).find((step) => step.do === 'report')
+  const report = view && decideClaim(view).find((step) => step.kind === 'report')
   return report?.event
 }
 

@@ -30,7 +30,7 @@ export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly 
     case 'snapshot':
       return rowsOfSnapshot(event.after ?? event.before)
     case 'content':
-      return rowsOfSnapshot(caches.taken?.snapshots.store.get((event.after ?? event.before)?.snapshot ?? ''))
+      return rowsOfSnapshot(caches.snapshotCaches?.snapshots.store.get((event.after ?? event.before)?.snapshot ?? ''))
   }
 }
 

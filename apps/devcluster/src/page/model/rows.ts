@@ -38,7 +38,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
     places: placesOf(view),
     snapshots: view.snapshots.map(({ name, readyToUse, restoreSize, deleting, error }) => ({
       name,
-      state: deleting ? 'deleting' : error !== undefined ? 'failing' : readyToUse ? 'ready' : 'taking',
+      state: snapshotState({ deleting, error, readyToUse }),
       size: restoreSize ?? '',
     })),
     waits: waitsOf(view).map(({ remedy, ...wait }) => {
@@ -95,4 +95,12 @@ function placeState({ deleting, attached, attachError, detachError }: Attachment
   if (deleting) return detachError === undefined ? 'detaching' : 'failing'
   if (!attached) return attachError === undefined ? 'attaching' : 'failing'
   return isUsed ? 'mounted' : 'attached'
+}
+
+function snapshotState(
+  snapshot: Pick<RowView['snapshots'][number], 'deleting' | 'error' | 'readyToUse'>,
+): 'deleting' | 'failing' | 'ready' | 'taking' {
+  if (snapshot.deleting) return 'deleting'
+  if (snapshot.error !== undefined) return 'failing'
+  return snapshot.readyToUse ? 'ready' : 'taking'
 }

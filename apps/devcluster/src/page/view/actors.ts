@@ -4,7 +4,7 @@ import type { Player } from './player.ts'
 import type { Actor, LastCall, LastEvent } from './wire.ts'
 
 /** The number of components that are always shown. Further components are hidden while they are idle. */
-const MOST_IDLE = 16
+const MAX_IDLE = 16
 
 /** The cards of the components, each with its work, its last event and its last CSI call. */
 export class Actors {
@@ -25,7 +25,7 @@ export class Actors {
   draw(changed: ReadonlySet<string>): void {
     const { items } = this.#player
     const all = [...items.values()].filter((item) => item.is === 'actor').filter(({ id }) => id !== 'you')
-    const shown = all.filter((actor, index) => index < MOST_IDLE || actor.state !== 'idle')
+    const shown = all.filter((actor, index) => index < MAX_IDLE || actor.state !== 'idle')
     this.#cards.show(shown.map((actor) => [actor.id, actor]))
     for (const id of changed) {
       const of = id.replace(/^(call|event)\//, '')

@@ -6,7 +6,7 @@ import type { Player } from './player.ts'
 const MOVE_MS = 600
 const APPEAR_MS = 300
 /** The maximum number of moves that are animated at once. More would be hard to follow and take too much CPU time. */
-const MOST_MOVING = 60
+const MAX_MOVING = 60
 
 /** The picture of nodes, pods and volumes. A pod or volume that gets to another node is animated. */
 export class ClusterPicture {
@@ -29,7 +29,7 @@ export class ClusterPicture {
     if (![...changed].some(isInPicture)) return
     const { boxes, moreNodes } = pictureOf(this.#player.items.values())
     const chips = boxes.flatMap((box) => box.chips)
-    const moves = !this.#still.matches && chips.length <= MOST_MOVING
+    const moves = !this.#still.matches && chips.length <= MAX_MOVING
     const places = new Map(moves ? [...this.#chips].map(([key, { element }]) => [key, placeOf(element)]) : [])
     const known = this.#chips
     this.#chips = new Map(chips.map((chip) => [chip.key, known.get(chip.key) ?? new ChipElement(chip)]))
@@ -84,10 +84,10 @@ class BoxElement {
 
   draw({ name, notes, chips, more }: Box, elementOf: (key: string) => HTMLElement | undefined): void {
     fill(this.#head, name, ...notes.flatMap((note) => [' ', tag(note)]))
-    const wanted = chips.flatMap(({ key }) => elementOf(key) ?? [])
+    const desired = chips.flatMap(({ key }) => elementOf(key) ?? [])
     const shown = [...this.#chips.children]
-    if (wanted.length !== shown.length || wanted.some((element, index) => element !== shown[index])) {
-      fill(this.#chips, ...wanted)
+    if (desired.length !== shown.length || desired.some((element, index) => element !== shown[index])) {
+      fill(this.#chips, ...desired)
     }
     this.#chips.hidden = chips.length === 0
     this.#more.hidden = chips.length > 0 && more === 0

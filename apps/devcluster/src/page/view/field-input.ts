@@ -5,7 +5,7 @@ import { fill, make, setText } from './dom.ts'
 export type KnownValues = Readonly<Partial<Record<FieldKind, readonly string[]>>>
 
 /** The maximum number of values in a list to choose from. */
-const MOST_VALUES = 200
+const MAX_VALUES = 200
 
 /** One field of a form: its label, its input and its error. */
 export class FieldInput {
@@ -60,11 +60,13 @@ export class FieldInput {
     if (!(this.#input instanceof HTMLSelectElement)) return
     const { kind, choices, optional, value = '' } = this.#field
     const values = choices ?? [...new Set([...(kind === 'class' ? [value] : []), ...(known[kind] ?? [])])]
-    const shown = values.slice(0, MOST_VALUES)
+    const shown = values.slice(0, MAX_VALUES)
     if (this.#offered === shown.join('\n')) return
     const before = this.#offered === undefined ? value : this.#input.value
     this.#offered = shown.join('\n')
-    const none = optional ? optionOf('', optional) : shown.length === 0 ? optionOf('', `no ${kind} yet`) : undefined
+    const noChoice = shown.length === 0 ? `no ${kind} yet` : undefined
+    const emptyLabel = optional || noChoice
+    const none = emptyLabel === undefined ? undefined : optionOf('', emptyLabel)
     fill(this.#input, none, ...shown.map((each) => optionOf(each)))
     if (shown.includes(before) || (optional && before === '')) this.#input.value = before
   }

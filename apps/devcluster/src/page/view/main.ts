@@ -13,7 +13,7 @@ import type { Beginning, Frame } from './wire.ts'
 const SHARE = 3
 /** The time of two screen refreshes. If drawing takes longer, the page pauses before it draws again. */
 const SLOW_MS = 34
-const LONGEST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 500
 let isDue = false
 let nextAt = 0
 
@@ -33,7 +33,7 @@ function wait(now: number): void {
   // The browser calls this function after the drawing, so `next - now` is the time of the drawing.
   requestAnimationFrame((next) => {
     const took = next - now
-    nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, LONGEST_PAUSE_MS) : 0
+    nextAt = took > SLOW_MS ? next + Math.min((SHARE - 1) * took, MAX_PAUSE_MS) : 0
   })
 }
 

@@ -27,11 +27,11 @@ export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLEle
 }
 
 /** Returns a bar. Its length is the desired size, and its filled part is the actual size. */
-export function sizeBar(wanted: ClaimSize, actual: ClaimSize): HTMLElement {
-  const behind = actual.bytes < wanted.bytes
-  const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${wanted.text}` : actual.text
+export function sizeBar(requested: ClaimSize, actual: ClaimSize): HTMLElement {
+  const behind = actual.bytes < requested.bytes
+  const text = behind ? `${actual.bytes === 0 ? '0' : actual.text} of ${requested.text}` : actual.text
   const filled = make('i')
-  filled.style.width = `${wanted.bytes > 0 ? Math.min(100, (actual.bytes / wanted.bytes) * 100) : 0}%`
+  filled.style.width = `${requested.bytes > 0 ? Math.min(100, (actual.bytes / requested.bytes) * 100) : 0}%`
   const bar = make('span', { class: behind ? 'bar behind' : 'bar', 'aria-label': text }, filled)
   bar.setAttribute('role', 'img')
   return make('span', { class: 'size' }, bar, make('span', { 'aria-hidden': 'true' }, text))
@@ -54,7 +54,7 @@ export class CallDetails {
     this.element.hidden = call === undefined
     if (call === undefined) return
     const { method, code, tookMs, at, message, request, response } = call
-    const state = code === undefined ? 'works' : code === 'OK' ? 'ok' : 'trouble'
+    const state = stateOf(code)
     const took = tookMs === undefined ? 'under way' : `${tookMs < 10 ? tookMs.toFixed(1) : Math.round(tookMs)} ms`
     fill(
       this.#summary,
@@ -93,4 +93,9 @@ export class PageEventText {
       make('span', { class: 'quiet' }, `${about}, ${clockTime(said.at)}`),
     )
   }
+}
+
+function stateOf(code: string | undefined): 'works' | 'ok' | 'trouble' {
+  if (code === undefined) return 'works'
+  return code === 'OK' ? 'ok' : 'trouble'
 }

@@ -21,8 +21,8 @@ export interface Box {
 }
 
 /** The maximum number of nodes in the picture, and of pods and volumes in one box. */
-const MOST_NODES = 12
-const MOST_CHIPS = 12
+const MAX_NODES = 12
+const MAX_CHIPS = 12
 
 const NO_NODE = { key: 'pods', name: 'Pods without a node', notes: [] }
 const NOT_ATTACHED = { key: 'volumes', name: 'Volumes on no node', notes: [] }
@@ -35,8 +35,10 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   const put = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
   const rows = all.filter((item) => item.is === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
   for (const [box, chip] of podsOf(rows)) put(box, chip)
-  for (const row of rows) for (const [box, chip] of volumesOf(row)) put(box, chip)
-  const shown = nodes.slice(0, MOST_NODES)
+  for (const row of rows) {
+    for (const [box, chip] of volumesOf(row)) put(box, chip)
+  }
+  const shown = nodes.slice(0, MAX_NODES)
   const boxes = [
     ...shown.map(({ name, ready, schedulable }) => ({
       key: `node/${name}`,
@@ -56,7 +58,7 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
 export const BY_NAME = new Intl.Collator('en', { numeric: true })
 
 function atMost(chips: readonly Chip[]): Pick<Box, 'chips' | 'more'> {
-  return { chips: chips.slice(0, MOST_CHIPS), more: Math.max(0, chips.length - MOST_CHIPS) }
+  return { chips: chips.slice(0, MAX_CHIPS), more: Math.max(0, chips.length - MAX_CHIPS) }
 }
 
 /** Returns each pod once, even if several rows show it because it uses several claims. */

@@ -5,10 +5,10 @@ import { apply, takeBack, type Undo } from './wire.ts'
 export type Mode = 'live' | 'stopped' | 'replaying'
 
 /** The number of frames that the page keeps. The oldest are dropped. */
-const MOST_FRAMES = 20_000
+const MAX_FRAMES = 20_000
 /** The limits of the pause between two steps of a replay. Within them the original pace is kept. */
-const SHORTEST_MS = 250
-const LONGEST_MS = 1500
+const MIN_PAUSE_MS = 250
+const MAX_PAUSE_MS = 1500
 
 /** The items at any moment. The player applies frames to go forward in time, and undoes them to go back. */
 export class Player {
@@ -22,9 +22,9 @@ export class Player {
   #undos: Undo[] = []
   /** The number of dropped frames. */
   #forgotten = 0
-  #due = 0
+  #dueAt = 0
 
-  constructor(mostFrames = MOST_FRAMES) {
+  constructor(mostFrames = MAX_FRAMES) {
     this.#most = mostFrames
   }
 
@@ -82,7 +82,7 @@ export class Player {
   replay(from = this.at): void {
     this.seek(from)
     this.#mode = 'replaying'
-    this.#due = 0
+    this.#dueAt = 0
   }
 
   /** Goes forward to the next frame that has an entry in the time line. */
@@ -104,12 +104,12 @@ export class Player {
 
   /** Takes the next step of a replay if its time has come. */
   tick(now: number): void {
-    if (this.#mode !== 'replaying' || now < this.#due) return
+    if (this.#mode !== 'replaying' || now < this.#dueAt) return
     if (this.at >= this.length) return this.live()
     const before = this.time ?? 0
     this.step()
     const took = (this.time ?? before) - before
-    this.#due = now + Math.min(Math.max(took, SHORTEST_MS), LONGEST_MS)
+    this.#dueAt = now + Math.min(Math.max(took, MIN_PAUSE_MS), MAX_PAUSE_MS)
   }
 
   /** Returns the last frames with an entry in the time line, the newest first. The number of a frame never changes. */

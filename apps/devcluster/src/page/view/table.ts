@@ -6,7 +6,7 @@ import type { ClaimRow, Item, LastCall, LastEvent, NodePlace, Snapshot } from '.
 import { stillHolds } from './wire.ts'
 
 /** The maximum number of rows in the table. The filter finds the others. */
-const MOST_ROWS = 100
+const MAX_ROWS = 100
 
 type NameOf = (actor: string) => string
 
@@ -50,18 +50,18 @@ export class Table {
     if (changed.some((id) => known.has(id) !== items.has(id))) {
       this.#sorted = [...items.keys()].filter(isRowId).sort((a, b) => BY_NAME.compare(nameIn(a), nameIn(b)))
     }
-    const wanted = this.#filter.value.trim().toLowerCase()
+    const searched = this.#filter.value.trim().toLowerCase()
     const fitting = this.#sorted.flatMap((id): [string, ClaimRow][] => {
       const row = items.get(id)
-      return row?.is === 'row' && fits(row, wanted, this.#waiting.checked) ? [[id, row]] : []
+      return row?.is === 'row' && fits(row, searched, this.#waiting.checked) ? [[id, row]] : []
     })
-    this.#rows.show(fitting.slice(0, MOST_ROWS))
+    this.#rows.show(fitting.slice(0, MAX_ROWS))
     byId('none').hidden = this.#sorted.length > 0
     byId('none-fits').hidden = this.#sorted.length === 0 || fitting.length > 0
-    byId('more').hidden = fitting.length <= MOST_ROWS
+    byId('more').hidden = fitting.length <= MAX_ROWS
     setText(
       byId('more'),
-      `${Math.min(MOST_ROWS, fitting.length)} of ${fitting.length} rows are shown; the filter finds the others.`,
+      `${Math.min(MAX_ROWS, fitting.length)} of ${fitting.length} rows are shown; the filter finds the others.`,
     )
   }
 
@@ -86,18 +86,18 @@ function ofRow(id: string): string {
   return id.startsWith('call/') || id.startsWith('event/') ? nameIn(id) : id
 }
 
-function fits(row: ClaimRow, wanted: string, onlyWaiting: boolean): boolean {
+function fits(row: ClaimRow, searched: string, onlyWaiting: boolean): boolean {
   if (onlyWaiting && row.waits.length === 0) return false
-  if (wanted === '') return true
+  if (searched === '') return true
   const states = [...row.places.flatMap(({ state, node }) => [state, node]), ...row.waits.map(({ level }) => level)]
   const texts = [row.name, row.volume?.name ?? '', row.claim?.phase ?? '', ...row.pods.map(({ key }) => key), ...states]
-  return texts.some((text) => text.toLowerCase().includes(wanted))
+  return texts.some((text) => text.toLowerCase().includes(searched))
 }
 
 /** One row. Its cells are updated separately, so that opened details and the focus stay. */
 class RowLine {
   readonly element: HTMLTableRowElement
-  readonly #wanted = make('td', { 'data-label': 'Desired state' })
+  readonly #desired = make('td', { 'data-label': 'Desired state' })
   readonly #waits = make('div')
   readonly #event = new PageEventText()
   readonly #call = new CallDetails()
@@ -108,7 +108,7 @@ class RowLine {
     this.#heading = make('th', { class: 'name' }, name)
     this.#heading.scope = 'row'
     const acts = make('td', { 'data-label': 'Next step' }, this.#waits, this.#event.element, this.#call.element)
-    this.element = make('tr', { 'data-id': id }, this.#heading, this.#wanted, acts, this.#actual)
+    this.element = make('tr', { 'data-id': id }, this.#heading, this.#desired, acts, this.#actual)
   }
 
   draw(id: string, items: ReadonlyMap<string, Item>, nameOf: NameOf): void {
@@ -126,9 +126,9 @@ class RowLine {
   }
 
   #drawRow(row: ClaimRow, nameOf: NameOf): void {
-    const kind = row.claim ? 'claim' : row.volume ? 'volume without a claim' : 'pod'
+    const kind = kindOf(row)
     fill(this.#heading, short(row.name), make('small', {}, kind))
-    fill(this.#wanted, ...wantedOf(row))
+    fill(this.#desired, ...wantedOf(row))
     const waits = row.waits.map((wait) => waitText(wait, nameOf))
     fill(this.#waits, ...(waits.length > 0 ? waits : [make('span', { class: 'quiet' }, 'desired state reached')]))
     fill(this.#actual, ...actualOf(row))
@@ -139,7 +139,7 @@ function wantedOf({ claim, pods, volume }: ClaimRow): readonly HTMLElement[] {
   const parts: HTMLElement[] = []
   if (claim !== undefined) {
     const { size, className, attributesClass, phase, deleting } = claim
-    const of = className === undefined ? 'no class named' : className === '' ? 'no class' : `class ${className}`
+    const of = classText(className)
     const second = attributesClass === '' ? '' : `, ${attributesClass}`
     parts.push(make('div', {}, `${size.text} of ${of}${second} `, tag(deleting ? 'deleting' : phase)))
   } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'not claimed'))
@@ -167,4 +167,14 @@ function snapshotOf({ name, state, size }: Snapshot): HTMLElement {
 function placeOf({ node, state, pods, error }: NodePlace): HTMLElement {
   const users = pods.length === 0 ? '' : ` in ${pods.join(', ')}`
   return make('div', { class: 'place', 'data-node': node }, `${node} `, tag(state, state, error), users)
+}
+
+function kindOf({ claim, volume }: ClaimRow): string {
+  if (claim) return 'claim'
+  return volume ? 'volume without a claim' : 'pod'
+}
+
+function classText(className: string | undefined): string {
+  if (className === undefined) return 'no class named'
+  return className === '' ? 'no class' : `class ${className}`
 }

@@ -2,7 +2,7 @@ import { byId, clockTime, Keyed, make, setText } from './dom.ts'
 import type { Player } from './player.ts'
 import type { Frame } from './wire.ts'
 
-const MOST_LINES = 80
+const MAX_LINES = 80
 
 /** The list of past changes. A button at each change shows the page as it was at that time. */
 export class Timeline {
@@ -42,7 +42,7 @@ export class Timeline {
 
   draw(): void {
     const { mode, at, length, time } = this.#player
-    const lines = this.#player.lines(MOST_LINES)
+    const lines = this.#player.lines(MAX_LINES)
     this.#list.show(lines.map(([number, frame]) => [String(number), frame]))
     this.#range.max = String(length)
     this.#range.value = String(at)

@@ -3,7 +3,7 @@ import { waitText } from './parts.ts'
 import type { Player } from './player.ts'
 import type { Actor, ClaimRow, Wait } from './wire.ts'
 
-const MOST = 8
+const MAX_WAITS = 8
 /** The order of the levels in the list. Stuck waits come first, whatever their level. */
 const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
@@ -32,11 +32,11 @@ export class Waiting {
     shown.sort((a, b) => orderOf(a.wait) - orderOf(b.wait) || a.wait.since - b.wait.since)
     const stuck = shown.filter(({ wait }) => wait.stuck).length
     const troubles = shown.filter(({ wait }) => !wait.stuck && wait.level === 'trouble').length
-    this.#list.show(shown.slice(0, MOST).map((each) => [keyOf(each), each]))
+    this.#list.show(shown.slice(0, MAX_WAITS).map((each) => [keyOf(each), each]))
     byId('waiting').classList.toggle('trouble', stuck + troubles > 0)
     setText(byId('waiting-title'), title({ stuck, failing: troubles, waiting: shown.length - stuck - troubles }))
-    byId('waiting-more').hidden = shown.length <= MOST
-    setText(byId('waiting-more'), `and ${shown.length - MOST} more`)
+    byId('waiting-more').hidden = shown.length <= MAX_WAITS
+    setText(byId('waiting-more'), `and ${shown.length - MAX_WAITS} more`)
   }
 
   #make({ wait, row }: Shown): HTMLLIElement {

@@ -233,7 +233,7 @@ export function takeBack(items: Map<string, Item>, undo: Undo): void {
 /** The tolerance when the time of an Event is compared. Events have whole seconds and arrive a little late. */
 const EVENT_PRECISION_MS = 2000
 
-/** Reports whether an event is still shown. A warning is hidden if it is older than every current wait. */
+/** Reports whether an event is still shown. A warning is hidden if it is older than everything that the object waits for. */
 export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
   if (said.bad !== true) return true
   return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)

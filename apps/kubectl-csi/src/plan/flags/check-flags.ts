@@ -32,7 +32,7 @@ export type AcceptedFlag = Argument & { readonly kind: 'flag' }
 /** Returns the flags that a sidecar accepts if it runs alone. */
 export function tableOf({ flags, driverFlags }: KnownSidecar): FlagTable {
   const standard = STANDARD_FLAGS.filter(
-    ({ name }) => driverFlags === undefined || driverFlags.own.has(name) || driverFlags.shared.has(name),
+    ({ name }) => driverFlags === undefined || driverFlags.needsPrefix.has(name) || driverFlags.shared.has(name),
   )
   return [...standard, ...flags]
 }
@@ -124,7 +124,7 @@ interface GateVerdict {
 }
 
 function gateVerdicts({ gates }: KnownSidecar, value: string): readonly GateVerdict[] {
-  const table = gates ?? { own: {}, permanent: {} }
+  const table = gates ?? { sidecarGates: {}, permanent: {} }
   return [...gatesIn(value)].map(([name, isOn]): GateVerdict => {
     const text = `${name}=${isOn}`
     const resolved = resolveGates(table, new Map([[name, isOn]]))

@@ -14,18 +14,18 @@ import { Backend, type Behaviour, giOf } from './backend.ts'
 
 /** The actions of users and nodes, and the faults. */
 export type Action =
-  | { readonly do: 'request'; readonly gi: number }
-  | { readonly do: 'want'; readonly name: string | null }
-  | { readonly do: 'requestInCall'; readonly gi: number }
-  | { readonly do: 'wantInCall'; readonly name: string }
-  | { readonly do: 'expandsLike'; readonly behaviour: Behaviour }
-  | { readonly do: 'modifiesLike'; readonly behaviour: Behaviour }
-  | { readonly do: 'node'; readonly succeeds: boolean }
-  | { readonly do: 'crashAtWrite'; readonly writes: number; readonly applied: boolean }
-  | { readonly do: 'restart' | 'label' | 'createClass' | 'podBegins' | 'podEnds' | 'driverReturns' }
-  | { readonly do: 'replace'; readonly what: Replaced; readonly when: 'now' | 'inExpand' | 'inModify' }
-  | { readonly do: 'lag'; readonly on: boolean }
-  | { readonly do: 'pass'; readonly seconds: number }
+  | { readonly kind: 'request'; readonly gi: number }
+  | { readonly kind: 'want'; readonly name: string | null }
+  | { readonly kind: 'requestInCall'; readonly gi: number }
+  | { readonly kind: 'wantInCall'; readonly name: string }
+  | { readonly kind: 'expandsLike'; readonly behaviour: Behaviour }
+  | { readonly kind: 'modifiesLike'; readonly behaviour: Behaviour }
+  | { readonly kind: 'node'; readonly succeeds: boolean }
+  | { readonly kind: 'crashAtWrite'; readonly writes: number; readonly applied: boolean }
+  | { readonly kind: 'restart' | 'label' | 'createClass' | 'podBegins' | 'podEnds' | 'driverReturns' }
+  | { readonly kind: 'replace'; readonly what: Replaced; readonly when: 'now' | 'inExpand' | 'inModify' }
+  | { readonly kind: 'lag'; readonly on: boolean }
+  | { readonly kind: 'pass'; readonly seconds: number }
 
 export type Replaced = 'claim' | 'volume' | 'driver'
 
@@ -213,7 +213,7 @@ export class ModelRun {
   async perform(action: Action): Promise<void> {
     const { fixture, backend } = this
     const replaced = this.#replaced
-    switch (action.do) {
+    switch (action.kind) {
       case 'request':
         this.request(action.gi)
         break
@@ -286,7 +286,7 @@ export class ModelRun {
     if (backend.hanging > 0) await this.restart()
     this.#follow(false)
     if (fixture.claim.spec?.volumeAttributesClassName === undefined) this.want('gold')
-    for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ do: last })
+    for (const last of ['createClass', 'podEnds', 'driverReturns'] as const) await this.perform({ kind: last })
     await this.#passNodes()
     if (!this.#claimReplaced) return
     // A recreated claim may request less than its volume has. Its user then requests the volume's size and class.
@@ -299,7 +299,7 @@ export class ModelRun {
   async #passNodes(): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
       this.node(true)
-      await this.perform({ do: 'pass', seconds: 700 })
+      await this.perform({ kind: 'pass', seconds: 700 })
     }
   }
 }

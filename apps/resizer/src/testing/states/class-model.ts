@@ -50,7 +50,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
     const { wantedClass, currentClass, modifying, conditions = [] } = this.claims.cached(number)
     if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
-    // The user has withdrawn the request. The failure stays in the status, as in the Go original.
+    // The user has withdrawn the request. The failure stays in the status, as in the Go resizer.
     if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
     if (modifying !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
       return false

@@ -59,21 +59,21 @@ export class ClassRun {
   *#begin(state: ClassState): Moves {
     let now = state
     for (const step of this.#decide(state)) {
-      switch (step.do) {
+      switch (step.kind) {
         case 'speedUp':
           now = { ...now, slow: false }
           break
         case 'skip':
-          return yield { name: step.do, to: end(now, 'retry'), fair: true }
+          return yield { name: step.kind, to: end(now, 'retry'), fair: true }
         case 'noop':
           return yield { name: step.why, to: end({ ...now, waitsFor: '' }, 'settled'), fair: true }
         case 'stall':
-          return yield { name: step.do, to: end({ ...now, waitsFor: step.className }, 'retry'), fair: true }
+          return yield { name: step.kind, to: end({ ...now, waitsFor: step.className }, 'retry'), fair: true }
         case 'cancel':
           return yield* this.#patch({ ...now, waitsFor: '' }, step, false)
         case 'pend':
           now = { ...now, waitsFor: step.className }
-          if (step.patch === undefined) return yield { name: step.do, to: end(now, 'settled'), fair: true }
+          if (step.patch === undefined) return yield { name: step.kind, to: end(now, 'settled'), fair: true }
           return yield* this.#patch(now, { ...step, patch: step.patch }, true)
         case 'start':
           return yield* this.#start({ ...now, waitsFor: '' }, step)
@@ -81,19 +81,19 @@ export class ClassRun {
           now = { ...now, waitsFor: '', run: { phase: 'call', target: step.target.key } }
           return yield { name: `carry on with ${step.target.key}`, to: now, fair: true }
         default:
-          throw new Error(`a step that this model has no reason for: ${step.do}`)
+          throw new Error(`a step that this model has no reason for: ${step.kind}`)
       }
     }
   }
 
   /** Returns the possible results of a patch that ends the run. */
-  *#patch(state: ClassState, { do: name, patch }: ModifyStep & { do: 'cancel' | 'pend' }, guarded: boolean): Moves {
+  *#patch(state: ClassState, { kind: name, patch }: ModifyStep & { kind: 'cancel' | 'pend' }, guarded: boolean): Moves {
     const patched = this.#objects.claims.patched(state.claim, `${name} ${state.seenClaim}`, () => patch ?? { body: {} })
     const onSaved = (now: ClassState): ClassState => end(now, 'settled')
     yield* this.#write(state, { name, object: 'claim', patched, guarded, onSaved })
   }
 
-  *#start(state: ClassState, { patch, className }: ModifyStep & { do: 'start' }): Moves {
+  *#start(state: ClassState, { patch, className }: ModifyStep & { kind: 'start' }): Moves {
     const patched = this.#objects.claims.patched(state.claim, `start ${className} ${state.seenClaim}`, () => patch)
     const onSaved = (now: ClassState): ClassState => ({ ...now, run: { phase: 'call', target: className } })
     yield* this.#write(state, { name: `start ${className}`, object: 'claim', patched, guarded: true, onSaved })

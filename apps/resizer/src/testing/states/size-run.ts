@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { Move } from '@csi-sidecars/testkit'
 import { SIZE_STATUS } from '../../caches/names.ts'
-import { dueSize, type ResizeStep } from '../../resize/decide.ts'
+import { type ResizeStep, sizeToExpandTo } from '../../resize/decide.ts'
 import type { ResizeView } from '../../resize/observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from '../../resize/patches.ts'
 import { DRIVER } from '../builders.ts'
@@ -62,25 +62,25 @@ export class SizeRun {
   *#begin(state: SizeState, run: In<'begin'>): Moves {
     let now = state
     for (const step of this.#decide(state)) {
-      switch (step.do) {
+      switch (step.kind) {
         case 'dropPreResize':
           return yield* this.#dropPreResize(now, step)
         case 'backOff':
           now = { ...now, slow: true }
           break
-        case 'mark':
-          return yield* this.#mark(now, run, step)
+        case 'start':
+          return yield* this.#start(now, run, step)
         case 'noop':
           return yield { name: step.why, to: end(now, 'settled'), fair: true }
         case 'postpone':
-          return yield { name: step.do, to: end(now, 'postponed'), fair: true }
+          return yield { name: step.kind, to: end(now, 'postponed'), fair: true }
         default:
-          throw new Error(`a step that this model has no reason for: ${step.do}`)
+          throw new Error(`a step that this model has no reason for: ${step.kind}`)
       }
     }
   }
 
-  *#dropPreResize(state: SizeState, { patch }: ResizeStep & { do: 'dropPreResize' }): Moves {
+  *#dropPreResize(state: SizeState, { patch }: ResizeStep & { kind: 'dropPreResize' }): Moves {
     yield* this.#write(state, {
       name: 'drop pre-resize',
       object: 'pv',
@@ -90,7 +90,7 @@ export class SizeRun {
     })
   }
 
-  *#mark(state: SizeState, { pv = state.seenPv }: In<'begin'>, step: ResizeStep & { do: 'mark' }): Moves {
+  *#start(state: SizeState, { pv = state.seenPv }: In<'begin'>, step: ResizeStep & { kind: 'start' }): Moves {
     if (state.seenClaim !== state.claim) {
       const read = this.#objects.seeClaim(state)
       yield { name: 'mark, conflict', to: { ...read, run: { phase: 'begin' } }, fair: true }
@@ -188,7 +188,8 @@ export class SizeRun {
       ),
       onSaved: (saved) => {
         const due = this.#dueSize(saved, false)
-        return end(saved, due === undefined ? 'settled' : due.equals(gi(target)) ? 'retry' : 'again')
+        if (due === undefined) return end(saved, 'settled')
+        return end(saved, due.equals(gi(target)) ? 'retry' : 'again')
       },
       onFailed: (lost) => end(lost, 'retry'),
     })
@@ -215,7 +216,7 @@ export class SizeRun {
   #dueSize(state: SizeState, finallyFailed: boolean): Quantity | undefined {
     const key = `${state.seenClaim} ${state.seenPv} ${finallyFailed}`
     if (!this.#due.has(key))
-      this.#due.set(key, dueSize({ ...this.#viewOf(state), finallyFailed, slowForMs: undefined }))
+      this.#due.set(key, sizeToExpandTo({ ...this.#viewOf(state), finallyFailed, slowForMs: undefined }))
     return this.#due.get(key)
   }
 

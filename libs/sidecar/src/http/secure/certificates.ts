@@ -13,9 +13,19 @@ export interface Pair {
 
 type ReadText = (file: string) => Promise<string>
 
+/** The source of a value that another process may replace. */
+export interface FileSource<T> {
+  readonly read: () => Promise<readonly string[]>
+  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
+  readonly make: (texts: readonly string[]) => T
+  /** The log messages for a new value and for an unusable value. */
+  readonly loaded: string
+  readonly refused: string
+}
+
 const readText: ReadText = (file) => readFile(file, 'utf8')
 /** The maximum number of tries to read a certificate and a key of the same version. */
-const MOST_READS = 3
+const MAX_READS = 3
 
 export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
   return {
@@ -40,7 +50,7 @@ export function authoritiesSource(file: string): FileSource<string> {
 async function readPair(certFile: string, keyFile: string, read: ReadText): Promise<readonly string[]> {
   for (let reads = 1; ; reads += 1) {
     const texts = [await read(certFile), await read(keyFile)]
-    if (reads === MOST_READS || (await read(certFile)) === texts[0]) return texts
+    if (reads === MAX_READS || (await read(certFile)) === texts[0]) return texts
   }
 }
 
@@ -113,16 +123,6 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair>
     loaded: 'Made a new certificate',
     refused: 'Failed to make a certificate, the one before stays',
   }
-}
-
-/** The source of a value that another process may replace. */
-export interface FileSource<T> {
-  readonly read: () => Promise<readonly string[]>
-  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
-  readonly make: (texts: readonly string[]) => T
-  /** The log messages for a new value and for an unusable value. */
-  readonly loaded: string
-  readonly refused: string
 }
 
 /** A value that is read again from its source. An unusable new value is logged once, and the old value stays. */

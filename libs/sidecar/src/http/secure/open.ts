@@ -20,11 +20,11 @@ export async function openSecurity({ standard, host, clock, log, atEnd }: StartC
   const tls = settings && (await openTls(settings, { clock, log, hostName: host.hostName }))
   if (tls !== undefined) atEnd(tls.stop)
   if (authorize && tls === undefined) log.warn('--authorize-metrics without TLS: tokens come over plain HTTP')
-  const guarded = authorize || settings?.clientCaFile !== undefined
+  const authenticated = authorize || settings?.clientCaFile !== undefined
   return {
     secure: tls?.create,
     guard: (client: () => KubeClient): EndpointGuard | undefined => {
-      if (!guarded) return undefined
+      if (!authenticated) return undefined
       const reviews = authorize ? new Reviews(clock, client) : undefined
       return guardOf({ alwaysAllow, reviews, log })
     },

@@ -89,9 +89,9 @@ export class Reviews {
 
 /** The time for which an answer is cached, as in the delegated authentication of Kubernetes. */
 const FRESH_MS = 10_000
-const MOST_ANSWERS = 256
+const MAX_ANSWERS = 256
 /** The maximum number of reviews at the same time. Only a client that guesses tokens causes more. */
-const MOST_QUESTIONS = 16
+const MAX_QUESTIONS = 16
 
 /**
  * Caches answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
@@ -113,7 +113,7 @@ export class ReviewCache<T> {
     if (known !== undefined && known.until > this.#clock.monotonic()) return Promise.resolve(known.value)
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
-    if (this.#asking.size >= MOST_QUESTIONS) return Promise.reject(new CancelledError('too many reviews at a time'))
+    if (this.#asking.size >= MAX_QUESTIONS) return Promise.reject(new CancelledError('too many reviews at a time'))
     const answer = ask()
       .then((value) => this.#keep(key, value))
       .finally(() => this.#asking.delete(key))
@@ -124,7 +124,7 @@ export class ReviewCache<T> {
   #keep(key: string, value: T): T {
     this.#answers.delete(key)
     this.#answers.set(key, { value, until: this.#clock.monotonic() + FRESH_MS })
-    if (this.#answers.size > MOST_ANSWERS) {
+    if (this.#answers.size > MAX_ANSWERS) {
       const [oldest] = this.#answers.keys()
       if (oldest !== undefined) this.#answers.delete(oldest)
     }

@@ -32,8 +32,11 @@ const FORWARD_SECRET = ['ECDSA', 'RSA'].flatMap((key) =>
 
 /** Reads the settings in the flags. Throws an error that names flags that contradict each other. */
 export function securitySettings(values: StandardValues): SecuritySettings {
-  const given = (['authorize-metrics', 'tls-cert-file', 'tls-self-signed'] as const).find((flag) => values[flag])
-  if (given !== undefined && values['http-endpoint'] === '') throw new Error(`--${given} needs --http-endpoint`)
+  const needsEndpoint = (['authorize-metrics', 'tls-cert-file', 'tls-self-signed'] as const).find(
+    (flag) => values[flag],
+  )
+  if (needsEndpoint !== undefined && values['http-endpoint'] === '')
+    throw new Error(`--${needsEndpoint} needs --http-endpoint`)
   return {
     tls: tlsSettings(values),
     authorize: values['authorize-metrics'],

@@ -1,7 +1,6 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 import { expect, test } from '@jest/globals'
-import { AccessModeError, accessModeOf, volumeCapabilityOf } from './controller-client.ts'
-import { secretsFrom } from './secrets.ts'
+import { AccessModeError, accessModeOf, volumeCapabilityOf } from './volume-capability.ts'
 
 const [RWO, ROX, RWX, RWOP] = ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOncePod']
 
@@ -52,20 +51,4 @@ test('the capability of a block volume contains no file system type and no mount
     accessType: { $case: 'block', value: {} },
     accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER },
   })
-})
-
-test('`secretsFrom` decodes the values of a Secret, also for unusual keys', () => {
-  const data = { user: Buffer.from('Jürgen').toString('base64'), empty: '', ['__proto__']: 'eA==' }
-  expect(Object.entries(secretsFrom(data))).toEqual([
-    ['user', 'Jürgen'],
-    ['empty', ''],
-    ['__proto__', 'x'],
-  ])
-  expect(secretsFrom(undefined)).toEqual({})
-})
-
-test('`secretsFrom` refuses a value that is not UTF-8 with the error of grpc-go', () => {
-  expect(() => secretsFrom({ key: Buffer.from([0x63, 0xff]).toString('base64') })).toThrow(
-    'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8',
-  )
 })

@@ -1,20 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { finalizerName, type UndoneWrite, undoneAgain, undoneWaitMs } from './deps.ts'
-
-it.each([
-  ['csi.example.com', 'external-attacher/csi-example-com'],
-  ['Csi-9', 'external-attacher/Csi-9'],
-  ['s!a@n#i$t(i%z^e&d*', 'external-attacher/s-a-n-i-t-i-z-e-d-X'],
-  ['driver.', 'external-attacher/driver-X'],
-  ['driver-', 'external-attacher/driver-X'],
-  ['a_b', 'external-attacher/a-b'],
-  ['a😀b', 'external-attacher/a-b'],
-  ['ä', 'external-attacher/-X'],
-  ['', 'external-attacher/'],
-])('the finalizer of the driver %j is %j', (driver, finalizer) => {
-  expect(finalizerName(driver)).toBe(finalizer)
-})
+import { type UndoneWrite, undoneAgain, undoneWaitMs } from './undone-write.ts'
 
 const backoff = { baseMs: 1_000, maxMs: 4_000 }
 

@@ -1,0 +1,3 @@
+import type { InformerEvent } from '@csi-sidecars/informer'
+
+export type UpdateEvent<T> = InformerEvent<T> & { readonly type: 'updated' }

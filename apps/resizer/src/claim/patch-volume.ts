@@ -1,0 +1,21 @@
+import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import type { ResizerVolume } from '../caches/volume.ts'
+import { refuseReplaced } from './replaced-volume.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
+
+/**
+ * Patches the volume that the run began with. Throws if the cache has another volume of this name, because the driver's
+ * result does not apply to that volume.
+ */
+export async function patchVolume(
+  run: ResizerClaimRun<ResizerClaimDeps>,
+  volume: ResizerVolume,
+  patchOf: (known: ResizerVolume) => Patch | undefined,
+): Promise<'patched' | 'same'> {
+  const { deps, signal } = run
+  refuseReplaced(run, volume)
+  const patch = patchOf(deps.volumes.store.get(volume.key) ?? volume)
+  if (patch === undefined) return 'same'
+  deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  return 'patched'
+}
