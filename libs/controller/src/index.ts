@@ -17,5 +17,5 @@ export {
   type Trigger,
 } from './sources.ts'
 export { type Lead, runTerm } from './term.ts'
-export { type LatestUpdate, mayBeTooLate, type UpdateResult, updateLatest } from './update-latest.ts'
+export { mayBeTooLate, type UpdateResult, updateLatest } from './update-latest.ts'
 export type { Cause } from './waiting.ts'

@@ -111,7 +111,11 @@ describe('lost volume', () => {
   })
 
   it.each([
-    ['has a PersistentVolume of that name', undefined, 'failed to detach: persistentvolume "pv1" has been created again'],
+    [
+      'has a PersistentVolume of that name',
+      undefined,
+      'failed to detach: persistentvolume "pv1" has been created again',
+    ],
     ['fails to answer', apiError(500, 'InternalError', 'no'), 'failed to detach: no'],
   ])('a detach without a PersistentVolume makes no CSI call if the API server %s', async (_, failure, message) => {
     if (failure !== undefined) fixture.api.fail('get pv1', failure)

@@ -37,7 +37,9 @@ test('a Deployment keeps its pod template, with the defaults of its containers',
     metadata: { generation: 1 },
     spec: {
       replicas: 2,
-      template: { spec: { containers: [{ image: 'a:v1', terminationMessagePolicy: 'File' }], restartPolicy: 'Always' } },
+      template: {
+        spec: { containers: [{ image: 'a:v1', terminationMessagePolicy: 'File' }], restartPolicy: 'Always' },
+      },
     },
   })
 })
