@@ -1,5 +1,14 @@
 import { VolumeCapability_AccessMode_Mode as Mode, type VolumeCapability } from '@csi-sidecars/csi-proto'
 
+/** The fields of a PersistentVolume that determine its VolumeCapability. */
+export interface VolumeUse {
+  readonly accessModes?: readonly string[] | undefined
+  readonly volumeMode?: string | undefined
+  /** The file system type. If it is empty or missing, the driver chooses it. */
+  readonly fsType?: string | undefined
+  readonly mountOptions?: readonly string[] | undefined
+}
+
 /** The error for access modes without a corresponding CSI access mode. */
 export class AccessModeError extends Error {
   override readonly name = 'AccessModeError'
@@ -28,15 +37,6 @@ export function accessModeOf(modes: readonly string[] | undefined, singleNodeMul
   }
   if (set.has('ReadWriteOnce')) return singleNodeMultiWriter ? Mode.SINGLE_NODE_MULTI_WRITER : Mode.SINGLE_NODE_WRITER
   throw new AccessModeError(`unsupported AccessMode combination: [${(modes ?? []).join(' ')}]`)
-}
-
-/** The fields of a PersistentVolume that determine its VolumeCapability. */
-export interface VolumeUse {
-  readonly accessModes?: readonly string[] | undefined
-  readonly volumeMode?: string | undefined
-  /** The file system type. If it is empty or missing, the driver chooses it. */
-  readonly fsType?: string | undefined
-  readonly mountOptions?: readonly string[] | undefined
 }
 
 /**
