@@ -19,7 +19,7 @@ const authority = makeAuthority('ca')
 /** Returns the flags that docs/migration.md says to remove before a rollback. */
 function toRemove(app: App): ReadonlySet<string> {
   const section = sectionOf(readFileSync(join(root, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
-  const rows = section.split('\n').filter((line) => line.startsWith('| both |') || line.startsWith(`| ${app} |`))
+  const rows = section.split('\n').filter((line) => line.startsWith('| all |') || line.startsWith(`| ${app} |`))
   return new Set(rows.flatMap((row) => [...row.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)))
 }
 
