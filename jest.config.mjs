@@ -5,6 +5,7 @@ export default {
   projects: [
     'apps/*',
     'libs/*',
+    'desk/*',
     'testing/{testkit,conformance,fuzz,example-sidecar,node}',
     'charts',
     'images',

@@ -11,7 +11,7 @@ import { leanModules } from './lean-modules.mjs'
 const absWorkingDir = join(import.meta.dirname, '..')
 const app = relative(absWorkingDir, process.cwd())
 const outdir = join(app, 'dist')
-const PAGE = 'apps/devcluster/src/page'
+const PAGE = 'desk/devcluster/src/page'
 
 rmSync('dist', { recursive: true, force: true })
 mkdirSync('dist')
@@ -34,7 +34,7 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 })
-if (app === 'apps/devcluster') await bundlePage()
+if (app === 'desk/devcluster') await bundlePage()
 writeFileSync(join('dist', 'meta.json'), JSON.stringify(metafile))
 
 /** Bundles the script of the page, which runs in a browser, and copies its other files. */

@@ -14,7 +14,7 @@ const EXEMPT = /[\\/]telemetry[\\/]src[\\/]/
 export const callSites = {
   name: 'call-sites',
   setup(build) {
-    build.onLoad({ filter: /[\\/](apps|libs)[\\/][^\\/]+[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /[\\/](apps|libs|desk)[\\/][^\\/]+[\\/]src[\\/].*\.ts$/ }, ({ path }) => ({
       contents: EXEMPT.test(path) ? undefined : withCallSites(readFileSync(path, 'utf8'), path),
       loader: 'ts',
     }))

@@ -8,7 +8,7 @@ import { dirname, join, relative, sep } from 'node:path'
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
 const SKIPPED = /\.test\.ts$|(^|\/)(testing|generated)\//
 
-const packages = process.argv.length > 2 ? process.argv.slice(2) : globSync('{apps,libs,testing}/*')
+const packages = process.argv.length > 2 ? process.argv.slice(2) : globSync('{apps,libs,desk,testing}/*')
 const pairs = packages.filter((folder) => existsSync(join(folder, 'src'))).flatMap(pairsOf)
 for (const { folder, left, right, examples } of pairs) {
   console.log(`${folder}: ${left} and ${right} import each other`)

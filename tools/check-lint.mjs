@@ -67,7 +67,10 @@ function write(file, text) {
 function refusedByBiome() {
   const options = ['--vcs-enabled=false', '--reporter=json', '--max-diagnostics=none', '--error-on-warnings']
   const biome = resolve('node_modules/.bin/biome')
-  const { stdout, stderr } = spawnSync(biome, ['lint', ...options, 'apps', 'libs'], { cwd: root, encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(biome, ['lint', ...options, 'apps', 'libs', 'desk'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
   if (!stdout.startsWith('{')) throw new Error(`biome did not answer: ${stdout}${stderr}`)
   const { diagnostics } = JSON.parse(stdout)
   return new Set(diagnostics.map(({ location }) => String(location.path.file ?? location.path)))

@@ -7,10 +7,10 @@ import { parseSync, Visitor } from 'oxc-parser'
 import { isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 
-const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts']
+const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts', 'desk/*/src/**/*.ts']
 /** The files that are not checked: tests, and programs that run only on a developer's machine. */
 const LEFT_OUT =
-  /\.test\.ts$|\/testing\/|\/gen\/|^libs\/(emulator|disturb|volume-controllers)\/|^apps\/(devcluster\/src\/(?!page\/)|driver-test\/)/
+  /\.test\.ts$|\/testing\/|\/gen\/|^desk\/(emulator|disturb|volume-controllers|driver-test)\/|^desk\/devcluster\/src\/(?!page\/)/
 const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/
 
 let looked = 0

@@ -9,7 +9,7 @@ const SKIPPED = /\.test\.ts$|\/(testing|generated|node_modules|dist)\/|^libs\/(c
 
 const asked = process.argv.slice(2)
 const files = new Map()
-for (const file of globSync('{apps,libs,testing}/*/**/*.ts', { exclude: (name) => name === 'node_modules' })) {
+for (const file of globSync('{apps,libs,desk,testing}/*/**/*.ts', { exclude: (name) => name === 'node_modules' })) {
   if (SKIPPED.test(file.replace(/^testing\//, ''))) continue
   for (const [, name] of readFileSync(file, 'utf8').matchAll(EXPORTED)) {
     files.set(name, [...(files.get(name) ?? []), file])

@@ -79,9 +79,9 @@ const EXCEPTIONS = [
   { path: 'tools/check-words.mjs', texts: /.*/, why: 'the words are listed here' },
   { path: 'charts/csi-sidecars/files/alerts.yaml', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'charts/tests/alert-series.ts', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
-  { path: 'apps/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
-  { path: 'apps/devcluster/src/options.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
-  { path: 'apps/devcluster/', texts: /^(story|stories)$/, why: 'the demo of npm start' },
+  { path: 'desk/driver-test/', texts: /^patience$/, why: 'the flag --patience' },
+  { path: 'desk/devcluster/src/options.ts', texts: /^patience$/, why: 'a flag of csi-devcluster' },
+  { path: 'desk/devcluster/', texts: /^(story|stories)$/, why: 'the demo of npm start' },
   { path: 'docs/drivers.md', texts: /^patience$/, why: 'the flag --patience' },
   { path: 'docs/operations.md', texts: /^stands$/, why: 'the alert CSISidecarStandsStill' },
   { path: 'libs/sidecar/src/http/health.ts', texts: /^stands$/, why: 'the reason of /livez' },
@@ -168,7 +168,7 @@ function print(findings) {
 function printCounts(findings) {
   const counts = new Map()
   for (const { path } of findings) {
-    const folder = path.match(/^(?:(?:apps|libs|testing)\/)?[^/]+/)[0]
+    const folder = path.match(/^(?:(?:apps|libs|desk|testing)\/)?[^/]+/)[0]
     counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
   for (const [folder, count] of [...counts].sort()) console.log(`${String(count).padStart(6)} ${folder}`)

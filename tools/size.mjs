@@ -4,13 +4,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** The apps and libraries that run on a user's machine. All other apps and libraries run in a cluster. */
-const ON_A_DESK = /^(apps\/(kubectl-csi|devcluster|driver-test)|libs\/(volume-controllers|emulator|disturb))\//
-
 /** The groups. A file counts for the first group that matches. */
 const GROUPS = [
   { name: 'documents', files: /\.md$/ },
-  { name: 'on a desk', files: ON_A_DESK },
+  { name: 'on a desk', files: /^desk\// },
   { name: 'in the cluster', files: /^(apps|libs)\// },
   { name: 'testing', files: /^testing\// },
   { name: 'images, tools, charts', files: /^(images|tools|charts|\.github)\// },
@@ -18,7 +15,7 @@ const GROUPS = [
 
 /** The kinds of files, in the order of the columns. A file has the first kind that matches. */
 const KINDS = [
-  { name: 'tests', files: /\.test\.ts$|^(apps|libs)\/[^/]+\/test\// },
+  { name: 'tests', files: /\.test\.ts$|^(apps|desk)\/[^/]+\/test\// },
   { name: 'test support', files: /\/src\/testing\// },
   { name: 'source', files: /\.(ts|mjs|cjs|js|sh|tpl|ya?ml|proto|md)$/ },
 ]

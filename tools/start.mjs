@@ -17,7 +17,7 @@ await cluster()
 
 /** Runs the program and exits with its code. Signals are forwarded and do not end this process before the program. */
 async function cluster() {
-  const main = join(root, 'apps', program, 'dist', 'main.mjs')
+  const main = join(root, 'desk', program, 'dist', 'main.mjs')
   // The flags limit V8's young generation to 8 MiB. This saves 50 MiB with 1,000 pods and costs no CPU time.
   const flags = JSON.parse(readFileSync(join(root, 'tools', 'cluster-flags.json'), 'utf8'))
   const child = spawn(node, [...flags, main, ...args], { stdio: 'inherit' })

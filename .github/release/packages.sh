@@ -4,7 +4,7 @@
 set -eu
 work="$(mktemp -d)"
 node images/tools/main.ts programs --out "$work/files" >/dev/null
-node libs/emulator/src/main.ts --kubeconfig-out "$work/kubeconfig" >/dev/null &
+node desk/emulator/src/main.ts --kubeconfig-out "$work/kubeconfig" >/dev/null &
 emulator=$!
 trap 'kill $emulator; rm -rf "$work"' EXIT
 platform="$(node --print '`${process.platform}-${process.arch}`')"

@@ -59,7 +59,7 @@ describe('packagesOf', () => {
   })
 
   it('the packages of a bundle include the version of yargs that csi-devcluster declares', () => {
-    const folder = join(ROOT, 'apps/devcluster')
+    const folder = join(ROOT, 'desk/devcluster')
     const { dependencies } = readJson<{ dependencies: { yargs: string } }>(join(folder, 'package.json'))
     const inside = packagesOf(readJson(join(folder, 'dist/meta.json')), readJson(join(ROOT, 'package-lock.json')), ROOT)
     expect(inside.map(({ name, version }) => ({ [name]: version }))).toContainEqual({ yargs: dependencies.yargs })

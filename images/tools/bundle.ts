@@ -56,8 +56,8 @@ export interface Metafile {
 export function readBundle(name: Sidecar, root?: string): SidecarBundle
 export function readBundle(name: Program, root?: string): Bundle
 export function readBundle(name: Program, root = ROOT): Bundle {
-  const { app, image } = RELEASED.find((row) => row.name === name) ?? RELEASED[0]
-  const dist = join(root, 'apps', app, 'dist')
+  const { folder, image } = RELEASED.find((row) => row.name === name) ?? RELEASED[0]
+  const dist = join(root, folder, 'dist')
   const file = join(dist, `${name}.cjs`)
   if (!existsSync(file)) throw new Error(`${file} is missing: npm run build`)
   const metafile = readJson<Metafile>(join(dist, `${name}.meta.json`))

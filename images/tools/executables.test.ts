@@ -112,7 +112,7 @@ function copySources(folder: string): void {
   const link = statSync(folder).dev === statSync(join(ROOT, 'node_modules')).dev ? ['--link'] : []
   for (const modules of [
     'node_modules',
-    ...globSync(['*/node_modules', '{apps,libs,testing}/*/node_modules'], { cwd: ROOT }),
+    ...globSync(['*/node_modules', '{apps,libs,desk,testing}/*/node_modules'], { cwd: ROOT }),
   ]) {
     execFileSync('cp', ['--archive', ...link, join(ROOT, modules), join(folder, modules)])
   }

@@ -25,7 +25,7 @@ it('the repository name in documents, chart and manifests can be replaced and re
       'README.md',
       'SECURITY.md',
       'docs',
-      'apps/kubectl-csi/krew.yaml',
+      'desk/kubectl-csi/krew.yaml',
       'charts/csi-sidecars',
       'package.json',
     ]
@@ -37,9 +37,9 @@ it('the repository name in documents, chart and manifests can be replaced and re
     fill(root, 'Example/other')
     expect(homeOf(root)).toBe('Example/other')
     expect(read('README.md')).toContain('oci://ghcr.io/example/charts/csi-sidecars')
-    expect(read('apps/kubectl-csi/krew.yaml')).toContain('https://github.com/Example/other/releases/download/')
+    expect(read('desk/kubectl-csi/krew.yaml')).toContain('https://github.com/Example/other/releases/download/')
     const chart = ['Chart.yaml', 'README.md', 'values.yaml'].map((file) => `charts/csi-sidecars/${file}`)
-    for (const file of ['README.md', 'docs/drivers.md', 'apps/kubectl-csi/krew.yaml', ...chart]) {
+    for (const file of ['README.md', 'docs/drivers.md', 'desk/kubectl-csi/krew.yaml', ...chart]) {
       expect(read(file)).not.toMatch(new RegExp(`${HERE}|ghcr\\.io/${HERE.split('/')[0]}`))
     }
     fill(root, HERE)

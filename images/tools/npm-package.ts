@@ -20,7 +20,7 @@ const SIDECARS = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapsho
 /** Fills the folder for `npm pack` with the bundles of the program and of its sidecars. */
 export function makeNpmPackage(folder: string, program = 'csi-devcluster'): void {
   if (!isProgram(program)) throw new Error(`${program} is no program for npm: ${Object.keys(PROGRAMS).join(' or ')}`)
-  const source = join(ROOT, 'apps', program.replace(/^csi-/, ''))
+  const source = join(ROOT, 'desk', program.replace(/^csi-/, ''))
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   cpSync(join(source, 'dist'), folder, { recursive: true, filter: (path) => !path.endsWith(METAFILE) })

@@ -61,8 +61,8 @@ describe('makePrograms', () => {
   it('the krew manifest, the README and package.json of kubectl-csi name the same Node.js version', () => {
     const [, manifest] = /Node\.js (\d+) or later/.exec(readFileSync(KREW, 'utf8')) ?? []
     const [, readme] =
-      /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), 'utf8')) ?? []
-    const { engines } = readJson<{ engines: { node: string } }>(join(ROOT, 'apps/kubectl-csi/dist/package.json'))
+      /Node\.js (\d+) or later/.exec(readFileSync(join(ROOT, 'desk/kubectl-csi/README.md'), 'utf8')) ?? []
+    const { engines } = readJson<{ engines: { node: string } }>(join(ROOT, 'desk/kubectl-csi/dist/package.json'))
     expect([manifest, readme]).toEqual([engines.node.slice(2), engines.node.slice(2)])
   })
 
@@ -92,7 +92,7 @@ describe('makePrograms', () => {
 
   it('two builds of the archives are equal byte by byte', () => {
     // The changed file time simulates a later build.
-    utimesSync(join(ROOT, 'apps/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
+    utimesSync(join(ROOT, 'desk/kubectl-csi/dist/kubectl-csi.cjs'), 1, 1)
     mkdirSync(join(folder, 'again'))
     for (const name of EXECUTABLES) writeFileSync(join(folder, 'again', name), name)
     makePrograms(join(folder, 'again'))

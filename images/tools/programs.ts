@@ -18,7 +18,7 @@ import { packageNotices } from './notices.ts'
 import { makeNpmPackage } from './npm-package.ts'
 
 const PLUGIN = 'kubectl-csi'
-const BUILT = join(ROOT, 'apps/kubectl-csi/dist')
+const BUILT = join(ROOT, 'desk/kubectl-csi/dist')
 
 /** The path of the krew manifest without checksums. */
 export const KREW = join(BUILT, 'krew.yaml')
@@ -102,7 +102,7 @@ function npmArchive(make: (folder: string) => void, { file, out }: { file: strin
 function makePluginPackage(folder: string): void {
   for (const name of ['package.json', `${PLUGIN}.cjs`]) copyFileSync(join(BUILT, name), join(folder, name))
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
-  copyFileSync(join(ROOT, 'apps/kubectl-csi/README.md'), join(folder, 'README.md'))
+  copyFileSync(join(ROOT, 'desk/kubectl-csi/README.md'), join(folder, 'README.md'))
   writeFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), packageNotices(readBundle(PLUGIN).packages))
 }
 

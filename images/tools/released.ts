@@ -2,16 +2,16 @@
 interface Row {
   /** The name of the executable, and of the image. */
   readonly name: string
-  /** The folder of the program in apps/. */
-  readonly app: string
+  /** The folder of the program. */
+  readonly folder: string
   readonly image: boolean
 }
 
 export const RELEASED = [
-  { name: 'csi-attacher', app: 'attacher', image: true },
-  { name: 'csi-resizer', app: 'resizer', image: true },
-  { name: 'csi-provisioner', app: 'provisioner', image: true },
-  { name: 'csi-snapshotter', app: 'snapshotter', image: true },
-  { name: 'csi-sidecars', app: 'sidecars', image: true },
-  { name: 'kubectl-csi', app: 'kubectl-csi', image: false },
+  { name: 'csi-attacher', folder: 'apps/attacher', image: true },
+  { name: 'csi-resizer', folder: 'apps/resizer', image: true },
+  { name: 'csi-provisioner', folder: 'apps/provisioner', image: true },
+  { name: 'csi-snapshotter', folder: 'apps/snapshotter', image: true },
+  { name: 'csi-sidecars', folder: 'apps/sidecars', image: true },
+  { name: 'kubectl-csi', folder: 'desk/kubectl-csi', image: false },
 ] as const satisfies readonly Row[]

@@ -58,7 +58,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     why: 'it needs a node with a kubelet, which keeps logs and leads to the ports of pods',
   },
   { lines: /^docs\/operations\.md: kubectl/, by: 'testing/e2e/tests/chart/documents.ts', sign: 'docs/operations.md' },
-  { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'apps/kubectl-csi/README.md' },
+  { lines: /kubectl-csi\.cjs stuck$/, by: 'testing/e2e/tests/explain/cluster.ts', sign: 'desk/kubectl-csi/README.md' },
   { lines: /: (docker|kind|buildah) /, why: 'it needs Docker, Buildah or kind; a test builds the Dockerfile' },
   { lines: /^docs\/releases\.md: (helm pull|sha256sum)/, why: 'it needs a release' },
   { lines: /^docs\/releases\.md: (rm|BUILD_NODE)/, by: CHECK, sign: 'rm -rf node_modules/node-linux-*' },
@@ -83,7 +83,7 @@ export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
     'npm run generate && npm exec -- node apps/attacher/src/main.ts --help',
     'npm start -- --help',
     'npm start -- --pause 2',
-    'npm exec -- node apps/devcluster/src/main.ts',
+    'npm exec -- node desk/devcluster/src/main.ts',
     'npm run e2e -- --list',
   ].map((line) => ({ lines: new RegExp(`: ${line}$`), by: LINES_OF_DOCUMENTS, sign: line })),
   {

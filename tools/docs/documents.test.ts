@@ -166,7 +166,7 @@ describe('docs/drivers.md', () => {
   })
 
   it('docs/drivers.md lists exactly the requirements of the driver test', () => {
-    const titles = [...read('apps/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
+    const titles = [...read('desk/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
     const [, table = ''] = /^\| requirement \| .*\n(?:.*\n)((?:\|.*\n)+)/m.exec(read('docs/drivers.md')) ?? []
     const rows = [...table.matchAll(/^\| ([^|]+) \|/gm)].map(([, title]) => title)
     expect(rows.toSorted()).toEqual(titles.map(([, title]) => title).toSorted())

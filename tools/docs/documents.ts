@@ -17,7 +17,7 @@ const FOLDERS = [
   'tools/*/README.md',
   'testing/bench/*.md',
   'testing/e2e/**/*.md',
-  '{apps,libs,testing}/*/README.md',
+  '{apps,libs,desk,testing}/*/README.md',
 ]
 
 /** Returns all Markdown documents of the repository. */

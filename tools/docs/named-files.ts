@@ -5,7 +5,7 @@ import { ROOT } from './source-texts.ts'
 
 /** The pattern of paths that are not part of the repository, for example the output of a build. */
 const MADE = /(?:^|\/)(?:dist|\.cache|node_modules|coverage)(?:\/|$)/
-const FOLDERS = 'apps|libs|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
+const FOLDERS = 'apps|libs|desk|testing|docs|charts|images|tools|proto|\\.github|\\.ci|\\.changeset'
 /** The pattern of texts that mean a file or folder of the repository: `libs/x/src/y.ts`, `apps/*`, `y.ts`. */
 const OF_THE_REPOSITORY = new RegExp(`^(?:(?:${FOLDERS})/[\\w.*{},/-]*|[\\w*./-]+\\.(?:m?ts|mjs|md|tpl|ya?ml))$`)
 

@@ -134,7 +134,7 @@ describe('the documentation', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'registry', 'reset-then-reuse-values']
     // The driver test declares its flags as the keys of a table.
-    const table = read('apps/driver-test/src/options.ts')
+    const table = read('desk/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     // The driver test has a flag for each sidecar. In the combined process flags have the prefix of their sidecar.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {

@@ -14,8 +14,8 @@ import {
   type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 import { openLog } from '@csi-sidecars/telemetry'
-import { startDevcluster } from '../../../apps/devcluster/src/cluster/devcluster.ts'
-import type { ControllerName } from '../../../apps/devcluster/src/cluster/start-controllers.ts'
+import { startDevcluster } from '../../../desk/devcluster/src/cluster/devcluster.ts'
+import type { ControllerName } from '../../../desk/devcluster/src/cluster/start-controllers.ts'
 import { type Api, ApiRefusal } from '../harness/api/api.ts'
 import { startControllerManager, startControlPlane } from '../harness/api/control-plane.ts'
 import { kubeconfigOf } from '../harness/context.ts'

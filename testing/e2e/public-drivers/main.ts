@@ -7,7 +7,7 @@ import process from 'node:process'
 import { messageOf } from '@csi-sidecars/base'
 import { readArguments } from '@csi-sidecars/command'
 import { SEEDS } from '@csi-sidecars/disturb'
-import { CHECKS, type CheckName } from '../../../apps/driver-test/src/checks/checks.ts'
+import { CHECKS, type CheckName } from '../../../desk/driver-test/src/checks/checks.ts'
 import { exitOf, start, stop, temporaryFolder } from '../harness/process/processes.ts'
 import { eventually } from '../harness/waiting.ts'
 import { build, executablesOf } from '../tools/binaries.ts'
@@ -97,7 +97,7 @@ const { values } = readArguments(
 )
 
 const root = resolve(import.meta.dirname, '../../..')
-const main = join(root, 'apps', 'driver-test', 'src', 'main.ts')
+const main = join(root, 'desk', 'driver-test', 'src', 'main.ts')
 const reports = join(root, '.cache', 'e2e', 'public-drivers')
 /** The time limit for the test of one driver. */
 const WITHIN_MS = 30 * 60_000

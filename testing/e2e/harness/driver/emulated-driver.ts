@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
-import { writeWhole } from '../../../../apps/driver-test/src/testing/whole-file.ts'
+import { writeWhole } from '../../../../desk/driver-test/src/testing/whole-file.ts'
 import { BUGS, hold } from './driver-bugs.ts'
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, getPriority, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { killGroup } from '../../../../apps/devcluster/src/cluster/process-group.ts'
+import { killGroup } from '../../../../desk/devcluster/src/cluster/process-group.ts'
 
 /**
  * At the end of a run, all its processes end and its folders are removed, also after a failed test or Ctrl-C. If the

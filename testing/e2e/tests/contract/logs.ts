@@ -145,7 +145,7 @@ function isInSource(app: string, { caller, msg }: { caller: string; msg: string 
   const [, folder = '', file = '', line = ''] = /^([^/]+)\/(.+):(\d+)$/.exec(caller) ?? []
   // Files of the app come first, because a library may have a file with the same folder and name.
   const globs = [
-    `{apps,libs}/${folder}/src/${file}`,
+    `{apps,libs,desk}/${folder}/src/${file}`,
     `apps/${app}/src/**/${folder}/${file}`,
     `libs/*/src/**/${folder}/${file}`,
   ]

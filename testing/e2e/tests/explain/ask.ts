@@ -8,7 +8,7 @@ import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { runToEnd } from '../../harness/process/processes.ts'
 import { eventually } from '../../harness/waiting.ts'
 
-export const BUNDLE = resolve(import.meta.dirname, '../../../../apps/kubectl-csi/dist/kubectl-csi.cjs')
+export const BUNDLE = resolve(import.meta.dirname, '../../../../desk/kubectl-csi/dist/kubectl-csi.cjs')
 
 /** The permissions that docs/operations.md lists for kubectl-csi. */
 export const READER: readonly PolicyRule[] = [

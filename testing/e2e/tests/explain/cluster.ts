@@ -102,7 +102,7 @@ test('kubectl csi stuck lists the stuck objects by reason', { alone: 'cluster' }
   onlyReads(t, user)
 })
 
-test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', { target: 'real' }, async (t) => {
+test('the commands in docs/operations.md and desk/kubectl-csi/README.md work', { target: 'real' }, async (t) => {
   const { pvc } = await bound(t)
   await usedBy(t, 'pod', pvc)
   const name = t.name('pod')
@@ -114,7 +114,7 @@ test('the commands in docs/operations.md and apps/kubectl-csi/README.md work', {
   const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
   const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
   const paths = lines.map(({ path }) => path)
-  equal(paths, ['apps/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md', 'docs/operations.md'])
+  equal(paths, ['desk/kubectl-csi/README.md', 'docs/operations.md', 'docs/operations.md', 'docs/operations.md'])
   const firstLines = [
     [' explain ', new RegExp(`^Pod default/${name}: `)],
     [' plan ', new RegExp(`^Deployment default/${name}: 2 of 3 containers`)],

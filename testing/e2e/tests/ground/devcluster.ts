@@ -15,9 +15,9 @@ import {
   VOLUME_SNAPSHOT_CONTENTS,
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
-import { SIDECARS } from '../../../../apps/devcluster/src/cluster/binaries.ts'
-import type { ClaimRow } from '../../../../apps/devcluster/src/page/view/wire.ts'
-import { shownAt } from '../../../../apps/devcluster/src/testing/shown-page.ts'
+import { SIDECARS } from '../../../../desk/devcluster/src/cluster/binaries.ts'
+import type { ClaimRow } from '../../../../desk/devcluster/src/page/view/wire.ts'
+import { shownAt } from '../../../../desk/devcluster/src/testing/shown-page.ts'
 import type { Cluster } from '../../harness/api/cluster.ts'
 import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { installSnapshotCrds, kubectl } from '../../harness/api/kubectl.ts'
@@ -39,7 +39,7 @@ import { eventually } from '../../harness/waiting.ts'
 import { originals } from '../../tools/binaries.ts'
 import { BUNDLE } from '../explain/ask.ts'
 
-const APPS_FOLDER = resolve(import.meta.dirname, '../../../../apps')
+const DESK_FOLDER = resolve(import.meta.dirname, '../../../../desk')
 
 /** The program of the embedded cluster, and its output so far. */
 interface Started {
@@ -67,7 +67,7 @@ export async function runProgram(
   args: readonly string[],
 ): Promise<Exit & { readonly output: string }> {
   const { child, text } = startWithOutput(folder, process.execPath, {
-    args: ['--disable-warning=ExperimentalWarning', join(APPS_FOLDER, program, 'dist', 'main.mjs'), ...args],
+    args: ['--disable-warning=ExperimentalWarning', join(DESK_FOLDER, program, 'dist', 'main.mjs'), ...args],
   })
   const exit = await endOf(child)
   return { ...exit, output: text() }
@@ -347,7 +347,7 @@ check('embedded cluster: a failed demo step leads to exit code 1', 'emulator', a
 check('embedded cluster: the demo succeeds with the driver of a user', 'emulator', async ({ folder, executables }) => {
   const place = temporaryFolder('driver')
   const socket = join(place, 'csi.sock')
-  const emulator = join(root, 'libs', 'emulator', 'src', 'main.ts')
+  const emulator = join(root, 'desk', 'emulator', 'src', 'main.ts')
   const args = [emulator, `--kubeconfig-out=${join(place, 'unused')}`, `--csi-socket=${socket}`]
   const driver = start(process.execPath, ['--disable-warning=ExperimentalWarning', ...args])
   try {

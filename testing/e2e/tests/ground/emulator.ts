@@ -91,7 +91,7 @@ const sanity: Check['run'] = async ({ folder }) => {
 
 check('emulator, CSI driver: csi-sanity passes with the emulated driver', 'emulator', sanity)
 
-const MAIN = resolve(import.meta.dirname, '../../../../libs/emulator/src/main.ts')
+const MAIN = resolve(import.meta.dirname, '../../../../desk/emulator/src/main.ts')
 
 const FILE = `apiVersion: v1
 kind: ConfigMap

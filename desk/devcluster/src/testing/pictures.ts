@@ -1,4 +1,4 @@
-// Usage: npm exec -- node apps/devcluster/src/testing/pictures.ts [FOLDER]
+// Usage: npm exec -- node desk/devcluster/src/testing/pictures.ts [FOLDER]
 // Takes screenshots of the page. FOLDER gets a screenshot of each state of the page. Without FOLDER, only the light and
 // the dark picture in docs/pictures are written.
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -9,7 +9,7 @@ export const isSource = import.meta.url.endsWith('.ts')
 
 /** The sidecars are built in `apps` in the repository. The npm package has them next to the bundle. */
 export const isInRepository = !existsSync(new URL('package.json', HERE))
-export const APPS = fileURLToPath(new URL('../../', import.meta.url))
+export const APPS = fileURLToPath(new URL('../../../apps/', import.meta.url))
 
 /** The command that starts the program, for messages. */
 export const PROGRAM = isInRepository ? 'npm start --' : 'csi-devcluster'
