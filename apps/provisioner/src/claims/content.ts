@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
+import { updateLatest } from '@csi-sidecars/controller'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
-import { isConflict } from '@csi-sidecars/kube-client'
 import { namespacedRef, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceKeys } from '../caches/claim.ts'
@@ -42,17 +42,19 @@ async function snapshotContent(
   const key = snapshotKey(`${namespace}/${name}`)
   uses.begin(parts.claim.uid, key)
   return await uses.exclusively(key, signal, async () => {
-    for (let left = CONFLICT_TRIES; ; left -= 1) {
-      try {
-        const { content, snapshot } = await snapshotSource(restore, api, signal)
-        await protectSnapshot({ api, signal, log }, snapshot)
-        const notice = expansionNotice(restore, snapshot)
-        if (notice !== undefined) log.warn(notice, UNQUOTED)
-        return content
-      } catch (error) {
-        if (!isConflict(error) || left <= 1) throw error
-      }
-    }
+    let source = await snapshotSource(restore, api, signal)
+    await updateLatest({
+      tries: CONFLICT_TRIES,
+      latest: () => source.snapshot,
+      build: (snapshot) => snapshot,
+      send: (snapshot) => protectSnapshot({ api, signal, log }, snapshot),
+      refresh: async () => {
+        source = await snapshotSource(restore, api, signal)
+      },
+    })
+    const notice = expansionNotice(restore, source.snapshot)
+    if (notice !== undefined) log.warn(notice, UNQUOTED)
+    return source.content
   })
 }
 
