@@ -1,6 +1,6 @@
 // Refuses regular expressions of the sidecars and of kubectl csi that take more than linear time. A driver or an API
 // server could block the process with a few kilobytes. If the text is always short, or if the expression is built from
-// parts, the line above must contain `// bounded: <reason>`.
+// parts, the line above must contain `// regex-bounded: <reason>`.
 import { globSync, readFileSync } from 'node:fs'
 import { RegExpParser } from '@eslint-community/regexpp'
 import { parseSync, Visitor } from 'oxc-parser'
@@ -11,7 +11,7 @@ const FILES = ['libs/*/src/**/*.ts', 'apps/*/src/**/*.ts', 'desk/*/src/**/*.ts']
 /** The files that are not checked: tests, and programs that run only on a developer's machine. */
 const LEFT_OUT =
   /\.test\.ts$|\/testing\/|\/gen\/|^desk\/(emulator|disturb|volume-controllers|driver-test)\/|^desk\/devcluster\/src\/(?!page\/)/
-const REASON = /^\s*(?:\/\/|\*|\/\*\*?) bounded: \S/
+const REASON = /^\s*(?:\/\/|\*|\/\*\*?) regex-bounded: \S/
 
 let looked = 0
 const problems = []

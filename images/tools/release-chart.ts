@@ -15,7 +15,7 @@ export function withImages(values: string, registry: string, digests: Readonly<R
 
 function withDigest(values: string, [repository, digest]: readonly [string, string]): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${repository}=${digest} is no digest`)
-  // bounded: four lines after the repository
+  // regex-bounded: four lines after the repository
   const place = new RegExp(`( repository: ${repository}\\n(?:.*\\n){1,4}? +digest:) ""`)
   if (!place.test(values)) throw new Error(`values.yaml has no empty digest of ${repository}`)
   return values.replace(place, `$1 ${digest}`)

@@ -24,7 +24,7 @@ const LINES_OF_DOCUMENTS = 'testing/e2e/tests/ground/documents.ts'
 export const COMMAND_RUNS: readonly (RunBy | NotRun)[] = [
   // These commands need a cluster.
   ...['set image', 'rollout status', 'rollout undo'].map((verb) => ({
-    // bounded: `verb` is one of three texts
+    // regex-bounded: `verb` is one of three texts
     lines: new RegExp(`^README\\.md: kubectl --namespace storage ${verb}`),
     by: 'testing/e2e/tests/chart/documents.ts',
     sign: `kubectl --namespace storage ${verb}`,

@@ -41,7 +41,7 @@ export function withoutSecrets(error: unknown, request: unknown): unknown {
 /** The rules of the API server for the names of namespaces and Secrets. */
 const RULES = {
   namespace: { maxLength: 63, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/ },
-  // bounded: the expression reads a name of at most 253 characters
+  // regex-bounded: the expression reads a name of at most 253 characters
   secret: { maxLength: 253, pattern: /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/ },
 }
 

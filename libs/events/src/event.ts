@@ -44,7 +44,7 @@ const MAX_NAME_LENGTH = 253
 function eventName(target: string, unique: string): string {
   const name = `${target}.${unique}`
   if (name.length <= MAX_NAME_LENGTH) return name
-  // bounded: the expression reads a name of at most 253 characters
+  // regex-bounded: the expression reads a name of at most 253 characters
   return `${target.slice(0, MAX_NAME_LENGTH - 1 - unique.length).replace(/[^a-z0-9]+$/, '')}.${unique}`
 }
 

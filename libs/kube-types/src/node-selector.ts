@@ -52,6 +52,6 @@ function compares(operator: 'Gt' | 'Lt', value: string | undefined, values: read
 
 /** Reads a number as Go's `strconv.ParseInt` does. */
 function wholeNumber(text: string | undefined): bigint | undefined {
-  // bounded: the expression reads the value of a label, of at most 63 characters
+  // regex-bounded: the expression reads the value of a label, of at most 63 characters
   return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined
 }

@@ -48,7 +48,7 @@ function frameSite(stack: string): CallSite {
 
 /** Parses the last line of a stack: `    at name (file:///a/b/c.ts:12:34)`, or the same line without the name. */
 export function parseFrame(stack: string): { path: string; line: number } | undefined {
-  // bounded: the expression only reads a line of a stack trace of this process
+  // regex-bounded: the expression only reads a line of a stack trace of this process
   const match = /([^\s()]*):(\d+):\d+\)?$/.exec(stack)
   if (match === null) return undefined
   const [, path = '', line] = match

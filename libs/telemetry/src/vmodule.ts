@@ -23,7 +23,7 @@ export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => 
 export function globMatcher(pattern: string): (name: string) => boolean {
   const source = globSource(pattern)
   if (source === undefined) return () => false
-  // bounded: the expression comes from a flag, and only reads the names of our own files
+  // regex-bounded: the expression comes from a flag, and only reads the names of our own files
   const expression = new RegExp(`^${source}$`, 'su')
   return (name) => expression.test(name)
 }

@@ -7,7 +7,7 @@ import type { Prepared } from './prepared.ts'
 
 /**
  * A CreateVolume call whose outcome is unknown. The same request is repeated until the outcome is known, even if its
- * claim, class or VolumeAttributesClass was deleted or made again: a driver refuses another request for the volume.
+ * claim, class or VolumeAttributesClass was deleted or recreated: a driver refuses another request for the volume.
  */
 export interface UncertainCall {
   readonly prepared: Prepared

@@ -59,7 +59,7 @@ function afterTable(section: string): string {
 function plain(markdown: string): string {
   return (
     markdown
-      // bounded: the expression reads only the documentation of this project
+      // regex-bounded: the expression reads only the documentation of this project
       .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
       .replace(/^```\w*\n?/gm, '')
       .replace(/\\\|/g, '|')

@@ -34,7 +34,7 @@ export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers'
 
 /** Returns the containers that may be the sidecar of a Lease, according to their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
-  // bounded: the expression consists of two fixed words
+  // regex-bounded: the expression consists of two fixed words
   const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)
   return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
     words.test(`${name} ${image} ${command.join(' ')}`),

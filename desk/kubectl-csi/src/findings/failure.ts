@@ -55,7 +55,7 @@ const RULES: readonly Rule[] = [
     cause: () => secretUnreadable('of its annotations'),
   },
   {
-    // bounded: the expression reads one line of an error message
+    // regex-bounded: the expression reads one line of an error message
     words: /admission webhook "([^"]+)" denied the request(?:: (.*))?/,
     cause: ([, webhook, why]) =>
       because(

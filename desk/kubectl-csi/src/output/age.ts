@@ -25,7 +25,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 export function durationMs(text: string): number | undefined {
   if (text === '0') return 0
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined
-  // bounded: the expression reads a text that the expression above has matched
+  // regex-bounded: the expression reads a text that the expression above has matched
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)]
   return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_MS[unit] ?? 0), 0)
 }

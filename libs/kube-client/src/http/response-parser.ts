@@ -222,7 +222,7 @@ const HEADER_PATTERNS = new Map<string, RegExp>()
 function headerIn(head: string, name: string): string | undefined {
   let pattern = HEADER_PATTERNS.get(name)
   if (pattern === undefined) {
-    // bounded: the expression searches the head of a response, which has at most 64 KiB
+    // regex-bounded: the expression searches the head of a response, which has at most 64 KiB
     pattern = new RegExp(`\\r\\n${name}:[ \\t]*([^\\r\\n]*)`, 'i')
     HEADER_PATTERNS.set(name, pattern)
   }

@@ -73,7 +73,7 @@ function parseMagnitude(text: string, max: bigint): bigint {
 function underscoresFit(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'
-  // bounded: the expression reads only an underscore and the character next to it
+  // regex-bounded: the expression reads only an underscore and the character next to it
   const misplaced = new RegExp(`(?<!${digit})_|_(?!${digit})`)
   return !misplaced.test(prefix === undefined ? rest : `0${rest}`)
 }
@@ -199,7 +199,7 @@ export function goDuration(ms: number): string {
 
 function decimal(value: bigint, unit: bigint): string {
   const digits = String((value % unit) + unit).slice(1)
-  // bounded: `digits` has one character for each zero of the unit
+  // regex-bounded: `digits` has one character for each zero of the unit
   const fraction = digits.replace(/0+$/, '')
   return fraction === '' ? String(value / unit) : `${value / unit}.${fraction}`
 }

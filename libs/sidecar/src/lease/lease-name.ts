@@ -52,7 +52,7 @@ async function readTrimmed(file: string): Promise<string> {
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 /** The names of Leases that the API server accepts. */
-// bounded: the expression reads the value of a flag, and each label in it once
+// regex-bounded: the expression reads the value of a flag, and each label in it once
 const LEASE_NAME = new RegExp(`^${LABEL}(\\.${LABEL})*$`)
 const MAX_NAME_LENGTH = 253
 
