@@ -1,5 +1,6 @@
+import { updateLatest } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
-import { isConflict, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
+import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from './caches/claim.ts'
 import { SELECTED_NODE } from './caches/names.ts'
@@ -23,18 +24,25 @@ const CONFLICT_TRIES = 5
  */
 export async function editClaim(options: EditOptions, claim: ProvisionerClaim, edit: ClaimEdit): Promise<boolean> {
   const { api, claims, signal, tries = CONFLICT_TRIES } = options
-  for (let left = tries; ; left -= 1) {
-    try {
-      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(claim.key), { signal })
-      if (stored.metadata?.uid !== claim.uid) return false
-      const edited = edit(stored)
-      if (edited !== stored) claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal }))
-      return true
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isNotFound(error)) return false
-      if (!isConflict(error) || left <= 1) throw error
-    }
+  const readClaim = async (): Promise<PersistentVolumeClaim | undefined> => {
+    const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(claim.key), { signal })
+    return stored.metadata?.uid === claim.uid ? stored : undefined
+  }
+  try {
+    const result = await updateLatest({
+      tries,
+      latest: readClaim,
+      build(stored) {
+        const edited = edit(stored)
+        return edited === stored ? undefined : edited
+      },
+      send: async (edited) => claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
+    })
+    return result.kind !== 'gone'
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isNotFound(error)) return false
+    throw error
   }
 }
 

@@ -1,4 +1,4 @@
-import { ApiError } from '@csi-sidecars/kube-client'
+import { ApiError, isOutcomeUnknown } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type LatestUpdate, mayBeTooLate, updateLatest } from './update-latest.ts'
 
@@ -98,6 +98,40 @@ describe('updateLatest', () => {
     failures = [FAILED_TEST]
     await expect(updateLatest(update())).rejects.toBe(FAILED_TEST)
     expect([sent.length, reads]).toEqual([1, 1])
+  })
+
+  it('without `refresh`, `latest` is called before each write', async () => {
+    failures = [CONFLICT]
+    const { refresh: _, ...rest } = update({
+      latest: async () => {
+        reads += 1
+        return { uid: 'u', version: reads, marked: false }
+      },
+    })
+    expect(await updateLatest(rest)).toMatchObject({ kind: 'written' })
+    expect(sent).toEqual(['mark version 1', 'mark version 2'])
+  })
+
+  it('a write that is built asynchronously is sent, or skipped if nothing is left to change', async () => {
+    expect(await updateLatest(update({ build: async () => 'mark' }))).toMatchObject({ kind: 'written' })
+    expect(await updateLatest(update({ build: async () => undefined }))).toMatchObject({ kind: 'unchanged' })
+    expect(sent).toEqual(['mark'])
+  })
+
+  it('after a lost answer the same write is sent again if `mayBeOutdated` permits it', async () => {
+    failures = [LOST]
+    expect(await updateLatest(update({ mayBeOutdated: isOutcomeUnknown }))).toMatchObject({ kind: 'written' })
+    expect([sent, reads]).toEqual([['mark version 1', 'mark version 1'], 1])
+  })
+
+  it('after a lost answer nothing is sent again if the write has taken effect', async () => {
+    failures = [LOST]
+    stored = { uid: 'u', version: 2, marked: true }
+    expect(await updateLatest(update({ mayBeOutdated: isOutcomeUnknown }))).toEqual({
+      kind: 'unchanged',
+      state: stored,
+    })
+    expect(sent).toHaveLength(1)
   })
 
   it.each([

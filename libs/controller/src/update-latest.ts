@@ -8,13 +8,13 @@ export interface LatestUpdate<State, Write, Saved> {
   /** Returns the newest known state of the object. Undefined if the object is gone or was recreated. */
   readonly latest: () => State | undefined | Promise<State | undefined>
   /** Builds the write from a state. Undefined if nothing is left to change. */
-  readonly build: (state: State) => Write | undefined
+  readonly build: (state: State) => Write | undefined | Promise<Write | undefined>
   /** Sends a write that the API server refuses for an outdated state: by a version, a `test` or a UID. */
   readonly send: (write: Write) => Promise<Saved>
-  /** Reads the object, so that `latest` returns its newest state. */
-  readonly refresh: () => Promise<void>
+  /** Reads the object, so that `latest` returns its newest state. Absent if `latest` reads the object itself. */
+  readonly refresh?: () => Promise<void>
   /**
-   * Reports whether an outdated state may be the reason of a refusal. Default: `isOutdated`. A write that adds a
+   * Reports whether an outdated state may be the reason of a failed write. Default: `isOutdated`. A write that adds a
    * finalizer also counts invalid writes: the API server refuses new finalizers for an object that is being deleted.
    */
   readonly mayBeOutdated?: (refusal: unknown) => boolean
@@ -34,8 +34,8 @@ export function mayBeTooLate(refusal: unknown): boolean {
  * Writes a change that is built from the newest known state of an object. If another client has changed the object
  * before, reads it and builds the change again.
  *
- * Guarantees: each write is built from a state that was read after the refusal of the write before. A write that was
- * refused is not sent again unless it differs: the same write again means that no other client is the reason.
+ * Guarantees: each write is built from a state that was read after the failure of the write before. A write that was
+ * refused as invalid is not sent again unless it differs: the same write again means that no other client is the reason.
  *
  * Caveats: `build` may run several times. A deleted object is an error of `send`, and never a reason to try again.
  *
@@ -50,15 +50,15 @@ export async function updateLatest<State, Write, Saved>(
   for (let left = tries; ; left -= 1) {
     const state = await update.latest()
     if (state === undefined) return { kind: 'gone' }
-    const write = update.build(state)
+    const write = await update.build(state)
     if (write === undefined) return { kind: 'unchanged', state }
-    if (refused !== undefined && !isConflict(refused.error) && jsonEqual(refused.write, write)) throw refused.error
+    if (refused !== undefined && isInvalid(refused.error) && jsonEqual(refused.write, write)) throw refused.error
     try {
       return { kind: 'written', saved: await update.send(write) }
     } catch (error) {
       if (left <= 1 || isMissing(error) || !mayBeOutdated(error)) throw error
       refused = { write, error }
     }
-    await update.refresh()
+    await update.refresh?.()
   }
 }

@@ -1,4 +1,5 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
+import { updateLatest } from '@csi-sidecars/controller'
 import { isConflict, isForbidden, isNotFound, isOutcomeUnknown, type KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef, VOLUME_SNAPSHOTS, type VolumeSnapshot } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -42,20 +43,24 @@ export interface SnapshotRelease extends SnapshotWrite {
 export function releaseSnapshot(release: SnapshotRelease, key: string): Promise<boolean> {
   const { api, signal, uses, isNeeded } = release
   return uses.exclusively(snapshotKey(key), signal, async () => {
-    for (let left = WRITE_TRIES; ; left -= 1) {
-      try {
-        const snapshot = await api.get(VOLUME_SNAPSHOTS, namespacedRef(key), { signal })
-        const finalizers = snapshot.metadata?.finalizers ?? []
-        if (!finalizers.includes(SNAPSHOT_FINALIZER) || (await isNeeded())) return false
-        const kept = finalizers.filter((each) => each !== SNAPSHOT_FINALIZER)
-        const metadata = { ...snapshot.metadata, finalizers: kept }
-        await api.replace(VOLUME_SNAPSHOTS, { ...snapshot, metadata }, { signal })
-        return true
-      } catch (error) {
-        if (isNotFound(error)) return false
+    try {
+      const result = await updateLatest({
+        tries: WRITE_TRIES,
+        latest: () => api.get(VOLUME_SNAPSHOTS, namespacedRef(key), { signal }),
+        async build(snapshot) {
+          const finalizers = snapshot.metadata?.finalizers ?? []
+          if (!finalizers.includes(SNAPSHOT_FINALIZER) || (await isNeeded())) return undefined
+          const kept = finalizers.filter((each) => each !== SNAPSHOT_FINALIZER)
+          return { ...snapshot, metadata: { ...snapshot.metadata, finalizers: kept } }
+        },
+        send: (snapshot) => api.replace(VOLUME_SNAPSHOTS, snapshot, { signal }),
         // A write without an answer may still take effect. A further write, which is answered, rules this out.
-        if (!(isConflict(error) || isOutcomeUnknown(error)) || left <= 1) throw error
-      }
+        mayBeOutdated: (error) => isConflict(error) || isOutcomeUnknown(error),
+      })
+      return result.kind === 'written'
+    } catch (error) {
+      if (isNotFound(error)) return false
+      throw error
     }
   })
 }

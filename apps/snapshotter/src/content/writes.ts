@@ -1,4 +1,5 @@
-import { isConflict, isInvalid, isMissing, type RequestPriority } from '@csi-sidecars/kube-client'
+import { updateLatest } from '@csi-sidecars/controller'
+import { isMissing, type RequestPriority } from '@csi-sidecars/kube-client'
 import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import { ContentGoneError, type ContentRun, explain } from './run.ts'
@@ -20,25 +21,30 @@ interface Write {
 async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
   const { api, kind, contents, project } = run.deps
   let latest = newest(run, content)
-  for (let left = CONFLICT_TRIES; ; left -= 1) {
-    const patch = change(latest)
-    if (patch === undefined) return latest
+  let refusal: unknown
+  const send = async (patch: Patch): Promise<Content> => {
     try {
-      const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, {
-        signal: run.signal,
-        ...options,
-      })
+      const request = { signal: run.signal, ...options }
+      const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, request)
       contents.learn(saved)
       return project(saved) ?? latest
     } catch (error) {
-      run.signal.throwIfAborted()
-      if (isMissing(error)) throw new ContentGoneError(`${run.key} is gone`, { cause: error })
-      // The API server answers `Invalid` if a test in a JSON patch fails.
-      const isOutdated = isConflict(error) || (patch.kind === 'json' && isInvalid(error))
-      if (!isOutdated || left <= 1)
-        return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
-      latest = await readContent(run, content)
+      refusal = error
+      throw error
     }
+  }
+  const refresh = async (): Promise<void> => {
+    latest = await readContent(run, content)
+  }
+  try {
+    const result = await updateLatest({ tries: CONFLICT_TRIES, latest: () => latest, build: change, send, refresh })
+    return result.kind === 'written' ? result.saved : latest
+  } catch (error) {
+    run.signal.throwIfAborted()
+    // The read after a conflict has failed.
+    if (error !== refusal) throw error
+    if (isMissing(error)) throw new ContentGoneError(`${run.key} is gone`, { cause: error })
+    return explain(run, `snapshot controller failed to update ${run.key} on API server`)(error)
   }
 }
 
