@@ -8,6 +8,7 @@ import {
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
+import { permittedVolume, type VolumeDeletionPermit } from './deletion-permit.ts'
 import { ProvisionError } from './request/failure.ts'
 
 export interface VolumeCallOptions {
@@ -15,13 +16,15 @@ export interface VolumeCallOptions {
   readonly signal: AbortSignal
 }
 
+export interface DeleteCallOptions extends VolumeCallOptions {
+  readonly secrets: Readonly<Record<string, string>>
+}
+
 /** The CSI calls of the provisioner. Each call is limited by `--timeout`. */
 export interface DriverCalls {
   create(request: CreateVolumeRequest, options: VolumeCallOptions): Promise<CreateVolumeResponse>
-  delete(
-    volume: { readonly volumeId: string; readonly secrets: Readonly<Record<string, string>> },
-    options: VolumeCallOptions,
-  ): Promise<void>
+  /** Calls DeleteVolume. Checks the permit again, because a deleted volume cannot be restored. */
+  delete(permit: VolumeDeletionPermit, options: DeleteCallOptions): Promise<void>
   capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
   /** Throws ProvisionError if the driver lacks a capability that provisioning requires, or a capability in `needs`. */
   require(needs?: Needs): void
@@ -49,7 +52,8 @@ export function driverCalls({ driver, settings, assertLeading, log }: CallParts)
   const { timeoutMs } = settings
   return {
     create: (request, options) => calls.create(request, { ...options, timeoutMs }),
-    async delete({ volumeId, secrets }, options) {
+    async delete(permit, { secrets, ...options }) {
+      const volumeId = permittedVolume(permit)
       await calls.delete({ volumeId, secrets: { ...secrets } }, { ...options, timeoutMs })
     },
     capacity: (question, signal) => calls.capacity(question, { timeoutMs, signal }),

@@ -132,6 +132,7 @@ describe.each([true, false])('finalizeClaims: %s', (finalizeClaims) => {
       ...marks,
       'get persistentvolumes',
       'get secrets',
+      'get persistentvolumes',
       'call delete',
       'delete persistentvolumes',
       'get persistentvolumes',

@@ -1,15 +1,17 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc, type Volume } from '@csi-sidecars/csi-proto'
 import { type ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
+  SECRETS,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
 } from '@csi-sidecars/kube-types'
-import { bound, DRIVER, FakeApi, type InFlight, pv, pvc, storageClass, va } from '@csi-sidecars/testkit'
+import { bound, DRIVER, FakeApi, type InFlight, pv, pvc, secret, storageClass, va } from '@csi-sidecars/testkit'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { VOLUME_FINALIZER } from '../src/caches/names.ts'
+import { DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE, VOLUME_FINALIZER } from '../src/caches/names.ts'
 import { Process } from '../src/testing/model/process.ts'
 import { ModelStorage } from '../src/testing/model/storage.ts'
 
@@ -21,6 +23,8 @@ const HELD = 'example.com/held'
 let clock: FakeClock
 let api: FakeApi<ApiError>
 let deletions: string[]
+/** The Secrets of the deletions. */
+let secrets: Readonly<Record<string, string>>[]
 let answer: (volume: Volume) => Volume
 let process: Process
 
@@ -28,6 +32,7 @@ beforeEach(async () => {
   clock = new FakeClock()
   api = new FakeApi({ clock, errorOf: apiErrorOf })
   deletions = []
+  secrets = []
   answer = (volume) => volume
   api.put(STORAGE_CLASSES, storageClass())
   process = new Process({
@@ -38,7 +43,10 @@ beforeEach(async () => {
     settings: { cloneReleaseWorkers: 1 },
     attaches: true,
     onCreate: () => {},
-    onDelete: (handle) => void deletions.push(handle),
+    onDelete: (handle, request) => {
+      deletions.push(handle)
+      secrets.push(request.secrets)
+    },
     answer: (volume) => answer(volume),
   })
   await answerAll()
@@ -63,6 +71,7 @@ async function deliverAndAnswerAll(isKept?: (flight: InFlight) => boolean): Prom
 }
 
 const isCreation = ({ label }: InFlight): boolean => label.startsWith('call create')
+const isSecretRead = ({ label }: InFlight): boolean => label.includes('/secrets/')
 
 function release(name: string): void {
   api.edit(PERSISTENT_VOLUMES, { name }, { status: { phase: 'Released' } })
@@ -104,6 +113,68 @@ describe('a released PersistentVolume', () => {
     expect(deletions).toEqual([])
   })
 
+  /** Releases a volume whose Secret is being read before DeleteVolume. */
+  const releaseWithSecret = async (): Promise<void> => {
+    api.put(SECRETS, secret('creds', { key: 'first' }))
+    const annotations = { [DELETION_SECRET_NAME]: 'creds', [DELETION_SECRET_NAMESPACE]: 'default' }
+    putVolume('pv-1', 'vol-1', { finalizers: [VOLUME_FINALIZER], annotations })
+    await deliverAndAnswerAll()
+    release('pv-1')
+    process.deliver()
+    await answerAll(isSecretRead)
+    expect(process.gate.inFlight.filter(isSecretRead)).toHaveLength(1)
+  }
+
+  it.each<[string, () => void]>([
+    [
+      'retains it',
+      () => api.edit(PERSISTENT_VOLUMES, { name: 'pv-1' }, { spec: { persistentVolumeReclaimPolicy: 'Retain' } }),
+    ],
+    ['binds it again', () => api.edit(PERSISTENT_VOLUMES, { name: 'pv-1' }, { status: { phase: 'Bound' } })],
+    [
+      'attaches it',
+      () =>
+        api.put(
+          VOLUME_ATTACHMENTS,
+          va('va-1', { spec: { source: { persistentVolumeName: 'pv-1' }, nodeName: 'node-1' } }),
+        ),
+    ],
+    [
+      'strips its finalizers and deletes the PersistentVolume',
+      () => {
+        api.edit(PERSISTENT_VOLUMES, { name: 'pv-1' }, { metadata: { finalizers: null } })
+        api.delete(PERSISTENT_VOLUMES, { name: 'pv-1' })
+      },
+    ],
+  ])('a volume is not deleted if a user %s while the Secret is read', async (_, change) => {
+    await releaseWithSecret()
+    change()
+    await answerAll()
+    expect(deletions).toEqual([])
+  })
+
+  it('a volume is deleted with the Secret that its PersistentVolume names last', async () => {
+    await releaseWithSecret()
+    api.put(SECRETS, secret('other', { key: 'second' }))
+    const annotations = { [DELETION_SECRET_NAME]: 'other' }
+    api.edit(PERSISTENT_VOLUMES, { name: 'pv-1' }, { metadata: { annotations } })
+    await answerAll()
+    expect([deletions, secrets]).toEqual([['vol-1'], [{ key: 'second' }]])
+  })
+
+  it('a process that ends does not wait for its list of VolumeAttachments', async () => {
+    putVolume('pv-1', 'vol-1', { finalizers: [VOLUME_FINALIZER] })
+    await deliverAndAnswerAll()
+    release('pv-1')
+    process.deliver()
+    const isList = ({ label }: InFlight): boolean => label === 'list volumeattachments'
+    await answerAll(isList)
+    expect(process.gate.inFlight.filter(isList)).toHaveLength(1)
+    process.depose()
+    await clock.settle()
+    expect(process.gate.inFlight).toEqual([])
+  })
+
   it('a volume is not deleted while a CreateVolume call that clones it may be running', async () => {
     const { claim, volume } = bound({ number: 9 })
     api.put(PERSISTENT_VOLUMES, { ...volume, spec: { ...volume.spec, ...DELETED } })
@@ -137,6 +208,38 @@ describe('a volume without a PersistentVolume', () => {
     await created(name)
     putVolume(name, 'vol-9')
     putVolume('imported', 'vol-1')
+    await answerAll()
+    expect(deletions).toEqual([])
+    expect(process.events.at(-1)).toContain('imported')
+  })
+
+  it('a new volume is kept if a PersistentVolume names it that is created while the Secret is read', async () => {
+    api.put(SECRETS, secret('creds', { key: 'first' }))
+    const parameters = {
+      'csi.storage.k8s.io/provisioner-secret-name': 'creds',
+      'csi.storage.k8s.io/provisioner-secret-namespace': 'default',
+    }
+    api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
+    const name = ask()
+    await created(name)
+    putVolume(name, 'vol-9')
+    await answerAll(isSecretRead)
+    expect(process.gate.inFlight.filter(isSecretRead)).toHaveLength(1)
+    putVolume('imported', 'vol-1')
+    await answerAll()
+    expect(deletions).toEqual([])
+    expect(process.events.at(-1)).toContain('imported')
+  })
+
+  it('a new volume that is too small is kept if a PersistentVolume names it before DeleteVolume is repeated', async () => {
+    answer = (volume) => ({ ...volume, capacityBytes: 1n })
+    const name = ask()
+    await created(name)
+    const isDeletion = ({ label }: InFlight): boolean => label.startsWith('call delete')
+    await answerAll(isDeletion)
+    const [deletion] = process.gate.inFlight.filter(isDeletion)
+    putVolume('imported', 'vol-1')
+    deletion?.answer(new RpcError(CODES.Internal, 'no'))
     await answerAll()
     expect(deletions).toEqual([])
     expect(process.events.at(-1)).toContain('imported')

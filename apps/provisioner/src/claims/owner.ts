@@ -1,12 +1,7 @@
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import type { NamingVolume } from '../deletion-permit.ts'
 import { csiVolumeOf } from '../request/migration.ts'
 import type { ClaimRun } from './run.ts'
-
-/** The PersistentVolume that names a volume. */
-export interface NamingVolume {
-  readonly name: string
-  readonly deleting: boolean
-}
 
 /**
  * Returns a PersistentVolume that names the volume of the driver, or that is still being stored for another claim. Such

@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Volume } from '@csi-sidecars/csi-proto'
 import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
 import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
+import type { NamingVolume } from '../deletion-permit.ts'
 import { withFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
@@ -88,21 +89,22 @@ async function removed(
   { volume: { volumeId }, why, cleanup }: Unusable,
 ): Promise<AnswerError> {
   const { deps, signal } = run
-  try {
-    const owner = await readOwner(run, { volumeId, claimUid: claim.uid })
+  const end = deps.clock.monotonic() + deps.settings.timeoutMs
+  for (let left = DELETE_TRIES; ; left -= 1) {
+    let owner: NamingVolume | undefined
+    try {
+      owner = await readOwner(run, { volumeId, claimUid: claim.uid })
+    } catch (cause) {
+      signal.throwIfAborted()
+      const message = `${cleanup} failed, because the PersistentVolumes cannot be read: ${messageOf(cause)}`
+      return new AnswerError(message, { mayExist: true, cause })
+    }
     if (owner !== undefined) {
       const message = `${why}. The PersistentVolume ${owner.name} has the volume, so it is kept`
       return new AnswerError(message, { mayExist: false })
     }
-  } catch (cause) {
-    signal.throwIfAborted()
-    const message = `${cleanup} failed, because the PersistentVolumes cannot be read: ${messageOf(cause)}`
-    return new AnswerError(message, { mayExist: true, cause })
-  }
-  const end = deps.clock.monotonic() + deps.settings.timeoutMs
-  for (let left = DELETE_TRIES; ; left -= 1) {
     try {
-      await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
+      await deps.driver.delete({ kind: 'unwanted', volumeId, owner }, { secrets, migrated, signal })
       return new AnswerError(why, { mayExist: false })
     } catch (cause) {
       signal.throwIfAborted()

@@ -36,11 +36,14 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
         deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
     }
   }
-  const owner = await readOwner(run, { volumeId: created.volumeId, claimUid: claim.uid })
+  const { volumeId, secretRef, migrated } = created
+  const { signal, log } = run
+  const secrets = await secretValuesAgain(deps.api, secretRef, { signal, log, earlier: created.secrets })
+  const owner = await readOwner(run, { volumeId, claimUid: claim.uid })
   // The deletion of that PersistentVolume also deletes the volume, after the checks that it needs.
   if (owner?.name === name && owner.deleting) throw new Error(`the PersistentVolume ${name} is being deleted`)
   if (owner !== undefined) return keptFor(name, owner.name)
-  await deleteCreated(run, created)
+  await deps.driver.delete({ kind: 'unwanted', volumeId, owner }, { secrets, migrated, signal })
   const message = `the PersistentVolume ${name} exists for another volume, so the new volume is deleted`
   return new AnswerError(message, { mayExist: false })
 }
@@ -83,14 +86,6 @@ export function decideConflict(
 function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
   if (metadata?.deletionTimestamp == null) return false
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
-}
-
-/** Deletes a volume that has no PersistentVolume. */
-async function deleteCreated(run: ClaimRun, created: CreatedVolume): Promise<void> {
-  const { deps, signal, log } = run
-  const { volumeId, secretRef, migrated } = created
-  const secrets = await secretValuesAgain(deps.api, secretRef, { signal, log, earlier: created.secrets })
-  await deps.driver.delete({ volumeId, secrets }, { migrated, signal })
 }
 
 function nameOf({ metadata }: PersistentVolume): string {

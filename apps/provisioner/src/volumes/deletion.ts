@@ -8,7 +8,7 @@ import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } f
 import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
-import { secretRefOf, secretsForDeletion } from '../request/secrets.ts'
+import { secretRefOf } from '../request/secrets.ts'
 import type { AttachedVolumes } from './attached.ts'
 import type { VolumeMemory } from './memory.ts'
 
@@ -17,26 +17,29 @@ export class InUseError extends Error {
   override readonly name = 'InUseError'
 }
 
-/** The content of a DeleteVolume call. */
+/** The content of a DeleteVolume call. The values of its Secret are read from the API server for this call alone. */
 export interface DeletionRequest {
   readonly volumeId: string
-  readonly secrets: Readonly<Record<string, string>>
+  readonly secretRef: SecretRef | undefined
   readonly migrated: boolean
 }
 
-/** Builds the DeleteVolume request for a released volume. Throws if the request cannot be built. */
-export async function deletionOf(run: VolumeRun, stored: PersistentVolume): Promise<DeletionRequest> {
+/** Returns the DeleteVolume request for a released volume. Throws if the volume cannot be deleted by this driver. */
+export function deletionOf(run: Pick<VolumeRun, 'deps'>, stored: PersistentVolume): DeletionRequest {
   const migrated = isPVMigratable(stored)
   const pv = migrated ? translateInTreePVToCSI(stored) : stored
   const volumeId = pv.spec?.csi?.volumeHandle
   if (!volumeId) throw new ProvisionError('invalid CSI PV')
   run.deps.driver.require()
-  const secrets = await secretsForDeletion(run, secretOf(run, pv, migrated), stored.metadata?.name ?? '')
-  return { volumeId, secrets, migrated }
+  return { volumeId, secretRef: secretOf(run, pv, migrated), migrated }
 }
 
 /** Returns the Secret in the volume's annotations. Without annotations, the Secret in its StorageClass. */
-function secretOf(run: VolumeRun, { metadata, spec }: PersistentVolume, migrated: boolean): SecretRef | undefined {
+function secretOf(
+  run: Pick<VolumeRun, 'deps'>,
+  { metadata, spec }: PersistentVolume,
+  migrated: boolean,
+): SecretRef | undefined {
   const { classes } = run.deps
   const { annotations = {} } = metadata ?? {}
   const name = annotations[DELETION_SECRET_NAME]

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { EventText } from '@csi-sidecars/events'
@@ -13,6 +14,7 @@ import {
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
+import { secretsForDeletion } from '../request/secrets.ts'
 import { END_OF_USE } from '../sources/uses.ts'
 import { decideVolume, type VolumeDecision } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
@@ -71,6 +73,20 @@ async function readAgain({ deps, signal }: VolumeRun, name: string): Promise<Per
   }
 }
 
+/** A PersistentVolume whose volume must be deleted, as the API server has it now, or the outcome if it must not. */
+type Reread =
+  | { readonly pv: PersistentVolume; readonly current: ProvisionerVolume; readonly outcome?: undefined }
+  | { readonly pv?: undefined; readonly outcome: Outcome }
+
+/** Reads the PersistentVolume and decides again: the user may have just retained the volume or bound it again. */
+async function readReleased(run: VolumeRun, { key, uid }: ProvisionerVolume, isDeleted: boolean): Promise<Reread> {
+  const pv = await readAgain(run, key)
+  const current = run.deps.volumes.store.get(key)
+  if (pv === undefined || current === undefined) return { outcome: SETTLED }
+  const isToBeDeleted = decideVolume({ volume: current, attachments: [], isDeleted }).do === 'delete'
+  return current.uid === uid && isToBeDeleted ? { pv, current } : { outcome: AGAIN }
+}
+
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
@@ -78,30 +94,21 @@ async function deleteVolume(
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   run.waitFor({ on: 'attachment', name: volume.key }, { on: END_OF_USE, name: volume.claimUid ?? '' })
-  // The cache may lag: the user may have just retained the volume, bound it again or attached it.
-  const node = attachedTo ?? (isDeleted ? undefined : await deps.attached?.nodeOf(volume.key, signal))
-  const pv = await readAgain(run, volume.key)
-  const current = deps.volumes.store.get(volume.key)
-  if (pv === undefined || current === undefined) return SETTLED
-  if (current.uid !== volume.uid || decideVolume({ volume: current, attachments: [], isDeleted }).do !== 'delete')
-    return AGAIN
+  const { pv, outcome } = await readReleased(run, volume, isDeleted)
+  if (pv === undefined) return outcome
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {
     if (!isDeleted) {
-      const deletion = await deletionOf(run, pv)
-      throwIfUsed(run, current, node)
-      run.waitFor()
-      await deps.driver.delete(deletion, { migrated: deletion.migrated, signal })
-      deps.memory.deleted(volume.uid)
-      deps.refresh?.deleted(pv)
+      const changed = await deleteAtDriver(run, volume, { pv, attachedTo })
+      if (changed !== undefined) return changed
     }
   } catch (error) {
     signal.throwIfAborted()
-    return recordFailure(run, { volume: current, className, error })
+    return recordFailure(run, { volume, className, error })
   }
   try {
-    await deleteObject(run, current)
+    await deleteObject(run, volume)
   } catch (error) {
     signal.throwIfAborted()
     deps.metrics.deletions.failed({ class: className })
@@ -112,11 +119,35 @@ async function deleteVolume(
   return DONE
 }
 
-function throwIfUsed({ deps }: VolumeRun, { key, claimUid }: ProvisionerVolume, node: string | undefined): void {
+/**
+ * Deletes the volume. Reads the PersistentVolume after everything else that the call needs, because reads may take
+ * seconds. If the PersistentVolume has changed so that another step is due, returns an outcome instead.
+ */
+async function deleteAtDriver(
+  run: VolumeRun,
+  volume: ProvisionerVolume,
+  { pv, attachedTo }: { readonly pv: PersistentVolume; readonly attachedTo: string | undefined },
+): Promise<Outcome | undefined> {
+  const { deps, signal } = run
+  const { key, uid } = volume
+  const deletion = deletionOf(run, pv)
+  const secrets = await secretsForDeletion(run, deletion.secretRef, key)
+  const node = attachedTo ?? (await deps.attached?.nodeOf(key, signal))
+  const fresh = await readReleased(run, volume, false)
+  if (fresh.pv === undefined) return fresh.outcome
+  if (!isDeepStrictEqual(deletionOf(run, fresh.pv), deletion)) return AGAIN
+  const { claimUid } = fresh.current
+  const isCloned = claimUid !== undefined && deps.uses.isUsed(claimUid)
   if (node !== undefined)
     throw new InUseError(`persistentvolume ${key} is still attached to node ${node}, waiting for detach`)
-  if (claimUid !== undefined && deps.uses.isUsed(claimUid))
-    throw new InUseError(`persistentvolume ${key} is still being cloned, waiting for the end of the call`)
+  if (isCloned) throw new InUseError(`persistentvolume ${key} is still being cloned, waiting for the end of the call`)
+  run.waitFor()
+  const { volumeId, migrated } = deletion
+  const permit = { kind: 'released', pv: fresh.pv, uid, volumeId, attachedTo: node, isCloned } as const
+  await deps.driver.delete(permit, { secrets, migrated, signal })
+  deps.memory.deleted(uid)
+  deps.refresh?.deleted(fresh.pv)
+  return undefined
 }
 
 /** Deletes the object before it removes the finalizer, so that no other client adds the finalizer again. */

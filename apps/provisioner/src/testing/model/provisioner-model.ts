@@ -283,7 +283,7 @@ export class ProvisionerModel {
   get #isDeleting(): boolean {
     const flights = this.process?.gate.inFlight ?? []
     return flights.some(({ label, applied }) => {
-      if (label.startsWith('call delete') || label.includes('/secrets/')) return true
+      if (label.startsWith('call delete')) return true
       return applied && label.startsWith('get persistentvolumes/')
     })
   }
