@@ -85,13 +85,13 @@ function found(facts: ClusterFacts): { readonly facts: ClusterFacts; readonly fi
 }
 
 /** The maximum number of objects that the text lists for one reason. JSON lists all objects. */
-const MOST_OF_A_REASON = 20
+const MAX_OF_ONE_REASON = 20
 
 /** Returns a summary, and one line for each stuck object, grouped by reason, with the longest wait first. */
 function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts): string {
   const parts = [summary(findings, facts)]
   for (const [reason, group] of byReason(findings)) {
-    const lines = group.slice(0, MOST_OF_A_REASON).map((finding) => lineOf(finding, facts.now))
+    const lines = group.slice(0, MAX_OF_ONE_REASON).map((finding) => lineOf(finding, facts.now))
     const more = group.length - lines.length
     if (more > 0) lines.push(`  and ${more} more, all of them with -o json`)
     parts.push(`${reason} (${group.length})\n${lines.join('\n')}`)

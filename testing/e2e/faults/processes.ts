@@ -2,7 +2,7 @@ import { equal, ok } from 'node:assert'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { memoryOf } from '../harness/process/memory.ts'
-import { connections, MOST_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
+import { connections, MAX_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
 import { pause } from '../harness/waiting.ts'
 import { scene } from '../tests/work.ts'
 import { begin, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
@@ -45,7 +45,7 @@ async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Pro
   const during = memoryOf(sidecar.pid).rss
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, '/livez')
-  ok(during - before < MOST_GROWTH_MIB, `from ${before} to ${during} MiB`)
+  ok(during - before < MAX_GROWTH_MIB, `from ${before} to ${during} MiB`)
 }
 
 /** Signals that end the process, with the expected exit codes. The next process must complete the work. */

@@ -47,7 +47,7 @@ export interface Size {
 }
 
 const LEAST_STEPS = 20
-const MOST_STEPS = 60
+const MAX_STEPS = 60
 const SMALL: Size = { volumes: 4, nodes: 2, claims: 3 }
 
 /** The size of a history: `small`, or `storm` with many objects and 1,000 steps in a minute. */
@@ -116,7 +116,7 @@ export function historyOf(seed: number, profile: Profile, apps: readonly TestedA
     const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
     return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
   }
-  const count = between(random, LEAST_STEPS, MOST_STEPS)
+  const count = between(random, LEAST_STEPS, MAX_STEPS)
   const steps = Array.from({ length: count }, () => ({
     afterMs: pauseOf(random),
     step: stepOf(random, { ...history, size: SMALL }),

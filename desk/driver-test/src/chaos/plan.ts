@@ -19,9 +19,9 @@ export interface PlanOptions {
   readonly can: DriverCan
 }
 
-const MOST_INLINE = 3
-const MOST_CLAIMS = 6
-const MOST_PODS_SHARED = 3
+const MAX_INLINE = 3
+const MAX_CLAIMS = 6
+const MAX_PODS_SHARED = 3
 /** The limits of the pause between two actions in milliseconds. The driver can work in these pauses. */
 const PAUSE_MS = { least: 20, most: 400 }
 const SNAPSHOT_PAUSE_MS = { least: 200, most: 1_000 }
@@ -157,7 +157,7 @@ class Planner {
   #choices(): readonly Choice<ChaosAction>[] {
     const { can } = this.#options
     return [
-      { weight: this.#claims.size < MOST_CLAIMS ? 18 : 0, make: () => this.#createClaim() },
+      { weight: this.#claims.size < MAX_CLAIMS ? 18 : 0, make: () => this.#createClaim() },
       { weight: 24, make: () => this.#createPod() },
       { weight: can.inline === true ? 6 : 0, make: () => this.#createInlinePod() },
       { weight: 14, make: () => this.#deletePod() },
@@ -212,14 +212,14 @@ class Planner {
 
   #createInlinePod(): ChaosAction | undefined {
     const node = pick(this.#random, this.#options.nodes)
-    if (node === undefined || this.#inlinePods.size >= MOST_INLINE) return undefined
+    if (node === undefined || this.#inlinePods.size >= MAX_INLINE) return undefined
     const pod = this.#name('pod')
     this.#inlinePods.add(pod)
     return { do: 'createInlinePod', pod, node }
   }
 
   #createPod(): ChaosAction | undefined {
-    const most = ({ shared }: PlannedClaim): number => (shared ? MOST_PODS_SHARED : 1)
+    const most = ({ shared }: PlannedClaim): number => (shared ? MAX_PODS_SHARED : 1)
     const claim = this.#pickClaim((each) => each.pods.size < most(each))
     const node = claim && pick(this.#random, nodesFor(claim, this.#options))
     if (claim === undefined || node === undefined) return undefined

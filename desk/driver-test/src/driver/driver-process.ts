@@ -42,7 +42,7 @@ export async function refuseServed(addresses: readonly string[]): Promise<void> 
 }
 
 /** A driver is gone if it ends by itself this often in a row, each time within `SOON_MS` after the last end. */
-const MOST_ENDS = 8
+const MAX_ENDS = 8
 const SOON_MS = 10_000
 
 /** The back-off before a driver starts again. */
@@ -103,6 +103,6 @@ function endsInARow(clock: Clock, report: (error: Error) => void): (how: string)
     const now = clock.monotonic()
     ends = now - endedAt < SOON_MS ? ends + 1 : 1
     endedAt = now
-    if (ends >= MOST_ENDS) report(new Error(`the driver ended ${how}, ${MOST_ENDS} times in a row`))
+    if (ends >= MAX_ENDS) report(new Error(`the driver ended ${how}, ${MAX_ENDS} times in a row`))
   }
 }

@@ -26,7 +26,7 @@ export interface DriverUnderTestParts {
 }
 
 /** The largest number of faults that wait for calls of one method. */
-const MOST_WAITING = 8
+const MAX_WAITING = 8
 /** The pause between two ListVolumes calls. */
 const LOOK_MS = 1_000
 /** The time between the answer of a call and the kill. It is long enough for the caller to get the answer. */
@@ -112,7 +112,7 @@ export class DriverUnderTest implements ChaosDriver {
 
   breakCall(method: string, fault: CallFault): void {
     const waiting = this.#faults.get(method) ?? []
-    if (waiting.length < MOST_WAITING) this.#faults.set(method, [...waiting, fault])
+    if (waiting.length < MAX_WAITING) this.#faults.set(method, [...waiting, fault])
   }
 
   async calm(): Promise<void> {

@@ -14,7 +14,7 @@ import type { Tracked, Tracker } from '../checks/tracker.ts'
 
 const LIST_MS = 30_000
 /** The largest number of pages of one list. A list with more pages is treated as endless. */
-const MOST_PAGES = 1_000
+const MAX_PAGES = 1_000
 
 export function canList(driver: Driver, of: Tracked = 'Volume'): boolean {
   return driver.capabilities.controller.has(of === 'Volume' ? ControllerRpc.LIST_VOLUMES : ControllerRpc.LIST_SNAPSHOTS)
@@ -35,7 +35,7 @@ export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal):
   const all: Listed[] = []
   let startingToken = ''
   try {
-    for (let page = 0; page < MOST_PAGES; page += 1) {
+    for (let page = 0; page < MAX_PAGES; page += 1) {
       const request = { startingToken, maxEntries: 0, sourceVolumeId: '', snapshotId: '', secrets: {} }
       const limits = { timeoutMs: LIST_MS, signal }
       const { entries, nextToken } =
@@ -51,7 +51,7 @@ export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal):
     if (!(error instanceof RpcError)) throw error
     return { is: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
   }
-  return { is: 'endless', why: `it has no end, there are more than ${MOST_PAGES} pages`, later: false }
+  return { is: 'endless', why: `it has no end, there are more than ${MAX_PAGES} pages`, later: false }
 }
 
 function listed(entry: ListVolumesResponse_Entry | ListSnapshotsResponse_Entry, withNodes: boolean): Listed {

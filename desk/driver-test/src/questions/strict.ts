@@ -102,7 +102,7 @@ async function nodesOf(setting: Setting, volumeId: string): Promise<readonly str
   return (await setting.listed(volumeId))?.status?.publishedNodeIds
 }
 
-const MOST_PAGES = 10_000
+const MAX_PAGES = 10_000
 
 /** Reads ListVolumes in pages of one entry. Each volume of the test must be on exactly one page. */
 async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> {
@@ -111,7 +111,7 @@ async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> 
   let startingToken = ''
   let ended = false
   let wrong: string | undefined
-  for (let page = 0; wrong === undefined && page < MOST_PAGES; page += 1) {
+  for (let page = 0; wrong === undefined && page < MAX_PAGES; page += 1) {
     const { code, response } = await setting.ask(ListVolumes, { maxEntries: 1, startingToken })
     if (code !== 0 || response === undefined) break
     if (response.entries.length > 1) wrong = `a page has ${response.entries.length} entries`

@@ -12,7 +12,7 @@ import type { StoredSnapshot } from './snapshots.ts'
 import type { StoredVolume, StoredVolumeSource, Volumes } from './volumes.ts'
 
 const DEFAULT_BYTES = 1024n ** 3n
-const MOST_BYTES = 2n ** 50n
+const MAX_BYTES = 2n ** 50n
 
 type Segments = Readonly<Record<string, string>>
 
@@ -94,7 +94,7 @@ export class EmulatedController {
     const inside = (segments: Segments): boolean =>
       place === undefined || Object.entries(segments).every(([key, value]) => place[key] === value)
     const pools = this.#settings.pools?.filter(({ segments }) => inside(segments))
-    const total = pools === undefined ? MOST_BYTES : pools.reduce((sum, { bytes }) => sum + bytes, 0n)
+    const total = pools === undefined ? MAX_BYTES : pools.reduce((sum, { bytes }) => sum + bytes, 0n)
     const volumes = this.#volumes.all.filter(({ topology }) => pools === undefined || (topology && inside(topology)))
     const used = volumes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n)
     return total > used ? total - used : 0n
@@ -162,7 +162,7 @@ export class EmulatedController {
   GetCapacity(request: Request<'GetCapacity'>): Response<'GetCapacity'> {
     this.#needs('GET_CAPACITY')
     const availableCapacity = this.#freeBytes(request.accessibleTopology?.segments)
-    return { availableCapacity, maximumVolumeSize: MOST_BYTES, minimumVolumeSize: 1n }
+    return { availableCapacity, maximumVolumeSize: MAX_BYTES, minimumVolumeSize: 1n }
   }
 
   CreateSnapshot(request: Request<'CreateSnapshot'>): Response<'CreateSnapshot'> {
@@ -262,7 +262,7 @@ export class EmulatedController {
 
   #sized(bytes: bigint, limitBytes: bigint): bigint {
     if (bytes < 0n || limitBytes < 0n) throw invalidArgument('a size must not be negative')
-    if (bytes > MOST_BYTES) {
+    if (bytes > MAX_BYTES) {
       throw new DriverFailure('OUT_OF_RANGE', `${bytes} bytes are more than a volume can have`)
     }
     if (limitBytes > 0n && bytes > limitBytes)

@@ -7,7 +7,7 @@ import { systemCodeOf } from '@csi-sidecars/base'
 import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js'
 
 /** The longest path of a socket on Linux, without the zero byte at the end. */
-const LONGEST_PATH = 107
+const MAX_PATH_LENGTH = 107
 
 export interface GrpcService {
   readonly definition: ServiceDefinition
@@ -68,8 +68,8 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
  */
 async function bind(server: NetServer, path: string): Promise<Stats> {
   // Node would accept a longer `path`, but clients could not connect to it.
-  if (Buffer.byteLength(path) > LONGEST_PATH) {
-    throw new Error(`${path}: the path of a socket has ${LONGEST_PATH} bytes at most`)
+  if (Buffer.byteLength(path) > MAX_PATH_LENGTH) {
+    throw new Error(`${path}: the path of a socket has ${MAX_PATH_LENGTH} bytes at most`)
   }
   const folder = await mkdtemp(`${dirname(path)}/.`)
   try {

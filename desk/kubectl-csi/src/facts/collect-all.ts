@@ -22,7 +22,7 @@ import { type ClusterFacts, claimKeysOf, claimNamesOf, keyOf, mayWait, objectOf,
 /** Excludes the Leases with which nodes send heartbeats, one for each node. */
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 /** The maximum number of nodes to read. If many nodes are lost at once, the first nodes suffice to show the problem. */
-const MOST_NODES = 100
+const MAX_NODES = 100
 
 /** Reports whether a claim has findings by itself, without facts about other objects. */
 type HasFindings = (claim: PersistentVolumeClaim, nothing: ClusterFacts) => boolean
@@ -116,7 +116,7 @@ async function nodesOf(into: FactCollection): Promise<void> {
   await Promise.all(
     [...names]
       .filter((name) => name)
-      .slice(0, MOST_NODES)
+      .slice(0, MAX_NODES)
       .map((name = '') => into.node(name)),
   )
 }

@@ -10,7 +10,7 @@ import { pendingPage } from './pending.ts'
 const LIMIT_MS = 1_500
 const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 /** The maximum number of pages to read from one sidecar. */
-const MOST_PAGES = 40
+const MAX_PAGES = 40
 
 /**
  * Reads the pending work of each leader through the API server's proxy to pods. Call `collectSidecarPods` before.
@@ -45,7 +45,7 @@ async function ask(
   { into, signal }: { readonly into: FactCollection; readonly signal: AbortSignal },
 ): Promise<void> {
   let path = `${endpoint}?limit=500`
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const page = pendingPage(await into.reader.raw(path, { timeoutMs: LIMIT_MS, signal }))
     if (page === undefined) throw new Error('its answer is no list of pending work')
     into.pending.push(...page.items)
@@ -53,7 +53,7 @@ async function ask(
     if (page.continue === undefined) return
     path = `${endpoint}?limit=500&continue=${encodeURIComponent(page.continue)}`
   }
-  throw new Error(`it has more than ${MOST_PAGES} pages of pending work, the rest was not read`)
+  throw new Error(`it has more than ${MAX_PAGES} pages of pending work, the rest was not read`)
 }
 
 /** Returns the proxy path of the leader's `/debug/stuck`. If there is none, records why and returns undefined. */

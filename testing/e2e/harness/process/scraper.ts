@@ -77,7 +77,7 @@ export function connections({ port = 0 }: RunningSidecar, count: number, bytes: 
 }
 
 /** The limit of the memory growth that misbehaving HTTP clients may cause in a sidecar. */
-export const MOST_GROWTH_MIB = 90
+export const MAX_GROWTH_MIB = 90
 /** The time within which a sidecar must answer after misbehaving clients have gone. */
 const RECOVERED_WITHIN_MS = 2000
 

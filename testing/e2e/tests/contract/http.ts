@@ -4,7 +4,7 @@ import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { memoryOf } from '../../harness/process/memory.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
-import { connections, MOST_GROWTH_MIB, recovered } from '../../harness/process/scraper.ts'
+import { connections, MAX_GROWTH_MIB, recovered } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 
@@ -125,7 +125,7 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
   }
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, t.ours ? '/livez' : '/metrics')
-  ok(most - before < MOST_GROWTH_MIB, `${path}: from ${before} to ${most} MiB`)
+  ok(most - before < MAX_GROWTH_MIB, `${path}: from ${before} to ${most} MiB`)
   const givenBack = (): boolean => memoryOf(sidecar.pid).rss - before < KEPT_MIB
   await eventually(`memory given back after ${path}, from ${before} to ${most} MiB`, givenBack, { within: 60_000 })
 }

@@ -3,10 +3,10 @@ import { ApiFailure, badRequest } from './api-failure.ts'
 import type { HttpRequest } from './exchange.ts'
 
 /** The largest body that kube-apiserver accepts. */
-const MOST_BODY_BYTES = 3 * 1024 * 1024
+const MAX_BODY_BYTES = 3 * 1024 * 1024
 
 /** Reads the body of a request. Throws 413 as soon as the body is longer than the limit. */
-export async function readBody(request: HttpRequest, limit = MOST_BODY_BYTES): Promise<Buffer> {
+export async function readBody(request: HttpRequest, limit = MAX_BODY_BYTES): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > limit) throw tooLarge(limit)
   const chunks: Buffer[] = []

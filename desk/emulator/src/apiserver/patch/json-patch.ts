@@ -2,15 +2,15 @@ import { badRequest, unprocessable } from '../http/api-failure.ts'
 import { isList, isObject, type Json, type JsonMap, sameJson, setOwn } from '../schema/json.ts'
 
 /** The largest number of operations in one JSON patch, as in kube-apiserver. */
-const MOST_OPERATIONS = 10_000
+const MAX_OPERATIONS = 10_000
 
 type Change = (parent: Json, key: string) => Json
 
 /** Applies a JSON patch (RFC 6902). Throws 422, without details, if an operation is impossible or a `test` fails. */
 export function applyJsonPatch(target: Json, patch: Json): Json {
   if (!isList(patch)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
-  if (patch.length > MOST_OPERATIONS) {
-    throw badRequest(`The allowed maximum operations in a JSON patch is ${MOST_OPERATIONS}, got ${patch.length}`)
+  if (patch.length > MAX_OPERATIONS) {
+    throw badRequest(`The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`)
   }
   return patch.reduce<Json>((document, operation) => {
     if (!isObject(operation)) throw badRequest('json: cannot unmarshal into Go value of type jsonpatch.Operation')

@@ -3,8 +3,8 @@ import { qualifiedName } from './names.ts'
 import { all, type FieldRule, fields, oneOf, unlessEmpty } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
-const MOST_PARAMETERS = 512
-const MOST_PARAMETER_BYTES = 256 * 1024
+const MAX_PARAMETERS = 512
+const MAX_PARAMETER_BYTES = 256 * 1024
 
 const provisioner: FieldRule = (errors, path, name) => {
   if (errors.needed(path, name)) errors.checked(path, String(name).toLowerCase(), qualifiedName)
@@ -12,9 +12,9 @@ const provisioner: FieldRule = (errors, path, name) => {
 
 const parameters: FieldRule = (errors, path, value) => {
   const keys = Object.keys(Object(value))
-  if (keys.length > MOST_PARAMETERS) return errors.tooLong(path, MOST_PARAMETERS)
+  if (keys.length > MAX_PARAMETERS) return errors.tooLong(path, MAX_PARAMETERS)
   if (keys.includes('')) errors.invalid(path, '', 'field can not be empty.')
-  errors.atMost(path, value, MOST_PARAMETER_BYTES)
+  errors.atMost(path, value, MAX_PARAMETER_BYTES)
 }
 
 const someParameters: FieldRule = (errors, path, value) => {

@@ -16,7 +16,7 @@ import { configMapKey, label, qualifiedName, subdomain } from './names.ts'
 import { fields, notBelow } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
-const MOST_DATA_BYTES = 1024 * 1024
+const MAX_DATA_BYTES = 1024 * 1024
 
 const namespace: Strategy = {
   name: label,
@@ -90,7 +90,7 @@ function checkData(
       bytes += field === 'data' && whole === '' ? Buffer.byteLength(text) : Buffer.byteLength(text, 'base64')
     }
   }
-  if (bytes > MOST_DATA_BYTES) errors.tooLong(whole, MOST_DATA_BYTES)
+  if (bytes > MAX_DATA_BYTES) errors.tooLong(whole, MAX_DATA_BYTES)
 }
 
 function checkImmutable(

@@ -5,7 +5,7 @@ import { checkDriverName } from './persistent-volume.ts'
 import { all, checked, type FieldRule, fields, given, items, needed, notBelow, oneOf, unique, values } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
-const LONGEST_NODE_ID = 256
+const MAX_NODE_ID_LENGTH = 256
 const tokenSeconds = notBelow(600, 'may not specify a duration less than 10 minutes')
 
 const amount: FieldRule = (errors, path, value) => {
@@ -16,8 +16,8 @@ const amount: FieldRule = (errors, path, value) => {
 const driverName: FieldRule = (errors, path, name) => checkDriverName(errors, path, String(name ?? ''))
 
 const nodeId: FieldRule = (errors, path, id) => {
-  if (!errors.needed(path, id) || String(id).length <= LONGEST_NODE_ID) return
-  errors.invalid(path, id, `must be ${LONGEST_NODE_ID} characters or less`)
+  if (!errors.needed(path, id) || String(id).length <= MAX_NODE_ID_LENGTH) return
+  errors.invalid(path, id, `must be ${MAX_NODE_ID_LENGTH} characters or less`)
 }
 
 const driverOnNode = fields({

@@ -3,7 +3,7 @@ import { type ApiObject, at, isList, isObject, type Meta, textAt } from '../sche
 import type { ServedKind } from '../schema/kinds.ts'
 import { label, labelValue, type NameCheck, qualifiedName, subdomain } from './names.ts'
 
-const MOST_ANNOTATION_BYTES = 256 * 1024
+const MAX_ANNOTATION_BYTES = 256 * 1024
 
 /** Checks the metadata of a whole object. */
 export function checkMeta(
@@ -58,7 +58,7 @@ function checkAnnotations(errors: FieldErrors, metadata: Meta): void {
   for (const key of Object.keys(metadata.annotations ?? {})) {
     for (const each of qualifiedName(key.toLowerCase())) errors.invalid('metadata.annotations', key, each)
   }
-  errors.atMost('metadata.annotations', metadata.annotations, MOST_ANNOTATION_BYTES)
+  errors.atMost('metadata.annotations', metadata.annotations, MAX_ANNOTATION_BYTES)
 }
 
 function checkOwners(errors: FieldErrors, metadata: Meta): void {

@@ -5,8 +5,8 @@ import { META_KEPT_BY_STATUS } from './object-meta.ts'
 import { checkDriverName, checkVolumeSpec } from './persistent-volume.ts'
 import type { Strategy } from './strategy.ts'
 
-const MOST_METADATA_BYTES = 256 * 1024
-const MOST_MESSAGE_BYTES = 1024
+const MAX_METADATA_BYTES = 256 * 1024
+const MAX_MESSAGE_BYTES = 1024
 
 /** The behaviour of VolumeAttachments. A status write ignores changes of the metadata. */
 export const volumeAttachment: Strategy = {
@@ -43,13 +43,13 @@ function checkSource(errors: FieldErrors, object: ApiObject): void {
 }
 
 function checkStatus(errors: FieldErrors, object: ApiObject): void {
-  errors.atMost('status.attachmentMetadata', at(object, 'status', 'attachmentMetadata'), MOST_METADATA_BYTES)
+  errors.atMost('status.attachmentMetadata', at(object, 'status', 'attachmentMetadata'), MAX_METADATA_BYTES)
   for (const field of ['attachError', 'detachError']) {
     const error = at(object, 'status', field)
     if (!isObject(error)) continue
-    if (Buffer.byteLength(textAt(error, 'message') ?? '') > MOST_MESSAGE_BYTES) {
+    if (Buffer.byteLength(textAt(error, 'message') ?? '') > MAX_MESSAGE_BYTES) {
       // As in kube-apiserver, the error for a message that is too long states the limit of `attachmentMetadata`.
-      errors.tooLong(`status.${field}.message`, MOST_METADATA_BYTES)
+      errors.tooLong(`status.${field}.message`, MAX_METADATA_BYTES)
     }
     errors.notBelow(`status.${field}.errorCode`, error['errorCode'], [0, 'must be between 0 and 2147483647, inclusive'])
   }

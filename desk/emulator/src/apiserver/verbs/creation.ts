@@ -46,7 +46,7 @@ function prepare(kind: ServedKind, object: ApiObject, now: string): ApiObject {
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
 }
 
-const LONGEST_GENERATED = 63
+const MAX_GENERATED_LENGTH = 63
 const SUFFIX_LENGTH = 5
 
 const NAMES_TRIED = 8
@@ -59,7 +59,7 @@ function withName(
 ): ApiObject {
   const { name = '', generateName = '' } = object.metadata
   if (name !== '' || generateName === '') return object
-  const prefix = generateName.slice(0, LONGEST_GENERATED - SUFFIX_LENGTH)
+  const prefix = generateName.slice(0, MAX_GENERATED_LENGTH - SUFFIX_LENGTH)
   let generated = prefix
   for (let left = NAMES_TRIED; left > 0; left -= 1) {
     generated = prefix + nameSuffix(clock, store.revision)

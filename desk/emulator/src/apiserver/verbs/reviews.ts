@@ -85,7 +85,7 @@ function accessIn(resource: Json | undefined, path: Json | undefined): Access {
 }
 
 const DEFAULT_TOKEN_SECONDS = 3600
-const SHORTEST_TOKEN_SECONDS = 600
+const MIN_TOKEN_SECONDS = 600
 
 /** Issues a token for a service account, for a POST to `serviceaccounts/x/token`. */
 export function issueToken(
@@ -96,7 +96,7 @@ export function issueToken(
   const { name = '', namespace = '', uid = '' } = account.metadata
   const asked = objectAt(request, 'spec')?.['expirationSeconds']
   const seconds = typeof asked === 'number' ? asked : DEFAULT_TOKEN_SECONDS
-  if (seconds < SHORTEST_TOKEN_SECONDS) {
+  if (seconds < MIN_TOKEN_SECONDS) {
     const errors = new FieldErrors()
     errors.invalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')
     throw invalid({ group: 'authentication.k8s.io', plural: 'tokenrequests', kind: 'TokenRequest' }, '', errors.causes)
