@@ -7,7 +7,7 @@ import { SELECTED_NODE } from './caches/names.ts'
 
 export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
-  readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'learn'>
+  readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeOwnWrite'>
   readonly signal: AbortSignal
   /** The maximum number of attempts if other clients change the claim at the same time. Default: 5. */
   readonly tries?: number
@@ -36,7 +36,7 @@ export async function editClaim(options: EditOptions, claim: ProvisionerClaim, e
         const edited = edit(stored)
         return edited === stored ? undefined : edited
       },
-      send: async (edited) => claims.learn(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
+      send: async (edited) => claims.storeOwnWrite(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
     })
     return result.kind !== 'gone'
   } catch (error) {

@@ -45,7 +45,7 @@ async function expandWith({
   if (cached === undefined) return fixture
   const known = fixture.claim
   const resourceVersion = String(Number(fixture.cluster.server.resourceVersion) + 1)
-  fixture.caches.claims.learn(cached({ ...known, metadata: { ...known.metadata, resourceVersion } }))
+  fixture.caches.claims.storeOwnWrite(cached({ ...known, metadata: { ...known.metadata, resourceVersion } }))
   await fixture.clock.settle()
   return fixture
 }

@@ -187,41 +187,41 @@ test('the informer passes the same interner to all calls of a projection', async
 })
 
 describe('own writes', () => {
-  test('`learn` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
+  test('`storeOwnWrite` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
     cache.server.put('a')
     await cache.start()
     const result = cache.server.put('a')
-    expect(cache.informer.learn(result)).toEqual(project(result))
+    expect(cache.informer.storeOwnWrite(result)).toEqual(project(result))
     expect(cache.informer.store.get('a')).toEqual(project(result))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'change a'])
   })
 
-  test('`learn` ignores an answer that is older than the stored object, and returns the stored object', async () => {
+  test('`storeOwnWrite` ignores an answer that is older than the stored object, and returns the stored object', async () => {
     const old = cache.server.put('a')
     const fresh = cache.server.put('a')
     await cache.start()
-    expect(cache.informer.learn(old)).toEqual(project(fresh))
+    expect(cache.informer.storeOwnWrite(old)).toEqual(project(fresh))
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('`learn` deletes an object from the store when our write removes its last finalizer', async () => {
+  test('`storeOwnWrite` deletes an object from the store when our write removes its last finalizer', async () => {
     const { metadata, ...rest } = cache.server.put('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
-    expect(cache.informer.learn(result)).toBeUndefined()
+    expect(cache.informer.storeOwnWrite(result)).toBeUndefined()
     expect(cache.keys).toEqual([])
     cache.server.delete('a')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('`learn` ignores a late answer to our own write for a deleted object', async () => {
+  test('`storeOwnWrite` ignores a late answer to our own write for a deleted object', async () => {
     const result = cache.server.put('a')
     await cache.start()
     cache.server.delete('a')
     await cache.clock.advance(0)
-    expect(cache.informer.learn(result)).toBeUndefined()
+    expect(cache.informer.storeOwnWrite(result)).toBeUndefined()
     expect(cache.keys).toEqual([])
   })
 })

@@ -38,7 +38,7 @@ export interface Informer<T, W = unknown> {
    * Puts the answer to our own write into the store, before the watch delivers it. Returns the stored object, which may
    * be newer, or undefined if the projection rejects it or the object is deleted.
    */
-  learn(object: W): T | undefined
+  storeOwnWrite(object: W): T | undefined
   /** Emits an `updated` event for every cached object, although nothing has changed. */
   resync(): void
   /** The time of the last message from the API server, in monotonic milliseconds of the clock. */
@@ -123,7 +123,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return this.#watcher.caughtUp(since, signal)
   }
 
-  learn(object: W): T | undefined {
+  storeOwnWrite(object: W): T | undefined {
     const identity = this.#projector.identify(object)
     if (identity !== undefined && isGone(object)) {
       this.#dispatcher.emit(this.#writer.remove(identity))

@@ -24,7 +24,7 @@ let api: ObjectApi
 let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const volumes = {
-  learn: (object: PersistentVolume) => {
+  storeOwnWrite: (object: PersistentVolume) => {
     cached = project(object)
     return cached
   },

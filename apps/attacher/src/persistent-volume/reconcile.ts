@@ -12,7 +12,7 @@ import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings }
 
 export interface VolumeReleaseDeps {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
   /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
@@ -44,7 +44,7 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
     return SETTLED
   }
   try {
-    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (isNotFound(error)) return SETTLED
@@ -79,7 +79,7 @@ async function restore(
 /** Reads a volume whose finalizers have changed, so that the next run builds its patch from the current list. */
 async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
-    volumes.learn(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
+    volumes.storeOwnWrite(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
   } catch (error) {
     signal.throwIfAborted()
     log.v(4)?.info('The volume could not be read again', { PersistentVolume: name, err: error })

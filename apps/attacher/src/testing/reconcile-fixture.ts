@@ -93,7 +93,7 @@ export class ReconcileFixture {
         },
       },
       attachments: {
-        learn: (object) => project(object),
+        storeOwnWrite: (object) => project(object),
         store: {
           get: (name: string) => this.#stored(name),
           values: () =>

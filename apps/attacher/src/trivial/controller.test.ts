@@ -14,11 +14,11 @@ import { reconcileTrivially } from './controller.ts'
 
 let api: ObjectApi
 let log: ReturnType<typeof recordingLogger>
-let learned: CachedAttachment[]
+let storedWrites: CachedAttachment[]
 beforeEach(() => {
   api = new ObjectApi()
   log = recordingLogger()
-  learned = []
+  storedWrites = []
   waitMs = 0
 })
 
@@ -42,12 +42,12 @@ function run(
     const stored = api.get(key)
     return stored && project(stored as unknown as VolumeAttachment)
   }
-  const learn = (object: VolumeAttachment): CachedAttachment | undefined => {
-    learned.push(project(object))
+  const storeOwnWrite = (object: VolumeAttachment): CachedAttachment | undefined => {
+    storedWrites.push(project(object))
     const held = since(object)
     return held && project(held)
   }
-  const attachments = { learn, store: { get } as never }
+  const attachments = { storeOwnWrite, store: { get } as never }
   const clock = new FakeClock()
   const undone = new Map([['u', { repeats: 1, untilMs: clock.monotonic() + waitMs }]])
   const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
@@ -84,7 +84,7 @@ it.each([
   api.put(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)
-  expect(learned.map(({ attached }) => attached)).toEqual(requests.map(() => true))
+  expect(storedWrites.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
 
 it('if the driver cannot attach, the attacher sends nothing for a deleted attachment', async () => {

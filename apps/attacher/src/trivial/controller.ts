@@ -28,7 +28,7 @@ import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts
 
 export interface TrivialDeps {
   readonly api: KubeClient
-  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'learn' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
   /** The last status write that another writer has reverted, for each UID of an attachment. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
@@ -88,7 +88,7 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   try {
     const options = { signal, subresource: 'status' }
     saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, patch, options)
-    known = deps.attachments.learn(saved)
+    known = deps.attachments.storeOwnWrite(saved)
   } catch (error) {
     signal.throwIfAborted()
     failureLog(error, log)?.error(error, 'Error saving VolumeAttachment as attached')

@@ -18,7 +18,7 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
   const { deps, key, signal } = run
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
-    const known = deps.attachments.learn(saved)
+    const known = deps.attachments.storeOwnWrite(saved)
     // The cache may already hold an attachment that was recreated under the same name.
     if (known?.uid === run.va.uid) run.va = known
     return saved
@@ -63,7 +63,7 @@ async function readAgain(run: AttachmentRun): Promise<void> {
   const now = await deps.api.get(VOLUME_ATTACHMENTS, { name: key }, { signal }).catch((error: unknown) => {
     throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
   })
-  const known = deps.attachments.learn(now)
+  const known = deps.attachments.storeOwnWrite(now)
   if (now.metadata?.uid !== run.va.uid) throw new AttachmentGoneError(key)
   if (known?.uid === run.va.uid) run.va = known
 }
@@ -98,7 +98,7 @@ export async function isGone(
   if (attachments.store.get(key)?.uid !== uid) return true
   try {
     const now = await api.get(VOLUME_ATTACHMENTS, { name: key }, { signal })
-    attachments.learn(now)
+    attachments.storeOwnWrite(now)
     return now.metadata?.uid !== uid
   } catch (error) {
     signal.throwIfAborted()

@@ -15,7 +15,7 @@ interface PatchBase {
 
 interface VolumeFinalizersOptions {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'learn' | 'store'>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
   readonly finalizer: string
 }
 
@@ -54,11 +54,11 @@ export class VolumeFinalizers {
       latest: () => base,
       build: ({ finalizers, uid }) =>
         finalizers?.includes(finalizer) ? undefined : addFinalizerPatch(finalizers, finalizer, uid),
-      send: async (patch) => volumes.learn(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
+      send: async (patch) => volumes.storeOwnWrite(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
       refresh: async () => {
         const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
         base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
-        known = volumes.learn(pv)
+        known = volumes.storeOwnWrite(pv)
       },
       mayBeOutdated: mayBeTooLate,
     })

@@ -169,7 +169,7 @@ async function reconcile(key: string, deps: KeeperDeps, run: Run): Promise<Outco
   const { api, settings } = deps
   if (object === undefined) {
     const created = newObject(item, capacity, settings)
-    objects.learn(await api.create(CSI_STORAGE_CAPACITIES, created, { signal: run.signal }))
+    objects.storeOwnWrite(await api.create(CSI_STORAGE_CAPACITIES, created, { signal: run.signal }))
   } else await update(object, capacity, { ...deps, signal: run.signal })
   return SETTLED
 }
@@ -183,7 +183,7 @@ async function update(object: CapacityObject, capacity: Capacity, deps: Writing)
   const { api, objects, settings, signal } = deps
   const stored = await api.get(CSI_STORAGE_CAPACITIES, namespacedRef(object.key), { signal })
   const updated = updatedObject(stored, capacity, settings)
-  objects.learn(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
+  objects.storeOwnWrite(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
 }
 
 async function remove(object: CapacityObject, { api, bucket, signal }: Writing): Promise<void> {

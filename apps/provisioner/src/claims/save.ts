@@ -27,7 +27,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
     if (existing === undefined) return undefined
     switch (decideConflict(existing, { claimUid: claim.uid, created })) {
       case 'stored':
-        deps.volumes.learn(existing)
+        deps.volumes.storeOwnWrite(existing)
         return undefined
       case 'kept':
         return keptFor(name, name)
@@ -56,7 +56,7 @@ function keptFor(name: string, owner: string): AnswerError {
 /** Creates the PersistentVolume and returns undefined. If the name is taken, returns the existing object. */
 async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
   try {
-    deps.volumes.learn(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
+    deps.volumes.storeOwnWrite(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
     return undefined
   } catch (taken) {
     if (!isAlreadyExists(taken)) throw taken

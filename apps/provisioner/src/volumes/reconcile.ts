@@ -52,7 +52,7 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
   try {
-    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
     return AGAIN
   } catch (error) {
     signal.throwIfAborted()
@@ -65,7 +65,7 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
 async function readAgain({ deps, signal }: VolumeRun, name: string): Promise<PersistentVolume | undefined> {
   try {
     const pv = await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
-    deps.volumes.learn(pv)
+    deps.volumes.storeOwnWrite(pv)
     return pv
   } catch (error) {
     if (isNotFound(error)) return undefined
@@ -161,7 +161,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
   const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
   if (patch === undefined) return
   const patched = await deps.api.patch(PERSISTENT_VOLUMES, { name: key }, patch, { signal }).catch(isGone)
-  if (patched !== 'gone') deps.volumes.learn(patched)
+  if (patched !== 'gone') deps.volumes.storeOwnWrite(patched)
 }
 
 /** Returns `gone` for a 404, and throws any other error. */

@@ -20,14 +20,14 @@ import type { ResizerVolume } from '../caches/volume.ts'
 export const CONFLICT_TRIES = 5
 
 /** The part of an informer that a controller uses. */
-export type LearningCache<T, W> = Pick<Informer<T, W>, 'learn' | 'store'>
+export type WritableCache<T, W> = Pick<Informer<T, W>, 'storeOwnWrite' | 'store'>
 
 /** The dependencies of the resize controller and of the modify controller. */
 export interface ResizerClaimDeps {
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
-  readonly claims: LearningCache<ResizerClaim, PersistentVolumeClaim>
-  readonly volumes: LearningCache<ResizerVolume, PersistentVolume>
+  readonly claims: WritableCache<ResizerClaim, PersistentVolumeClaim>
+  readonly volumes: WritableCache<ResizerVolume, PersistentVolume>
   /**
    * Serializes the writes of both controllers to one claim. Each write enters the cache before the mutex is released,
    * so the next patch does not conflict. The mutex is never held during a call to the driver. Some storage systems
@@ -63,7 +63,7 @@ export async function patchClaim(
   const options = { signal, subresource: 'status', priority }
   try {
     const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), patch, options)
-    deps.claims.learn(saved)
+    deps.claims.storeOwnWrite(saved)
     return projectClaim(saved)
   } catch (error) {
     if (isOutcomeUnknown(error)) deps.unconfirmed.add(key)
@@ -83,7 +83,7 @@ export async function confirmLastWrite({
   const { api, claims, unconfirmed } = deps
   if (!unconfirmed.has(key)) return undefined
   try {
-    claims.learn(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
+    claims.storeOwnWrite(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (!isNotFound(error)) return new Error(`cannot read pvc "${key}" again: ${messageOf(error)}`, { cause: error })
@@ -117,7 +117,7 @@ export function isKnown(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pick<Resi
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
 export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
-    deps.claims.learn(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
+    deps.claims.storeOwnWrite(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     // The error does not end the run. If the API server stays unavailable, the next patch ends it.

@@ -92,7 +92,7 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
   const { deps, signal } = run
   const name = volume?.key ?? ''
   try {
-    deps.volumes.learn(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
     return undefined
   } catch (cause) {
     signal.throwIfAborted()

@@ -51,7 +51,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     this.#handlers.clear()
   }
 
-  learn(object: W): T | undefined {
+  storeOwnWrite(object: W): T | undefined {
     this.#put(object)
     const projected = this.#project(object)
     return projected && this.#objects.get(projected.key)

@@ -65,7 +65,7 @@ async function useOf(run: ContentRun, { content, creation }: LostContent): Promi
     const object = await api.get<KubeObject>(kind.resource, { name: run.key }, { signal: run.signal })
     // A content that leaves the cache may only have a new driver or a new label.
     if (object.metadata?.uid === content.uid) return 'used'
-    contents.learn(object)
+    contents.storeOwnWrite(object)
   } catch (error) {
     if (!isNotFound(error)) throw error
   }

@@ -24,7 +24,7 @@ export interface ContentDeps {
   readonly api: KubeClient
   readonly calls: SnapshotClient
   readonly driver: Driver
-  readonly contents: Pick<Informer<Content, KubeObject>, 'learn' | 'store'>
+  readonly contents: Pick<Informer<Content, KubeObject>, 'storeOwnWrite' | 'store'>
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly memory: ContentMemory

@@ -26,7 +26,7 @@ async function write(run: ContentRun, content: Content, { change, ...options }: 
     try {
       const request = { signal: run.signal, ...options }
       const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, request)
-      contents.learn(saved)
+      contents.storeOwnWrite(saved)
       return project(saved) ?? latest
     } catch (error) {
       refusal = error
@@ -61,7 +61,7 @@ export async function readContent(run: ContentRun, content: Content): Promise<Co
     const object = await api.get<KubeObject>(kind.resource, { name: run.key }, { signal: run.signal })
     const found = project(object)
     if (found?.uid === content.uid) {
-      contents.learn(object)
+      contents.storeOwnWrite(object)
       return found
     }
     // The watch reports the last state of the deleted content. The cache would forget it for a recreated content.

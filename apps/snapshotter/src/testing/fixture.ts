@@ -169,7 +169,7 @@ export class Process {
       for (const informer of informers) if (informer.store.synced) informer.resync()
     }
     this.rejectReads = () => {
-      snapshots.contents.learn = () => undefined
+      snapshots.contents.storeOwnWrite = () => undefined
     }
     this.cached = ({ metadata }) => {
       const content = snapshots.contents.store.get(metadata?.name ?? '')

@@ -84,7 +84,7 @@ async function attachOrDetach(name: string, parts: SubstituteParts, signal: Abor
     const patch = removeFinalizerPatch(metadata.finalizers, FINALIZER)
     if (patch === undefined) return
     await csi.unpublish({ volumeId, nodeId, secrets: {} }, options)
-    caches.attachments.learn(await client.patch(VOLUME_ATTACHMENTS, { name }, patch, { signal }))
+    caches.attachments.storeOwnWrite(await client.patch(VOLUME_ATTACHMENTS, { name }, patch, { signal }))
     return
   }
   if (status?.attached) return
@@ -101,7 +101,7 @@ async function attachOrDetach(name: string, parts: SubstituteParts, signal: Abor
     { kind: 'merge', body },
     { signal, subresource: 'status' },
   )
-  caches.attachments.learn(saved)
+  caches.attachments.storeOwnWrite(saved)
 }
 
 /** A minimal resizer. It expands volumes at the controller, and lets the node finish if the driver requires it. */
@@ -122,7 +122,7 @@ async function resize(key: string, parts: SubstituteParts, signal: AbortSignal):
   const status = async (body: object): Promise<void> => {
     const options = { signal, subresource: 'status' }
     const patch = { kind: 'merge' as const, body: { status: body } }
-    caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+    caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
   }
   const size = claim.request
   await status({
@@ -133,7 +133,7 @@ async function resize(key: string, parts: SubstituteParts, signal: AbortSignal):
   const request = { volumeId: volume.csi.volumeHandle, capacityRange, secrets: {}, volumeCapability: undefined }
   const { nodeExpansionRequired } = await controllerClient(driver).expand(request, { ...LIMITS, signal })
   const patch = { kind: 'merge' as const, body: { spec: { capacity: { storage: size } } } }
-  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
   const finished = { capacity: { storage: size }, allocatedResourceStatuses: { storage: null } }
   const left = { allocatedResourceStatuses: { storage: 'NodeResizePending' } }
   await status(nodeExpansionRequired ? left : finished)

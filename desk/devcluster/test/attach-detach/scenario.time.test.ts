@@ -108,7 +108,7 @@ function lateNodes(real: Caches['nodes']) {
   const nodes: Caches['nodes'] = {
     ...real,
     store: { ...real.store, values: () => real.store.values(), get: (key) => held ?? real.store.get(key) },
-    learn: (node) => real.learn(node),
+    storeOwnWrite: (node) => real.storeOwnWrite(node),
     caughtUp: async () => {},
     subscribe(handler) {
       handlers.add(handler)

@@ -7,7 +7,7 @@ import { except } from '../control.ts'
 
 export interface NodeStatusParts {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly nodes: Pick<Informer<CachedNode, Node>, 'learn' | 'store'>
+  readonly nodes: Pick<Informer<CachedNode, Node>, 'storeOwnWrite' | 'store'>
 }
 
 /** Whether a node status lists a volume. `perhaps`: the last write of this process failed, or there was none. */
@@ -75,7 +75,7 @@ async function patchStatus(
 ): Promise<void> {
   const patch = { kind: 'merge' as const, body: { status } }
   const saved = await except(isNotFound, client.patch(NODES, { name }, patch, { signal, subresource: 'status' }))
-  if (saved !== undefined) nodes.learn(saved)
+  if (saved !== undefined) nodes.storeOwnWrite(saved)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -117,10 +117,10 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
   state.actual.markUncertain(volumeName, node)
   state.attachmentRequested(name)
   try {
-    caches.attachments.learn(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
+    caches.attachments.storeOwnWrite(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
-    caches.attachments.learn(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
+    caches.attachments.storeOwnWrite(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
   state.attachmentSettled(name)
 }
@@ -132,7 +132,7 @@ async function readAttachment(node: string, { volumeName, parts, signal }: Run):
   if (volume === undefined) return
   const name = attachmentName(volume, node)
   const stored = await except(isNotFound, client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
-  if (stored !== undefined) caches.attachments.learn(stored)
+  if (stored !== undefined) caches.attachments.storeOwnWrite(stored)
   state.attachmentSettled(name)
 }
 
@@ -169,7 +169,7 @@ async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Pro
   const { nodes } = parts.caches
   const stored = await except(isNotFound, parts.client.get(NODES, { name: node }, { signal }))
   if (stored === undefined) return false
-  nodes.learn(stored)
+  nodes.storeOwnWrite(stored)
   return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
 }
 

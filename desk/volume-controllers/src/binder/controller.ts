@@ -118,13 +118,15 @@ async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Prom
     case 'reserve': {
       const patch = bindVolumePatch(step.volume, step.claim)
       if (patch === undefined) return
-      caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: step.volume.key }, patch, { signal }))
+      caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: step.volume.key }, patch, { signal }))
       return
     }
     case 'selectNode': {
       const body = { metadata: { annotations: { [SELECTED_NODE]: step.node } } }
       const ref = refOf(step.claim.key)
-      caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body }, { signal }))
+      caches.claims.storeOwnWrite(
+        await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body }, { signal }),
+      )
       return
     }
     case 'bind':

@@ -111,7 +111,7 @@ async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }
   const claim = claimFor(pod, step)
   if (claim === undefined) return
   try {
-    caches.claims.learn(await client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal }))
+    caches.claims.storeOwnWrite(await client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal }))
   } catch (error) {
     throw new Error(`create PVC ${step.claim}: ${messageOf(error)}`, { cause: error })
   }

@@ -66,7 +66,7 @@ async function recordUnused(key: string, parts: ControllerParts, signal: AbortSi
   if (claim === undefined || unused === undefined) return
   const patch = unusedPatch(claim, unused, clock.now())
   const options = { signal, subresource: 'status' }
-  caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+  caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
 }
 
 interface ProtectParts extends ControllerParts {
@@ -81,14 +81,14 @@ async function protectClaim(key: string, parts: ProtectParts, signal: AbortSigna
   if (step.kind === 'nothing') return
   // The cache may lack a pod that was just scheduled, so the API server decides.
   if (step.kind === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return
-  caches.claims.learn(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
+  caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
 }
 
 async function protectVolume(key: string, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const volume = caches.volumes.store.get(key)
   const step = volume === undefined ? undefined : decideVolumeProtection(volume)
   if (step === undefined || step.kind === 'nothing') return
-  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
+  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
 }
 
 /** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */

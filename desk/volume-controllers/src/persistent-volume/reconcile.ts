@@ -66,7 +66,7 @@ async function performClaimStep(step: ClaimStep, { claim, parts, signal }: Claim
     case 'patchClaimStatus': {
       const ref = refOf(claim.key)
       const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, ref, step.patch, optionsOf(step, signal))
-      parts.caches.claims.learn(patched)
+      parts.caches.claims.storeOwnWrite(patched)
       return
     }
     case 'report':
@@ -85,7 +85,7 @@ async function patchVolume(
   step: PatchStep,
   { parts: { client, caches }, signal }: Pick<ClaimRun, 'parts' | 'signal'>,
 ): Promise<void> {
-  caches.volumes.learn(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
+  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
 }
 
 /** Returns the options of a write. A status changes only through the status subresource. */

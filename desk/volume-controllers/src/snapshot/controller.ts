@@ -62,12 +62,14 @@ async function perform(step: SnapshotStep, { snapshot, parts, signal }: Snapshot
   switch (step.kind) {
     case 'patch': {
       const options = { signal, subresource: step.status ? 'status' : undefined }
-      snapshotCaches.snapshots.learn(await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options))
+      snapshotCaches.snapshots.storeOwnWrite(
+        await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options),
+      )
       return
     }
     case 'createContent': {
       const created = await except(isAlreadyExists, client.create(VOLUME_SNAPSHOT_CONTENTS, step.content, { signal }))
-      if (created !== undefined) snapshotCaches.contents.learn(created)
+      if (created !== undefined) snapshotCaches.contents.storeOwnWrite(created)
       return
     }
     case 'deleteContent': {

@@ -53,7 +53,7 @@ async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<P
 async function patchClaim(patch: Patch, { claimKey, parts, signal }: Run): Promise<PersistentVolumeClaim> {
   const options = { signal, subresource: 'status' }
   const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
-  parts.caches.claims.learn(patched)
+  parts.caches.claims.storeOwnWrite(patched)
   return patched
 }
 

@@ -95,7 +95,7 @@ async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<v
   if (step.kind === 'nothing') return
   const patchOf = step.kind === 'run' ? runningPatch : endedPatch
   const options = { signal, subresource: 'status' }
-  caches.pods.learn(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
+  caches.pods.storeOwnWrite(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
 }
 
 const STARTED = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']

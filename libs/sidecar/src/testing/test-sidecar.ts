@@ -71,6 +71,6 @@ async function reconcile(key: string, { signal }: Run, { api, configMaps, label,
   if (known === undefined || known.labelled !== undefined) return SETTLED
   const [namespace = '', name = ''] = key.split('/')
   const body = { metadata: { labels: { 'seen-by': driverName, [label]: 'true' } } }
-  configMaps.learn(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))
+  configMaps.storeOwnWrite(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))
   return SETTLED
 }
