@@ -7,7 +7,7 @@ variable "SOURCE" { default = "unknown" }
 variable "TAGGED" { default = true }
 
 group "default" {
-  targets = ["image"]
+  targets = ["image", "ubi"]
 }
 
 target "image" {
@@ -16,10 +16,26 @@ target "image" {
     app  = ["attacher", "resizer", "provisioner", "snapshotter", "sidecars"]
     user = ["", "-nonroot"]
   }
-  context   = "images/dist"
-  target    = "${app}${user}"
-  platforms = ["linux/amd64", "linux/arm64"]
-  tags      = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}${user}" : "${REGISTRY}/csi-${app}"]
+  inherits = ["common"]
+  target   = "${app}${user}"
+  tags     = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}${user}" : "${REGISTRY}/csi-${app}"]
+}
+
+# The same images on Red Hat's base, for certification. Red Hat refuses root as the user of an image.
+target "ubi" {
+  name     = "${app}-ubi"
+  matrix   = { app = ["attacher", "resizer", "provisioner", "snapshotter", "sidecars"] }
+  inherits = ["common"]
+  target   = "${app}-nonroot"
+  tags     = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}-ubi" : "${REGISTRY}/csi-${app}"]
+  # ubi-micro lacks libstdc++.
+  args = { BASE = "registry.access.redhat.com/ubi9/ubi-minimal:9.8" }
+}
+
+target "common" {
+  context = "images/dist"
+  # The platforms of the Go sidecars but arm and arm/v7, for which the Node.js project has no image.
+  platforms = ["linux/amd64", "linux/arm64", "linux/ppc64le", "linux/s390x"]
   args = {
     VERSION  = VERSION
     REVISION = REVISION

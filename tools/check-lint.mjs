@@ -33,6 +33,7 @@ const FILES = new Map([
   ...[...REFUSED, ...IMPORTS, ...TYPED].map((text, at) => [`libs/lower/src/refused-${at}.ts`, { text, refused: true }]),
   // The bans apply to tests too.
   ...REFUSED.map((text, at) => [`libs/lower/src/refused-${at}.test.ts`, { text, refused: true }]),
+  ['libs/lower/src/refused-byte-order.ts', { text: value('new Uint32Array(1)'), refused: true }],
   ['libs/lower/src/fine-date.ts', { text: value('new Date(5)') }],
   [
     'libs/base/src/clock.ts',

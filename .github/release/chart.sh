@@ -11,7 +11,7 @@ elif ! echo "$printed" | grep --quiet --ignore-case 'not found'; then
   echo "$printed" >&2
   exit 1
 fi
-plain='.[] | select(.tag | endswith("-nonroot") | not) | "\(.name | split("/") | last)=\(.digest)"'
+plain='.[] | select(.tag | test("-(nonroot|ubi)$") | not) | "\(.name | split("/") | last)=\(.digest)"'
 # The unquoted substitution gives one argument for each image, because names and digests contain no spaces.
 # shellcheck disable=SC2046
 chart="$(node images/tools/release-chart.ts "$folder/sources" "$registry" $(jq --raw-output "$plain" "$images"))"

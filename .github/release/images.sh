@@ -21,7 +21,7 @@ case $1 in
     rows="$(
       jq --raw-output 'to_entries[] | select(.value["containerimage.digest"]?) | "\(.key) \(.value["containerimage.digest"])"' "$metadata" |
         while read -r target digest; do
-          app="${target%-nonroot}"
+          app="${target%%-*}"
           name="$registry/csi-$app" tag="$version${target#"$app"}"
           existing="$(digest_of "$name:$tag")"
           jq --null-input --arg name "$name" --arg digest "${existing:-$digest}" --arg tag "$tag" '{$name, $digest, $tag}'

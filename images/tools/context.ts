@@ -25,7 +25,10 @@ function fill(folder: string, bundle: Bundle): void {
   write(join(folder, name), startScript(bundle), 0o755)
   write(join(folder, 'usr/lib/csi-sidecars', `${name}.cjs`), readFileSync(file, 'utf8'))
   write(join(licences, 'THIRD-PARTY-NOTICES'), packageNotices(packages))
-  write(join(licences, 'LICENSE'), readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
+  const licence = readFileSync(join(ROOT, 'LICENSE'), 'utf8')
+  write(join(licences, 'LICENSE'), licence)
+  // Red Hat's certification looks for the licence here.
+  write(join(folder, 'licenses/LICENSE'), licence)
   // Scanners and SBOM tools recognize a bundled package by its package.json.
   for (const { name: inside, folder: from } of packages) {
     const text = readFileSync(join(from, 'package.json'), 'utf8')

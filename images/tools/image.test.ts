@@ -27,8 +27,15 @@ const lacking = lackingForImages()
 if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
 
 const UNKNOWN_USER = '12345:54321'
-const ARGS = { VERSION: 'v1.2.3', REVISION: 'abc', SOURCE: 'https://example.com/csi-sidecars' }
+const ARGS = {
+  BASE: 'localhost/base',
+  VERSION: 'v1.2.3',
+  REVISION: 'abc',
+  SOURCE: 'https://example.com/csi-sidecars',
+}
 const DOCKERFILE = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
+const BAKE = readFileSync(join(ROOT, 'images/docker-bake.hcl'), 'utf8')
+const [, NODE_IMAGE = ''] = /^FROM (\S+) AS official$/m.exec(DOCKERFILE) ?? []
 const MINUTES = 60_000
 const MIB = 1024 * 1024
 const START_LINES: Readonly<Record<Sidecar, string>> = {
@@ -48,6 +55,19 @@ it.each(SIDECARS)('the Dockerfile changes only the user in the -nonroot variant 
   const target = name.replace('csi-', '')
   const [, commands] = DOCKERFILE.split(`FROM ${target} AS ${target}-nonroot\n`)
   expect(commands?.split('\nFROM ')[0]?.trim()).toBe('USER 65532:65532')
+})
+
+it('docker-bake.hcl builds each sidecar, on the common base and on UBI, for the platforms that the documents name', () => {
+  const lists = [...BAKE.matchAll(/app += (\[.*?\])/g)].map(([, list = '']) => JSON.parse(list) as unknown)
+  const apps = SIDECARS.map((name) => name.replace('csi-', ''))
+  expect(lists).toEqual([apps, apps])
+  const [, ubi = ''] = /^target "ubi" \{$(.*?)^\}$/ms.exec(BAKE) ?? []
+  expect(ubi).toMatch(/name += "\$\{app\}-ubi"/)
+  expect(ubi).toMatch(/target += "\$\{app\}-nonroot"/)
+  expect(ubi).toMatch(/BASE = "registry\.access\.redhat\.com\/ubi9\/ubi-minimal:/)
+  const platforms = JSON.parse(/platforms = (\[.*\])/.exec(BAKE)?.[1] ?? '[]') as string[]
+  expect(readFileSync(join(ROOT, 'docs/drivers.md'), 'utf8')).toContain(`| platforms | ${platforms.join(', ')}.`)
+  expect(readFileSync(join(ROOT, 'docs/releases.md'), 'utf8')).toContain(` ${platforms.join(', ')} in one index |`)
 })
 
 const withBuildah = lacking === undefined ? describe : describe.skip
@@ -101,6 +121,23 @@ withBuildah('the Dockerfile', () => {
     const [plain, nonroot] = [config('attacher'), config('attacher-nonroot')]
     expect(nonroot.config.User).toBe('65532:65532')
     expect(nonroot.rootfs).toEqual(plain.rootfs)
+  })
+
+  it('the image that docker-bake.hcl builds on UBI has all labels that Red Hat asks for', () => {
+    expect(config('attacher-nonroot').config.Labels).toMatchObject({
+      name: 'csi-sidecars/csi-attacher',
+      vendor: 'csi-sidecars',
+      maintainer: 'csi-sidecars',
+      version: 'v1.2.3',
+      release: '1',
+      summary: expect.stringMatching(/./),
+      description: expect.stringMatching(/^csi-attacher: /),
+      'org.opencontainers.image.base.name': 'localhost/base',
+    })
+  })
+
+  it.each(SIDECARS)('an image contains the licence of %s where Red Hat looks for it', (name) => {
+    expect(readFileSync(join(rootOf(name), 'licenses/LICENSE'), 'utf8')).toContain('Apache License')
   })
 
   it('an image shares all layers except the last one with the other images', () => {
@@ -238,17 +275,15 @@ class ImageStore implements Disposable {
   readonly #bases: readonly string[]
 
   constructor() {
-    const froms = [...DOCKERFILE.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => from)
     const libraries = librariesOf(process.execPath)
-    const contexts = froms.map((from) => {
-      const isNode = from.includes('/node:')
-      const name = isNode ? 'node' : 'base'
-      // The base image of the test must lack libatomic, because the Dockerfile adds it.
-      const inside = libraries.filter((path) => isNode || !path.includes('libatomic'))
-      this.#commit(name, inside, isNode ? NODE_FILES : {})
-      return ['--build-context', `${from}=container-image://localhost/${name}`]
-    })
-    this.#bases = contexts.flat()
+    // The base images of the test must lack libatomic, because the Dockerfile adds it.
+    this.#commit(
+      'base',
+      libraries.filter((path) => !path.includes('libatomic')),
+      {},
+    )
+    this.#commit('node', libraries, NODE_FILES)
+    this.#bases = ['--build-context', `${NODE_IMAGE}=container-image://localhost/node`]
   }
 
   /** Builds a target of the Dockerfile. Returns the ID of the image, which is the digest of its configuration. */

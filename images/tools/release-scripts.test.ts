@@ -84,11 +84,13 @@ esac`,
   const METADATA = {
     attacher: { 'containerimage.digest': A },
     'attacher-nonroot': { 'containerimage.digest': B },
+    'attacher-ubi': { 'containerimage.digest': B },
     'buildx.build.warnings': [],
   }
   const ROWS = [
     { name: 'r/csi-attacher', digest: A, tag: 'v1.2.3' },
     { name: 'r/csi-attacher', digest: B, tag: 'v1.2.3-nonroot' },
+    { name: 'r/csi-attacher', digest: B, tag: 'v1.2.3-ubi' },
   ]
   const list = () => run('images.sh', ['list', 'metadata.json', 'r', 'v1.2.3'])
   const tag = () => run('images.sh', ['tag', 'list.json'])
@@ -105,12 +107,12 @@ esac`,
 
   it('`images.sh` lists the digest in the registry for an image that is already tagged', () => {
     tagged('r/csi-attacher:v1.2.3', B)
-    expect(JSON.parse(list().stdout)).toEqual([{ ...ROWS[0], digest: B }, ROWS[1]])
+    expect(JSON.parse(list().stdout)).toEqual([{ ...ROWS[0], digest: B }, ...ROWS.slice(1)])
   })
 
   it('`images.sh` tags all images, and a second run changes nothing', () => {
     expect(tag()).toEqual({ status: 0, stdout: '', stderr: '' })
-    expect(calls()).toBe('tag r/csi-attacher:v1.2.3\ntag r/csi-attacher:v1.2.3-nonroot\n')
+    expect(calls()).toBe(ROWS.map((row) => `tag ${row.name}:${row.tag}\n`).join(''))
     write('calls', '')
     expect(tag()).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(calls()).toBe('')
@@ -136,7 +138,11 @@ esac`,
 
 describe('chart.sh', () => {
   const IMAGES = ['csi-attacher', 'csi-resizer', 'csi-sidecars'].flatMap((name, at) =>
-    ['', '-nonroot'].map((user) => ({ name: `r/${name}`, digest: `sha256:${`${at}1`.repeat(32)}`, tag: `v1${user}` })),
+    ['', '-nonroot', '-ubi'].map((variant) => ({
+      name: `r/${name}`,
+      digest: `sha256:${`${at}1`.repeat(32)}`,
+      tag: `v1${variant}`,
+    })),
   )
   const chart = () => run('chart.sh', ['r', '1.2.3', join(folder, 'images.json'), join(folder, 'out')], {}, ROOT)
   beforeEach(() => {
@@ -154,7 +160,7 @@ cp "$2/values.yaml" "$4"`,
     const values = readFileSync(join(folder, 'out/values.yaml'), 'utf8')
     expect(values).toContain('\n  registry: r')
     expect(values.match(/digest: sha256:\d+/g)).toEqual(
-      IMAGES.filter((_, at) => at % 2 === 0).map(({ digest }) => `digest: ${digest}`),
+      IMAGES.filter((_, at) => at % 3 === 0).map(({ digest }) => `digest: ${digest}`),
     )
   })
 
@@ -167,6 +173,61 @@ cp "$2/values.yaml" "$4"`,
   it('`chart.sh` fails if the registry fails', () => {
     program('helm', 'echo "Error: 503" >&2; exit 1')
     expect(chart()).toEqual({ status: 1, stdout: '', stderr: 'Error: 503\n' })
+  })
+})
+
+describe('preflight.sh', () => {
+  const DIGEST = `sha256:${'c'.repeat(64)}`
+  const LIST = ['', '-nonroot', '-ubi'].map((variant) => ({
+    name: 'r/csi-attacher',
+    digest: DIGEST,
+    tag: `v1${variant}`,
+  }))
+  /** Creates a fake preflight that writes the results of two platforms into the folder after `--artifacts`. */
+  const preflight = (failed: readonly string[], errors: readonly string[] = []): void => {
+    const names = (list: readonly string[]): object[] => list.map((name) => ({ name }))
+    write('good.json', JSON.stringify({ passed: true, results: { passed: [], failed: [], errors: [] } }))
+    write('results.json', JSON.stringify({ results: { passed: [], failed: names(failed), errors: names(errors) } }))
+    program(
+      'preflight',
+      `echo "$3" >> ${folder}/calls
+mkdir -p "$5/amd64" "$5/s390x"
+cp ${folder}/good.json "$5/amd64/results.json"
+cp ${folder}/results.json "$5/s390x/results.json"`,
+    )
+  }
+  const check = () => run('preflight.sh', ['list.json'])
+  beforeEach(() => {
+    write('list.json', JSON.stringify(LIST))
+    write('calls', '')
+  })
+
+  it('`preflight.sh` checks only the images on UBI', () => {
+    preflight([])
+    expect(check()).toEqual({ status: 0, stdout: `ok   r/csi-attacher@${DIGEST}\n`, stderr: '' })
+    expect(calls()).toBe(`r/csi-attacher@${DIGEST}\n`)
+  })
+
+  it('`preflight.sh` fails with the names of the checks that failed on any platform', () => {
+    preflight(['HasLicense'], ['BasedOnUbi'])
+    expect(check()).toEqual({ status: 1, stdout: '', stderr: `r/csi-attacher@${DIGEST}: BasedOnUbi HasLicense\n` })
+  })
+
+  it('`preflight.sh` accepts an image without a tag, because a release tags its images last', () => {
+    preflight([], ['HasUniqueTag'])
+    expect(check().status).toBe(0)
+  })
+
+  it('`preflight.sh` fails if preflight ends with an error or writes no results', () => {
+    program('preflight', 'echo "no such image" >&2; exit 1')
+    expect(check()).toEqual({ status: 1, stdout: '', stderr: 'no such image\n' })
+    program('preflight', 'exit 0')
+    expect(check().status).toBe(1)
+  })
+
+  it('`preflight.sh` fails if the release has no image on UBI', () => {
+    write('list.json', JSON.stringify(LIST.slice(0, 2)))
+    expect(check()).toEqual({ status: 1, stdout: '', stderr: 'list.json has no image on UBI\n' })
   })
 })
 

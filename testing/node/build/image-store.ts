@@ -59,13 +59,9 @@ export class ImageStore implements Disposable {
     return this.#buildah('images', '--format', '{{.Name}}').split('\n').includes(`localhost/${tag}`)
   }
 
-  /** Builds a target of a Dockerfile in its context. `bases` are images of the store that replace those of a registry. */
-  build(target: string, context: string, bases: Readonly<Record<string, string>>): void {
-    const replaced = Object.entries(bases).flatMap(([from, tag]) => [
-      '--build-context',
-      `${from}=container-image://localhost/${tag}`,
-    ])
-    this.#buildah('bud', ...BUILD, '--layers', '--target', target, ...replaced, '--tag', `localhost/${target}`, context)
+  /** Builds a target of a Dockerfile in its context. `options` name the images that replace those of a registry. */
+  build(target: string, context: string, options: readonly string[]): void {
+    this.#buildah('bud', ...BUILD, '--layers', '--target', target, ...options, '--tag', `localhost/${target}`, context)
   }
 
   /** Stores an image in the layout of the node's registry. */

@@ -62,14 +62,17 @@ function ourImages(): readonly Wanted[] {
 
 /** Builds a target of our Dockerfile. Files of this machine replace the base images, which come from a registry. */
 function buildTarget(store: ImageStore, target: string): void {
-  const dockerfile = readFileSync(join(CONTEXT, 'Dockerfile'), 'utf8')
-  const bases = [...dockerfile.matchAll(/^FROM (\S+\/\S+)/gm)].map(([, from = '']) => {
-    const isNode = from.includes('/node:')
+  for (const isNode of [true, false]) {
     const tag = isNode ? 'base-node' : 'base'
     if (!store.has(tag)) store.commit(tag, baseImage(isNode))
-    return [from, tag]
-  })
-  store.build(target, CONTEXT, Object.fromEntries(bases))
+  }
+  const [, node = ''] = /^FROM (\S+) AS official$/m.exec(readFileSync(join(CONTEXT, 'Dockerfile'), 'utf8')) ?? []
+  store.build(target, CONTEXT, [
+    '--build-context',
+    `${node}=container-image://localhost/base-node`,
+    '--build-arg',
+    'BASE=localhost/base',
+  ])
 }
 
 function baseImage(isNode: boolean): FilesImage {
