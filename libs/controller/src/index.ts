@@ -1,3 +1,4 @@
+export { awaitedObjects } from './awaited-objects.ts'
 export { Backlog } from './backlog.ts'
 export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
 export { failureLog } from './failure.ts'

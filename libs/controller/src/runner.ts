@@ -5,7 +5,7 @@ import { type ActiveRun, KeyRecords, type KeyRecordsOptions } from './key-record
 import type { PendingWork } from './pending.ts'
 import { type FollowedDriver, Schedule } from './schedule.ts'
 import type { Enqueuer } from './sources.ts'
-import type { Cause } from './waiting.ts'
+import type { Cause, WaitListener } from './waiting.ts'
 
 /** A run that has not ended. */
 interface Active extends Run, ActiveRun {
@@ -53,6 +53,14 @@ export class Runner implements Enqueuer {
 
   isInWork(key: string): boolean {
     return this.#schedule.isInWork(key)
+  }
+
+  keysWaitingFor(cause: Cause): ReadonlySet<string> {
+    return this.#schedule.keysWaitingFor(cause)
+  }
+
+  onWait(listener: WaitListener): () => void {
+    return this.#schedule.onWait(listener)
   }
 
   pending(): Iterable<PendingWork> {

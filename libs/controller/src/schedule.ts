@@ -4,7 +4,7 @@ import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Controller, Outcome } from './controller.ts'
 import { serverWaitOf } from './failure.ts'
 import type { KeyState } from './pending.ts'
-import { type Cause, WaitingKeys } from './waiting.ts'
+import { type Cause, WaitingKeys, type WaitListener } from './waiting.ts'
 
 /** The part of a driver that reports whether it is connected. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
@@ -50,7 +50,15 @@ export class Schedule {
 
   /** Runs the keys that wait for the cause. The keys keep their causes until a run replaces them. */
   wake(cause: Cause): void {
-    for (const key of this.#waiting.keysOf(cause)) this.#retryNow(key)
+    for (const key of [...this.#waiting.keysOf(cause)]) this.#retryNow(key)
+  }
+
+  keysWaitingFor(cause: Cause): ReadonlySet<string> {
+    return this.#waiting.keysOf(cause)
+  }
+
+  onWait(listener: WaitListener): () => void {
+    return this.#waiting.onWait(listener)
   }
 
   forget(key: string): void {

@@ -48,6 +48,8 @@ const queue: Enqueuer = {
   wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
   forget: (key) => done.push(`forget ${key}`),
   isInWork: (key) => key === 'a',
+  keysWaitingFor: () => new Set(),
+  onWait: () => () => undefined,
 }
 beforeEach(() => {
   done = []

@@ -1,7 +1,7 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { jsonEqual } from '@csi-sidecars/kube-types'
 import type { KeyPriority } from '@csi-sidecars/workqueue'
-import type { Cause } from './waiting.ts'
+import type { Cause, WaitListener } from './waiting.ts'
 
 /**
  * The operations on the queue of a controller that sources may use.
@@ -23,6 +23,10 @@ export interface Enqueuer {
   forget(key: string): void
   /** Reports whether a worker is running the key. */
   isInWork(key: string): boolean
+  /** Returns the keys that wait for the cause now. */
+  keysWaitingFor(cause: Cause): ReadonlySet<string>
+  /** Calls the listener with the causes that a key begins to wait for. Returns the function that ends this. */
+  onWait(listener: WaitListener): () => void
 }
 
 /** Starts to add keys to the queue of a controller, and returns the function that ends this. */

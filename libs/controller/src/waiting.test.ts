@@ -15,7 +15,11 @@ describe('WaitingKeys', () => {
   it('the index of waiting keys finds a key by each cause that the key waits for', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
-    expect([node('one'), driver, node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['a', 'b'], ['a'], []])
+    expect([node('one'), driver, node('two')].map((cause) => [...waiting.keysOf(cause)])).toEqual([
+      ['a', 'b'],
+      ['a'],
+      [],
+    ])
     expect([...waiting.keys()]).toEqual(['a', 'b'])
     expect(known()).toEqual([true, true])
   })
@@ -24,9 +28,9 @@ describe('WaitingKeys', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
-    expect([node('one'), node('two')].map((cause) => waiting.keysOf(cause))).toEqual([['b'], ['a']])
+    expect([node('one'), node('two')].map((cause) => [...waiting.keysOf(cause)])).toEqual([['b'], ['a']])
     waiting.set('b', [])
-    expect(waiting.keysOf(node('one'))).toEqual([])
+    expect([...waiting.keysOf(node('one'))]).toEqual([])
     expect(known()).toEqual([true, false])
     expect([...waiting.keys()]).toEqual(['a'])
   })
@@ -35,19 +39,19 @@ describe('WaitingKeys', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver, node('one'), node('one')])
     waiting.delete('a')
     waiting.delete('unknown')
-    expect([driver, node('one')].map((cause) => waiting.keysOf(cause))).toEqual([['b'], ['b']])
+    expect([driver, node('one')].map((cause) => [...waiting.keysOf(cause)])).toEqual([['b'], ['b']])
     expect(known()).toEqual([false, true])
   })
 
   it('two causes are equal if kind and name are equal, and a missing name counts as empty', () => {
     waiting.set('a', [{ on: 'node', name: '' }])
     waiting.set('b', [{ on: 'node', name: 'driver' }])
-    expect([{ on: 'node' }, driver].map((cause) => waiting.keysOf(cause))).toEqual([['a'], []])
+    expect([{ on: 'node' }, driver].map((cause) => [...waiting.keysOf(cause)])).toEqual([['a'], []])
   })
 
   it('the keys that wait for a cause can be deleted while a caller iterates over them', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
-    for (const key of waiting.keysOf(driver)) waiting.delete(key)
+    for (const key of [...waiting.keysOf(driver)]) waiting.delete(key)
     expect(known()).toEqual([false, false])
   })
 })

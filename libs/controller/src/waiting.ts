@@ -7,10 +7,16 @@ export interface Cause {
   readonly name?: string
 }
 
+/** Receives the causes that a key begins to wait for. */
+export type WaitListener = (causes: readonly Cause[]) => void
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
 /** The waiting keys by their causes. The cost of an event grows only with the number of keys that wait for it. */
 export class WaitingKeys {
   readonly #causes = new Map<string, readonly Cause[]>()
   readonly #keys = new Map<string, Set<string>>()
+  readonly #listeners = new Set<WaitListener>()
 
   /** Makes the key wait for these causes, instead of its earlier causes. */
   set(key: string, causes: readonly Cause[]): void {
@@ -21,6 +27,13 @@ export class WaitingKeys {
       const keys = this.#keys.get(id) ?? new Set()
       this.#keys.set(id, keys.add(key))
     }
+    for (const listener of this.#listeners) listener(causes)
+  }
+
+  /** Calls the listener for each key that begins to wait. Returns the function that ends this. */
+  onWait(listener: WaitListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   delete(key: string): void {
@@ -32,8 +45,9 @@ export class WaitingKeys {
     this.#causes.delete(key)
   }
 
-  keysOf(cause: Cause): readonly string[] {
-    return [...(this.#keys.get(idOf(cause)) ?? [])]
+  /** Returns the keys that wait for the cause. The set changes with each key that begins or ends to wait. */
+  keysOf(cause: Cause): ReadonlySet<string> {
+    return this.#keys.get(idOf(cause)) ?? NO_KEYS
   }
 
   causesOf(key: string): readonly Cause[] {

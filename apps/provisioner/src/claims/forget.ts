@@ -3,13 +3,13 @@ import type { ClaimDeps } from './run.ts'
 
 /**
  * Ends the use of the source of a claim, and forgets a deleted claim, unless a CreateVolume call may be running. A claim
- * may be deleted during its run, so the end of each run calls this function.
+ * may be deleted during its run, so the end of each run calls this function. Returns true if the claim is forgotten.
  */
-export function forgetGone(uid: string, deps: Pick<ClaimDeps, 'claims' | 'memory' | 'awaited' | 'uses'>): void {
-  const { memory, awaited, uses } = deps
-  if (memory.follows(uid)) return
+export function forgetGone(uid: string, deps: Pick<ClaimDeps, 'claims' | 'memory' | 'uses'>): boolean {
+  const { memory, uses } = deps
+  if (memory.follows(uid)) return false
   uses.end(uid)
-  if (cachedClaim(uid, deps) !== undefined) return
+  if (cachedClaim(uid, deps) !== undefined) return false
   memory.forget(uid)
-  awaited.forget(uid)
+  return true
 }

@@ -72,7 +72,7 @@ describe('forgetGone', () => {
     ['a claim in the cache is remembered', present, false, 1],
     ['a deleted claim whose creation may be running is remembered', gone, true, 2],
   ])('%s', (_, cache, isRunning, size) => {
-    const deps = { ...cache, memory, awaited: { forget: () => {} }, uses: { end: () => {} } }
+    const deps = { ...cache, memory, uses: { end: () => {} } }
     memory.isNews('a', 'x')
     if (isRunning) memory.inProgress.set('a', {} as UncertainCall)
     forgetGone('a', deps as unknown as Parameters<typeof forgetGone>[1])

@@ -23,7 +23,8 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
   try {
     return await takeStep(uid, deps, controllerRun)
   } finally {
-    forgetGone(uid, deps)
+    // A claim that was deleted during the run waits for nothing.
+    if (forgetGone(uid, deps)) controllerRun.waitFor()
   }
 }
 
@@ -39,12 +40,11 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       if (decision.waitsFor !== undefined) controllerRun.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
       if (!view.unsaved) deps.memory.ended(uid)
-      deps.awaited.forget(uid)
       return SETTLED
     case 'release':
+      controllerRun.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
-      deps.awaited.forget(uid)
       await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
       return SETTLED
     case 'pause':
@@ -53,7 +53,6 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
       controllerRun.waitFor(decision.waitsFor)
-      deps.awaited.forget(uid)
       deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
       if (await giveUp(run, claim, decision.message)) return SETTLED
@@ -91,7 +90,6 @@ async function provision(run: ClaimRun, controllerRun: Run, work: Work): Promise
   try {
     const prepared =
       uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
-    deps.awaited.forget(claim.uid)
     const isGone = work.mark && !(await markClaim(run, prepared))
     // An uncertain call is repeated even if the claim is gone.
     if (isGone && uncertain === undefined) return SETTLED

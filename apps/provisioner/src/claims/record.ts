@@ -42,7 +42,6 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   // Before the call, the class may be the cause: users correct it by deleting and recreating it.
   const classes = state === 'unchanged' ? [{ on: 'class', name: storageClass.key }] : []
   controllerRun.waitFor(...failure.waitsFor, ...classes)
-  deps.awaited.await(claim.uid, failure.waitsFor)
   if (state !== 'background' || !driver.lost) {
     failureLog(error, log)?.error(error, 'Failed to provision volume')
     recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))

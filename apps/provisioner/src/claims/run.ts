@@ -7,14 +7,12 @@ import { type ClaimEdit, editClaim } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
-import type { AwaitedObjects } from './awaited.ts'
 import type { ClaimMemory } from './memory.ts'
 
 export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   /** The nodes of the cluster. Undefined if the driver does not support topology. */
   readonly topology: TopologyNodes | undefined
   readonly memory: ClaimMemory
-  readonly awaited: AwaitedObjects
   /** Enqueues the PersistentVolume with this name, so that it is stored later. */
   readonly storeLater: (name: string) => void
   /** Enqueues the claim with this UID again. */

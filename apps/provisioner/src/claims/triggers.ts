@@ -6,7 +6,6 @@ import { CLONE_FINALIZER } from '../caches/names.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import { withoutOurFinalizer } from '../caches/volume.ts'
 import type { TermParts } from '../parts.ts'
-import type { AwaitedObjects } from './awaited.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -34,19 +33,14 @@ export function withoutOurFinalizers(
 }
 
 /** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */
-export function endsOf(
-  claims: Pick<Informer<ProvisionerClaim, never>, 'subscribe'>,
-  { memory, awaited }: { readonly memory: ClaimMemory; readonly awaited: AwaitedObjects },
-): Source {
+export function endsOf(claims: Pick<Informer<ProvisionerClaim, never>, 'subscribe'>, memory: ClaimMemory): Source {
   return (queue) =>
     claims.subscribe((event) => {
       if (event.type === 'added') return
       const { uid, wanted } = event.type === 'deleted' ? event.object : event.after
       if (event.type === 'updated' && wanted !== undefined) return
       memory.forget(uid)
-      if (memory.follows(uid)) return
-      awaited.forget(uid)
-      queue.forget(uid)
+      if (!memory.follows(uid)) queue.forget(uid)
     })
 }
 

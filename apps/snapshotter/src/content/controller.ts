@@ -1,5 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import {
+  awaitedObjects,
   type Controller,
   causesOf,
   failureLog,
@@ -15,6 +16,7 @@ import {
 import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
 import { textLines, whileLeading } from '@csi-sidecars/events'
 import { guarded } from '@csi-sidecars/kube-client'
+import { SECRETS } from '@csi-sidecars/kube-types'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
@@ -24,7 +26,6 @@ import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
 import { NotReadyError } from './record.ts'
 import { type ContentDeps, viewOf } from './run.ts'
-import { SecretWatch } from './secret-watch.ts'
 import { contentTrigger } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
@@ -36,7 +37,6 @@ export function contentController(
   const { settings, client, clock, log } = parts
   const api = guarded(client, assertLeading)
   const driver = guardedDriver(parts.driver, assertLeading, log)
-  const secrets = new SecretWatch(api, clock)
   const memory = new ContentMemory()
   const deps: ContentDeps = {
     ...settings,
@@ -49,7 +49,6 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
-    secrets,
     recorder: whileLeading(parts.recorder, assertLeading, textLines(log)),
     clock,
     log,
@@ -68,10 +67,10 @@ export function contentController(
     backoff: { baseMs: settings.retryStartMs, maxMs: settings.retryMaxMs },
     caches: [contents, classes],
     sources: [
-      objectsOf(contents, ({ key }) => secrets.forget(key)),
+      objectsOf(contents),
       states,
       causesOf(classes, (event) => presentKey(event).map((name) => ({ on: 'class', name }))),
-      secrets.source,
+      awaitedObjects({ api, clock, resources: { secret: SECRETS } }),
       keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],
     reconcile: (key, run) => reconcile(key, deps, run),

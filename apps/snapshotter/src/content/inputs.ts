@@ -101,19 +101,17 @@ export async function rememberedSecrets(
     run.signal.throwIfAborted()
     // The repeated call does not wait for the Secret.
     run.waitFor()
-    run.deps.secrets.forget(run.key)
     return secrets
   }
 }
 
 /** Returns the values of the Secret. If it is missing, the content waits until it appears. */
 async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<Secrets> {
-  const { api, secrets } = run.deps
   try {
-    return await readSecret(api, ref, { signal: run.signal })
+    return await readSecret(run.deps.api, ref, { signal: run.signal })
   } catch (error) {
     const isMissing = error instanceof SecretError && isNotFound(error.cause)
-    if (ref !== undefined && isMissing) run.waitFor(secrets.add(ref, run.key))
+    if (ref !== undefined && isMissing) run.waitFor({ on: 'secret', name: `${ref.namespace}/${ref.name}` })
     throw error
   }
 }

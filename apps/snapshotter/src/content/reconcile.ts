@@ -17,7 +17,6 @@ import { writeMark, writeStatus } from './writes.ts'
 export async function reconcile(key: string, deps: ContentDeps, controllerRun: Run): Promise<Outcome> {
   const run: ContentRun = { ...controllerRun, key, deps }
   run.waitFor()
-  deps.secrets.forget(key)
   let unsettled: Outcome | undefined
   for (const lost of deps.memory.lostOf(key)) {
     const outcome = await settleLost(run, lost)

@@ -11,7 +11,6 @@ import type { Naming } from '../parts.ts'
 import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
-import type { SecretWatch } from './secret-watch.ts'
 
 /** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {
@@ -28,7 +27,6 @@ export interface ContentDeps {
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly memory: ContentMemory
-  readonly secrets: SecretWatch
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger
