@@ -73,7 +73,8 @@ export async function patchClaim(
 
 /**
  * Reads the claim again if the answer to its last write was lost, because the claim must record each call before the
- * driver gets it. Returns the error if the read fails.
+ * driver gets it. The client only delays the next write until such a read, but a claim whose modification is in progress
+ * needs no write before the call. Returns the error if the read fails.
  */
 export async function confirmLastWrite({
   key,
