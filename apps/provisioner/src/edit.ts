@@ -1,7 +1,13 @@
-import { updateLatest } from '@csi-sidecars/controller'
+import { addFinalizer, type FinalizedObject, removeFinalizer, updateLatest } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { namespacedRef, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
+import {
+  namespacedRef,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  withFinalizer,
+  withoutFinalizer,
+} from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from './caches/claim.ts'
 import { SELECTED_NODE } from './caches/names.ts'
 
@@ -23,44 +29,81 @@ const CONFLICT_TRIES = 5
  * false if the claim was deleted or recreated.
  */
 export async function editClaim(options: EditOptions, claim: ProvisionerClaim, edit: ClaimEdit): Promise<boolean> {
-  const { api, claims, signal, tries = CONFLICT_TRIES } = options
-  const readClaim = async (): Promise<PersistentVolumeClaim | undefined> => {
-    const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(claim.key), { signal })
-    return stored.metadata?.uid === claim.uid ? stored : undefined
+  const update = updateLatest({ ...writesOf(options, claim), build: (stored) => unlessSame(stored, edit(stored)) })
+  const { kind } = await unlessDeleted(update, options)
+  return kind !== 'gone'
+}
+
+/**
+ * Adds the finalizer to the stored claim. `deleting`: the claim is being deleted, and the API server refuses new
+ * finalizers. `gone`: the claim was deleted or recreated.
+ */
+export async function addClaimFinalizer(
+  options: EditOptions,
+  claim: ProvisionerClaim,
+  finalizer: string,
+): ReturnType<typeof addFinalizer> {
+  const addition = addFinalizer({
+    ...writesOf(options, claim),
+    hasFinalizer: (stored) => hasFinalizer(stored, finalizer),
+    isDeleting: ({ metadata }) => metadata?.deletionTimestamp != null,
+    add: (stored) => unlessSame(stored, withFinalizer(stored, finalizer)),
+  })
+  return await unlessDeleted(addition, options)
+}
+
+export interface ClaimFinalizerRemoval {
+  readonly finalizer: string
+  /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */
+  readonly isCleanedUp?: () => boolean
+}
+
+/** Removes the finalizer from the stored claim, unless something needs it. */
+export async function removeClaimFinalizer(
+  options: EditOptions,
+  claim: ProvisionerClaim,
+  { finalizer, ...cleanUp }: ClaimFinalizerRemoval,
+): Promise<void> {
+  const removal = removeFinalizer({
+    ...writesOf(options, claim),
+    ...cleanUp,
+    hasFinalizer: (stored) => hasFinalizer(stored, finalizer),
+    remove: (stored) => withoutFinalizer(stored, finalizer),
+  })
+  await unlessDeleted(removal, options)
+}
+
+type ClaimWrites = Omit<FinalizedObject<PersistentVolumeClaim, PersistentVolumeClaim, unknown>, 'hasFinalizer'>
+
+/** Returns how the stored claim is read and written: it is read before each write. */
+function writesOf({ api, claims, signal, tries = CONFLICT_TRIES }: EditOptions, claim: ProvisionerClaim): ClaimWrites {
+  return {
+    tries,
+    async latest() {
+      const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(claim.key), { signal })
+      return stored.metadata?.uid === claim.uid ? stored : undefined
+    },
+    send: async (edited) => claims.storeOwnWrite(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
   }
+}
+
+/** Returns `gone` if the claim was deleted before the read or the write. */
+async function unlessDeleted<T>(result: Promise<T>, { signal }: EditOptions): Promise<T | { readonly kind: 'gone' }> {
   try {
-    const result = await updateLatest({
-      tries,
-      latest: readClaim,
-      build(stored) {
-        const edited = edit(stored)
-        return edited === stored ? undefined : edited
-      },
-      send: async (edited) => claims.storeOwnWrite(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
-    })
-    return result.kind !== 'gone'
+    return await result
   } catch (error) {
     signal.throwIfAborted()
-    if (isNotFound(error)) return false
+    if (isNotFound(error)) return { kind: 'gone' }
     throw error
   }
 }
 
-export function withFinalizer(name: string): ClaimEdit {
-  return (pvc) => {
-    const finalizers = pvc.metadata?.finalizers ?? []
-    // The API server refuses new finalizers on an object that is being deleted.
-    if (finalizers.includes(name) || pvc.metadata?.deletionTimestamp != null) return pvc
-    return { ...pvc, metadata: { ...pvc.metadata, finalizers: [...finalizers, name] } }
-  }
+function unlessSame<T>(before: T, after: T): T | undefined {
+  return after === before ? undefined : after
 }
 
-export function withoutFinalizer(name: string): ClaimEdit {
-  return (pvc) => {
-    const finalizers = pvc.metadata?.finalizers ?? []
-    if (!finalizers.includes(name)) return pvc
-    return { ...pvc, metadata: { ...pvc.metadata, finalizers: finalizers.filter((each) => each !== name) } }
-  }
+function hasFinalizer({ metadata }: PersistentVolumeClaim, finalizer: string): boolean {
+  return metadata?.finalizers?.includes(finalizer) === true
 }
 
 export const withoutSelectedNode: ClaimEdit = (pvc) => {

@@ -2,6 +2,7 @@ export { awaitedObjects } from './awaited-objects.ts'
 export { Backlog } from './backlog.ts'
 export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
 export { failureLog } from './failure.ts'
+export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export {
   bringsNews,
@@ -18,5 +19,5 @@ export {
   type Trigger,
 } from './sources.ts'
 export { type Lead, runTerm } from './term.ts'
-export { mayBeTooLate, type UpdateResult, updateLatest } from './update-latest.ts'
+export { type UpdateResult, updateLatest } from './update-latest.ts'
 export type { Cause } from './waiting.ts'

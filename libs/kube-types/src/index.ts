@@ -11,7 +11,15 @@ export {
 } from './meta.ts'
 export { matchesTerm, NAME_FIELD } from './node-selector.ts'
 export type * from './objects.ts'
-export { addFinalizerPatch, mergePatchOf, PATCH_CONTENT_TYPES, type Patch, removeFinalizerPatch } from './patch.ts'
+export {
+  addFinalizerPatch,
+  mergePatchOf,
+  PATCH_CONTENT_TYPES,
+  type Patch,
+  removeFinalizerPatch,
+  withFinalizer,
+  withoutFinalizer,
+} from './patch.ts'
 export { ProtobufError, ProtobufReader, textIn } from './protobuf.ts'
 export { Quantity, QuantityError } from './quantity.ts'
 export * from './resources.ts'

@@ -1,4 +1,4 @@
-import { fieldOf, isJsonObject, type JsonObject, jsonEqual, keysOf } from './meta.ts'
+import { fieldOf, isJsonObject, type JsonObject, jsonEqual, type KubeObject, keysOf } from './meta.ts'
 
 /** A change to one object, in a form that the API server accepts. */
 export interface Patch {
@@ -75,6 +75,20 @@ export function removeFinalizerPatch(
   if (index === -1) return undefined
   const path = `${FINALIZERS}/${index}`
   return json(...isUid(uid), { op: 'test', path, value: name }, { op: 'remove', path })
+}
+
+/** Returns the object with the finalizer, for a PUT. Returns the same object if it has the finalizer. */
+export function withFinalizer<T extends KubeObject>(object: T, name: string): T {
+  const finalizers = object.metadata?.finalizers ?? []
+  if (finalizers.includes(name)) return object
+  return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, name] } }
+}
+
+/** Returns the object without the finalizer, for a PUT. Returns the same object if it lacks the finalizer. */
+export function withoutFinalizer<T extends KubeObject>(object: T, name: string): T {
+  const finalizers = object.metadata?.finalizers ?? []
+  if (!finalizers.includes(name)) return object
+  return { ...object, metadata: { ...object.metadata, finalizers: finalizers.filter((each) => each !== name) } }
 }
 
 function isUid(uid: string | undefined): readonly object[] {

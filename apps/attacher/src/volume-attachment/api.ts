@@ -1,4 +1,4 @@
-import { mayBeTooLate, updateLatest } from '@csi-sidecars/controller'
+import type { FinalizedObject } from '@csi-sidecars/controller'
 import {
   type RequestOptions as ApiOptions,
   isMissing,
@@ -43,19 +43,19 @@ export async function patchStatus(
 /** The largest number of tries of a patch whose object other writers keep changing. */
 const TRIES = 3
 
-/**
- * Sends a JSON patch with `test` operations, built from the newest attachment. Undefined if there is nothing to write.
- */
-export async function patchTested(run: AttachmentRun, change: Change): Promise<VolumeAttachment | undefined> {
-  const result = await updateLatest({
+/** Returns our finalizer on the attachment. It is written by JSON patches with `test` operations. */
+export function finalizerOf(run: AttachmentRun): FinalizedObject<CachedAttachment, Patch, VolumeAttachment> {
+  return {
     tries: TRIES,
+    hasFinalizer: ({ finalizers }) => finalizers?.includes(run.deps.finalizer) === true,
     latest: () => newest(run),
-    build: change,
-    send: (next) => patch(run, next),
+    send: (change) => patch(run, change),
     refresh: () => readAgain(run),
-    mayBeOutdated: mayBeTooLate,
-  })
-  return result.kind === 'written' ? result.saved : undefined
+  }
+}
+
+export function isDeleting({ deleting }: CachedAttachment): boolean {
+  return deleting
 }
 
 async function readAgain(run: AttachmentRun): Promise<void> {

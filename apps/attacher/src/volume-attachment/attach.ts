@@ -1,5 +1,5 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, addFinalizer, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -7,7 +7,7 @@ import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
-import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
+import { finalizerOf, isDeleting, loadSecret, newest, patchStatus, statusWritePriority } from './api.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { AttachmentGoneError, during, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
@@ -87,11 +87,9 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
         secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'attach') })
         break
       case 'addFinalizer': {
-        const isTooLate = (va: CachedAttachment): boolean => va.deleting && !va.finalizers?.includes(step.finalizer)
-        await patchTested(run, (va) => (isTooLate(va) ? undefined : addFinalizerPatch(va, step))).catch(
-          during('could not save VolumeAttachment'),
-        )
-        if (isTooLate(newest(run))) return undefined
+        const addition = { ...finalizerOf(run), isDeleting, add: (va: CachedAttachment) => addFinalizerPatch(va, step) }
+        const result = await addFinalizer(addition).catch(during('could not save VolumeAttachment'))
+        if (result.kind === 'deleting' && !result.hasFinalizer) return undefined
         log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
         break
       }

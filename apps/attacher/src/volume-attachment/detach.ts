@@ -1,10 +1,10 @@
 import { unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, addFinalizer, DONE, type Outcome, removeFinalizer, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { loadSecret, newest, patchStatus, patchTested, statusWritePriority } from './api.ts'
+import { finalizerOf, isDeleting, loadSecret, newest, patchStatus, statusWritePriority } from './api.ts'
 import type { KeepStep } from './decide.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
@@ -60,11 +60,13 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
       case 'removeFinalizer': {
         // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
         deps.memory.note(run.va, { statusPending: true })
-        const change = (va: CachedAttachment): Patch | undefined => removeFinalizerPatch(va, step.finalizer)
-        const saved = await patchTested(run, change).catch(during('could not mark as detached'))
+        const removal = {
+          ...finalizerOf(run),
+          remove: (va: CachedAttachment) => removeFinalizerPatch(va, step.finalizer),
+        }
+        const result = await removeFinalizer(removal).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
-        if (saved?.metadata?.finalizers == null) return saved !== undefined
-        return saved.metadata.finalizers.length === 0
+        return result.kind === 'removed' && (result.saved.metadata?.finalizers ?? []).length === 0
       }
       case 'markDetached':
         return false
@@ -133,8 +135,9 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
 }
 
 async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<void> {
-  const change = patchTested(run, (va) => (va.deleting ? undefined : restoreFinalizerPatch(va, finalizer)))
-  await change.catch(during('could not restore the finalizer'))
+  const add = (va: CachedAttachment): Patch | undefined => restoreFinalizerPatch(va, finalizer)
+  const addition = { ...finalizerOf(run), isDeleting, add }
+  await addFinalizer(addition).catch(during('could not restore the finalizer'))
   const { deleting, finalizers } = newest(run)
   if (deleting) return
   // The API server did not store the finalizer, for example because an admission policy removes it.

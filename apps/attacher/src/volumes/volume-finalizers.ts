@@ -1,4 +1,4 @@
-import { mayBeTooLate, updateLatest } from '@csi-sidecars/controller'
+import { addFinalizer } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { addFinalizerPatch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
@@ -45,23 +45,23 @@ export class VolumeFinalizers {
 
   async #add(name: string, signal: AbortSignal): Promise<CachedVolume | undefined> {
     const { api, volumes, finalizer } = this.#options
+    const hasFinalizer = ({ finalizers }: PatchBase): boolean => finalizers?.includes(finalizer) === true
     const cached = volumes.store.get(name)
-    if (cached?.finalizers?.includes(finalizer)) return cached
+    if (cached !== undefined && hasFinalizer(cached)) return cached
     let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
     let known: CachedVolume | undefined
-    const result = await updateLatest({
+    const result = await addFinalizer({
       tries: TRIES,
       latest: () => base,
-      build: ({ finalizers, uid }) =>
-        finalizers?.includes(finalizer) ? undefined : addFinalizerPatch(finalizers, finalizer, uid),
+      hasFinalizer,
+      add: (state) => (hasFinalizer(state) ? undefined : addFinalizerPatch(state.finalizers, finalizer, state.uid)),
       send: async (patch) => volumes.storeOwnWrite(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
       refresh: async () => {
         const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
         base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
         known = volumes.storeOwnWrite(pv)
       },
-      mayBeOutdated: mayBeTooLate,
     })
-    return result.kind === 'written' ? result.saved : known
+    return result.kind === 'added' ? result.saved : known
   }
 }

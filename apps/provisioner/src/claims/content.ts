@@ -1,5 +1,4 @@
 import { messageOf } from '@csi-sidecars/base'
-import { updateLatest } from '@csi-sidecars/controller'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import { namespacedRef, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
@@ -7,14 +6,14 @@ import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceK
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
-import { withFinalizer } from '../edit.ts'
+import { addClaimFinalizer } from '../edit.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
 import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
 import { isMarked } from './decide.ts'
-import { type ClaimDeps, type ClaimRun, edit } from './run.ts'
+import type { ClaimDeps, ClaimRun } from './run.ts'
 
 export interface ContentSourceParts {
   readonly claim: ProvisionerClaim
@@ -30,8 +29,6 @@ export function contentSource(run: ClaimRun, parts: ContentSourceParts): Promise
   return parts.source.kind === 'VolumeSnapshot' ? snapshotContent(run, parts) : cloneContent(run, parts)
 }
 
-const CONFLICT_TRIES = 5
-
 async function snapshotContent(
   { deps, signal, log }: ClaimRun,
   parts: ContentSourceParts,
@@ -43,15 +40,15 @@ async function snapshotContent(
   uses.begin(parts.claim.uid, key)
   return await uses.exclusively(key, signal, async () => {
     let source = await snapshotSource(restore, api, signal)
-    await updateLatest({
-      tries: CONFLICT_TRIES,
-      latest: () => source.snapshot,
-      build: (snapshot) => snapshot,
-      send: (snapshot) => protectSnapshot({ api, signal, log }, snapshot),
-      refresh: async () => {
-        source = await snapshotSource(restore, api, signal)
+    await protectSnapshot(
+      { api, signal, log },
+      {
+        latest: () => source.snapshot,
+        refresh: async () => {
+          source = await snapshotSource(restore, api, signal)
+        },
       },
-    })
+    )
     const notice = expansionNotice(restore, source.snapshot)
     if (notice !== undefined) log.warn(notice, UNQUOTED)
     return source.content
@@ -67,12 +64,9 @@ async function cloneContent(run: ClaimRun, parts: ContentSourceParts): Promise<V
   uses.begin(claim.uid, original.uid)
   return await uses.exclusively(original.uid, signal, async () => {
     const content = await cloneSource(clone, api, signal)
-    const isStored = await edit(run, original, (stored) => {
-      if (stored.metadata?.deletionTimestamp != null)
-        throw sourceError(source, `the PVC DataSource ${source.name} is currently being deleted`)
-      return withFinalizer(CLONE_FINALIZER)(stored)
-    })
-    if (!isStored) throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
+    const { kind } = await addClaimFinalizer({ api, claims, signal }, original, CLONE_FINALIZER)
+    if (kind === 'deleting') throw sourceError(source, `the PVC DataSource ${source.name} is currently being deleted`)
+    if (kind === 'gone') throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
     return content
   })
 }

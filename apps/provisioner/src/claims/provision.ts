@@ -3,24 +3,20 @@ import type { Volume } from '@csi-sidecars/csi-proto'
 import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
 import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { NamingVolume } from '../deletion-permit.ts'
-import { withFinalizer } from '../edit.ts'
+import { addClaimFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { readOwner } from './owner.ts'
 import type { Prepared } from './prepared.ts'
-import { type ClaimRun, edit } from './run.ts'
+import type { ClaimRun } from './run.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
-  const { claimFinalizer } = run.deps.settings
-  let isMarked = false
-  const isStored = await edit(run, claim, (pvc) => {
-    const marked = withFinalizer(claimFinalizer)(pvc)
-    isMarked = marked.metadata?.finalizers?.includes(claimFinalizer) === true
-    return marked
-  })
-  return isStored && isMarked
+  const { deps, signal } = run
+  const { api, claims, settings } = deps
+  const result = await addClaimFinalizer({ api, claims, signal }, claim, settings.claimFinalizer)
+  return result.kind === 'deleting' ? result.hasFinalizer : result.kind !== 'gone'
 }
 
 /** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */

@@ -4,7 +4,6 @@ import { namespacedRef } from '@csi-sidecars/kube-types'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { withoutFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
 import { decideClaim, isMarked } from './decide.ts'
 import { forgetGone } from './forget.ts'
@@ -15,7 +14,15 @@ import { becomeOwner } from './own.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import { createVolume, markClaim } from './provision.ts'
 import { recordFailure } from './record.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, labelsOf, recordEvent, recordNews } from './run.ts'
+import {
+  CLAIM_EVENTS,
+  type ClaimDeps,
+  type ClaimRun,
+  labelsOf,
+  recordEvent,
+  recordNews,
+  removeOurFinalizer,
+} from './run.ts'
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
@@ -45,7 +52,7 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       controllerRun.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
-      await edit(run, claim, withoutFinalizer(deps.settings.claimFinalizer))
+      await removeOurFinalizer(run, claim)
       return SETTLED
     case 'pause':
       controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })

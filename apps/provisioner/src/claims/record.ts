@@ -1,10 +1,10 @@
 import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUME_CLAIMS, referenceTo, withoutFinalizer } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { withoutFinalizer, withoutSelectedNode } from '../edit.ts'
+import { type ClaimEdit, withoutSelectedNode } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
@@ -93,7 +93,8 @@ interface Release {
 async function release(run: ClaimRun, claim: ProvisionerClaim, { ended, reschedules }: Release): Promise<boolean> {
   const { settings } = run.deps
   const current = cachedClaim(claim.uid, run.deps) ?? claim
-  const marks = ended && isMarked(current, settings) ? [withoutFinalizer(settings.claimFinalizer)] : []
+  const releases: ClaimEdit = (pvc) => withoutFinalizer(pvc, settings.claimFinalizer)
+  const marks = ended && isMarked(current, settings) ? [releases] : []
   const edits = reschedules ? [...marks, withoutSelectedNode] : marks
   if (edits.length === 0) return true
   try {

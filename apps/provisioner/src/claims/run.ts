@@ -3,7 +3,7 @@ import type { EventText } from '@csi-sidecars/events'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { type ClaimEdit, editClaim } from '../edit.ts'
+import { type ClaimEdit, editClaim, removeClaimFinalizer } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
@@ -41,6 +41,12 @@ export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
 /** Changes the stored claim. Returns false if the claim is gone. */
 export function edit({ deps, signal }: ClaimRun, claim: ProvisionerClaim, change: ClaimEdit): Promise<boolean> {
   return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
+}
+
+/** Removes our finalizer from the claim: its CreateVolume call has ended, and the result is stored or given up. */
+export async function removeOurFinalizer({ deps, signal }: ClaimRun, claim: ProvisionerClaim): Promise<void> {
+  const { api, claims, settings } = deps
+  await removeClaimFinalizer({ api, claims, signal }, claim, { finalizer: settings.claimFinalizer })
 }
 
 export const CLAIM_EVENTS = {

@@ -3,7 +3,6 @@ import { type Controller, failureLog, SETTLED, type Source } from '@csi-sidecars
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { withoutFinalizer } from '../edit.ts'
 import { csiVolumeOf } from '../request/migration.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
@@ -12,7 +11,7 @@ import { forgetGone } from './forget.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, edit, recordEvent, recordNews } from './run.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, recordEvent, recordNews, removeOurFinalizer } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
@@ -137,7 +136,7 @@ async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<voi
   const { settings, claimAgain } = run.deps
   if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   try {
-    await edit(run, claim, withoutFinalizer(settings.claimFinalizer))
+    await removeOurFinalizer(run, claim)
   } catch (error) {
     run.signal.throwIfAborted()
     failureLog(error, run.log)?.error(error, 'Failed to remove the finalizer of the claim')

@@ -1,7 +1,13 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
-import { updateLatest } from '@csi-sidecars/controller'
+import { addFinalizer, removeFinalizer } from '@csi-sidecars/controller'
 import { isConflict, isForbidden, isNotFound, isOutcomeUnknown, type KubeClient } from '@csi-sidecars/kube-client'
-import { namespacedRef, VOLUME_SNAPSHOTS, type VolumeSnapshot } from '@csi-sidecars/kube-types'
+import {
+  namespacedRef,
+  VOLUME_SNAPSHOTS,
+  type VolumeSnapshot,
+  withFinalizer,
+  withoutFinalizer,
+} from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { snapshotKey } from '../caches/claim.ts'
 import { SNAPSHOT_FINALIZER } from '../caches/names.ts'
@@ -13,13 +19,24 @@ export interface SnapshotWrite {
   readonly log: Logger
 }
 
+/** The state of a snapshot that is restored. */
+export interface ReadSnapshot {
+  /** Returns the snapshot as it was last read. */
+  readonly latest: () => VolumeSnapshot
+  /** Reads the snapshot again. Throws if it cannot be restored. */
+  readonly refresh: () => Promise<void>
+}
+
 /** Puts our finalizer on the snapshot during the restore. Continues without the finalizer if RBAC forbids the write. */
-export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: VolumeSnapshot): Promise<void> {
-  const finalizers = snapshot.metadata?.finalizers ?? []
-  if (finalizers.includes(SNAPSHOT_FINALIZER)) return
-  const metadata = { ...snapshot.metadata, finalizers: [...finalizers, SNAPSHOT_FINALIZER] }
+export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: ReadSnapshot): Promise<void> {
   try {
-    await api.replace(VOLUME_SNAPSHOTS, { ...snapshot, metadata }, { signal })
+    await addFinalizer({
+      ...snapshot,
+      tries: WRITE_TRIES,
+      hasFinalizer,
+      add: (state) => (hasFinalizer(state) ? undefined : withFinalizer(state, SNAPSHOT_FINALIZER)),
+      send: (changed) => api.replace(VOLUME_SNAPSHOTS, changed, { signal }),
+    })
   } catch (error) {
     if (!isForbidden(error)) throw error
     log
@@ -28,6 +45,11 @@ export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snaps
   }
 }
 
+function hasFinalizer({ metadata }: VolumeSnapshot): boolean {
+  return metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) === true
+}
+
+/** The largest number of writes to a snapshot that other clients keep changing. */
 const WRITE_TRIES = 5
 
 export interface SnapshotRelease extends SnapshotWrite {
@@ -44,20 +66,17 @@ export function releaseSnapshot(release: SnapshotRelease, key: string): Promise<
   const { api, signal, uses, isNeeded } = release
   return uses.exclusively(snapshotKey(key), signal, async () => {
     try {
-      const result = await updateLatest({
+      const result = await removeFinalizer({
         tries: WRITE_TRIES,
         latest: () => api.get(VOLUME_SNAPSHOTS, namespacedRef(key), { signal }),
-        async build(snapshot) {
-          const finalizers = snapshot.metadata?.finalizers ?? []
-          if (!finalizers.includes(SNAPSHOT_FINALIZER) || (await isNeeded())) return undefined
-          const kept = finalizers.filter((each) => each !== SNAPSHOT_FINALIZER)
-          return { ...snapshot, metadata: { ...snapshot.metadata, finalizers: kept } }
-        },
+        hasFinalizer,
+        isCleanedUp: async () => !(await isNeeded()),
+        remove: (snapshot) => withoutFinalizer(snapshot, SNAPSHOT_FINALIZER),
         send: (snapshot) => api.replace(VOLUME_SNAPSHOTS, snapshot, { signal }),
         // A write without an answer may still take effect. A further write, which is answered, rules this out.
         mayBeOutdated: (error) => isConflict(error) || isOutcomeUnknown(error),
       })
-      return result.kind === 'written'
+      return result.kind === 'removed'
     } catch (error) {
       if (isNotFound(error)) return false
       throw error
@@ -116,7 +135,7 @@ async function sweepOnce(options: SweepOptions, signal: AbortSignal): Promise<vo
   }
 }
 
-function protectedKey({ metadata }: VolumeSnapshot): string | undefined {
-  if (metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) !== true) return undefined
-  return `${metadata.namespace ?? ''}/${metadata.name ?? ''}`
+function protectedKey(snapshot: VolumeSnapshot): string | undefined {
+  const { namespace = '', name = '' } = snapshot.metadata ?? {}
+  return hasFinalizer(snapshot) ? `${namespace}/${name}` : undefined
 }

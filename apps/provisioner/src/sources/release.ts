@@ -14,7 +14,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { cloneKey, isPending, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
-import { editClaim, withoutFinalizer } from '../edit.ts'
+import { removeClaimFinalizer } from '../edit.ts'
 import { END_OF_USE, type SourceUses } from './uses.ts'
 
 export interface ReleaseOptions {
@@ -69,10 +69,11 @@ async function release(key: string, options: ReleaseOptions, run: Run): Promise<
     let reason = whyNeeded(claim, options)
     // The reason is checked again after the claim was read, because a clone may have begun during the read.
     if (reason !== undefined) return reason
-    await editClaim(write, claim, (stored) => {
+    const isCleanedUp = (): boolean => {
       reason = whyNeeded(claim, options)
-      return reason === undefined ? withoutFinalizer(CLONE_FINALIZER)(stored) : stored
-    })
+      return reason === undefined
+    }
+    await removeClaimFinalizer(write, claim, { finalizer: CLONE_FINALIZER, isCleanedUp })
     return reason
   })
   if (why === undefined) {

@@ -5,7 +5,7 @@ import { callDelete } from './calls.ts'
 import { type DeletionStep, decide, type SnapshotDeletion } from './decide.ts'
 import { annotatedSecrets } from './inputs.ts'
 import { ContentGoneError, type ContentRun, explain, viewOf, warn } from './run.ts'
-import { readContent, removeFinalizer, writeStatus } from './writes.ts'
+import { readContent, removeOurFinalizer, writeStatus } from './writes.ts'
 
 /** Deletes the snapshot, clears the status and removes our finalizer, as far as these steps are due. */
 export async function removeSnapshot(
@@ -21,7 +21,7 @@ export async function removeSnapshot(
         run.deps.memory.snapshotDeleted(content)
       } else if (step.do === 'keepForOther') keepForOther(run, content, step.handle)
       else if (step.do === 'clear') await clear(run, content)
-      else await removeFinalizer(run, content)
+      else await removeOurFinalizer(run, content)
     } catch (error) {
       run.signal.throwIfAborted()
       if (error instanceof ContentGoneError) break

@@ -1,4 +1,4 @@
-import { updateLatest } from '@csi-sidecars/controller'
+import { type FinalizedObject, removeFinalizer, updateLatest } from '@csi-sidecars/controller'
 import { isMissing, type RequestPriority } from '@csi-sidecars/kube-client'
 import { type KubeObject, type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
@@ -7,38 +7,60 @@ import { ContentGoneError, type ContentRun, explain } from './run.ts'
 /** The number of attempts of a write in one run if other clients change the content at the same time. */
 const CONFLICT_TRIES = 5
 
-interface Write {
-  /** Returns the patch for the newest state of the snapshot content. Undefined if there is nothing to write. */
-  readonly change: (latest: Content) => Patch | undefined
+interface WriteOptions {
   readonly subresource?: 'status'
   readonly priority?: RequestPriority | undefined
 }
 
-/**
- * Writes a change and returns the changed content. After a conflict, reads the content and computes the change again,
- * without another call to the driver. Throws ContentGoneError if the content was deleted or recreated.
- */
+interface Write extends WriteOptions {
+  /** Returns the patch for the newest state of the snapshot content. Undefined if there is nothing to write. */
+  readonly change: (latest: Content) => Patch | undefined
+}
+
+/** Writes a change and returns the changed content, without another call to the driver after a conflict. */
 async function write(run: ContentRun, content: Content, { change, ...options }: Write): Promise<Content> {
+  return await writing(run, content, {
+    ...options,
+    async perform(writes) {
+      const result = await updateLatest({ ...writes, build: change })
+      return result.kind === 'written' ? result.saved : writes.latest()
+    },
+  })
+}
+
+interface ContentWrites extends Omit<FinalizedObject<Content, Patch, Content>, 'hasFinalizer'> {
+  latest(): Content
+}
+
+interface Writing<T> extends WriteOptions {
+  /** Performs the writes. After a conflict, they are built again from the content that the API server has. */
+  perform(writes: ContentWrites): Promise<T>
+}
+
+/** Throws the errors of the write with the text of the Go original, or ContentGoneError if the content is gone. */
+async function writing<T>(run: ContentRun, content: Content, { perform, ...options }: Writing<T>): Promise<T> {
   const { api, kind, contents, project } = run.deps
   let latest = newest(run, content)
   let refusal: unknown
-  const send = async (patch: Patch): Promise<Content> => {
-    try {
-      const request = { signal: run.signal, ...options }
-      const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, request)
-      contents.storeOwnWrite(saved)
-      return project(saved) ?? latest
-    } catch (error) {
-      refusal = error
-      throw error
-    }
-  }
-  const refresh = async (): Promise<void> => {
-    latest = await readContent(run, content)
-  }
   try {
-    const result = await updateLatest({ tries: CONFLICT_TRIES, latest: () => latest, build: change, send, refresh })
-    return result.kind === 'written' ? result.saved : latest
+    return await perform({
+      tries: CONFLICT_TRIES,
+      latest: () => latest,
+      async send(patch) {
+        try {
+          const request = { signal: run.signal, ...options }
+          const saved = await api.patch<KubeObject>(kind.resource, { name: run.key }, patch, request)
+          contents.storeOwnWrite(saved)
+          return project(saved) ?? latest
+        } catch (error) {
+          refusal = error
+          throw error
+        }
+      },
+      async refresh() {
+        latest = await readContent(run, content)
+      },
+    })
   } catch (error) {
     run.signal.throwIfAborted()
     // The read after a conflict has failed.
@@ -100,7 +122,14 @@ export async function writeStatus(
   return await write(run, content, { change, subresource: 'status', priority })
 }
 
-export async function removeFinalizer(run: ContentRun, content: Content): Promise<void> {
+export async function removeOurFinalizer(run: ContentRun, content: Content): Promise<void> {
   const { finalizer } = run.deps.kind.names
-  await write(run, content, { change: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid) })
+  await writing(run, content, {
+    perform: (writes) =>
+      removeFinalizer({
+        ...writes,
+        hasFinalizer: ({ finalizers }) => finalizers.includes(finalizer),
+        remove: ({ finalizers, uid }) => removeFinalizerPatch(finalizers, finalizer, uid),
+      }),
+  })
 }
