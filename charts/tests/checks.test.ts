@@ -78,6 +78,11 @@ withHelm('value checks', () => {
       'attacher.drainTimeout (default 25s) must be shorter than controller.podSpec.terminationGracePeriodSeconds',
     ]),
     [
+      driver,
+      { attacher: { livenessProbe: { terminationGracePeriodSeconds: 25 } } },
+      'attacher.drainTimeout (default 25s) must be shorter than attacher.livenessProbe.terminationGracePeriodSeconds',
+    ],
+    [
       separate,
       {
         attacher: { metricsPort: 9000 },

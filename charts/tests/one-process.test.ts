@@ -139,12 +139,12 @@ withHelm('combined process', () => {
   })
 
   it('the combined process gets the flags of section `sidecars` once, without a prefix', () => {
-    const process = { onLeaseLoss: 'exit', drainTimeout: '31s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
+    const process = { onLeaseLoss: 'exit', drainTimeout: '28s', kubeAPIQPS: 12.5, logLevel: 6, singleLease: 'both' }
     const args = argsOf(withValues({ sidecars: { ...process, additionalArgs: ['--resizer-v=9'] } }))
     expect(args).toEqual(
       expect.arrayContaining([
         '--on-lease-loss=exit',
-        '--drain-timeout=31s',
+        '--drain-timeout=28s',
         '--kube-api-qps=12.5',
         '--v=6',
         '--single-lease=both',

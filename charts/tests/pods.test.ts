@@ -85,6 +85,9 @@ withHelm('rendered pods', () => {
   it.each(ALL)('the container of the %s has a liveness and a readiness probe by default', (app) => {
     const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(WITH_PREVIEWS), app)
     expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
+    // Shorter than that of the pod, because a process that hangs takes all of it.
+    expect(livenessProbe).toMatchObject({ terminationGracePeriodSeconds: 30 })
+    expect(readinessProbe).not.toHaveProperty('terminationGracePeriodSeconds')
     expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
     const known = ports.map(({ name }) => name)
     expect(known).toEqual([livenessProbe?.httpGet.port])

@@ -199,10 +199,16 @@
 {{- $pod := .values.controller.podSpec | default dict -}}
 {{- $inSpec := hasKey $pod $field -}}
 {{- $seconds := get ($inSpec | ternary $pod .values.controller) $field -}}
-{{- $drain := include "csi-sidecars.milliseconds" ((get .values .app).drainTimeout | default "25s") | int64 -}}
-{{- $grace := mul 1000 (int64 $seconds) -}}
-{{- if ge $drain $grace -}}
-{{- fail (printf "%s.drainTimeout (default 25s) must be shorter than controller.%s%s: the kubelet would kill the sidecar before its calls are saved." .app ($inSpec | ternary "podSpec." "") $field) -}}
+{{- $app := get .values .app -}}
+{{- $drain := include "csi-sidecars.milliseconds" ($app.drainTimeout | default "25s") | int64 -}}
+{{- $limits := dict (printf "controller.%s%s" ($inSpec | ternary "podSpec." "") $field) $seconds -}}
+{{- if and $app.livenessProbe.enabled (hasKey $app.livenessProbe $field) -}}
+{{- $_ := set $limits (printf "%s.livenessProbe.%s" .app $field) (get $app.livenessProbe $field) -}}
+{{- end -}}
+{{- range $key, $limit := $limits -}}
+{{- if ge $drain (mul 1000 (int64 $limit)) -}}
+{{- fail (printf "%s.drainTimeout (default 25s) must be shorter than %s: the kubelet would kill the sidecar before its calls are saved." $.app $key) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 

@@ -218,7 +218,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "initialDelaySeconds": 30,
     "periodSeconds": 20,
     "timeoutSeconds": 10,
-    "failureThreshold": 3
+    "failureThreshold": 3,
+    "terminationGracePeriodSeconds": 30
   },
   "readinessProbe": {
     "enabled": true,
@@ -341,7 +342,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "initialDelaySeconds": 30,
     "periodSeconds": 20,
     "timeoutSeconds": 10,
-    "failureThreshold": 3
+    "failureThreshold": 3,
+    "terminationGracePeriodSeconds": 30
   },
   "readinessProbe": {
     "enabled": true,
@@ -465,7 +467,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "initialDelaySeconds": 30,
     "periodSeconds": 20,
     "timeoutSeconds": 10,
-    "failureThreshold": 3
+    "failureThreshold": 3,
+    "terminationGracePeriodSeconds": 30
   },
   "readinessProbe": {
     "enabled": true,
@@ -586,7 +589,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
     "initialDelaySeconds": 30,
     "periodSeconds": 20,
     "timeoutSeconds": 10,
-    "failureThreshold": 3
+    "failureThreshold": 3,
+    "terminationGracePeriodSeconds": 30
   },
   "readinessProbe": {
     "enabled": true,
