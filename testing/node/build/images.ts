@@ -164,7 +164,9 @@ function busyboxFiles(): FilesImage {
 function toolsImage(entrypoint: readonly string[]): FilesImage {
   const busybox = busyboxFiles()
   const tools = TOOLS.map((name) => [`/usr/sbin/${name}`, programPath(name, 'install util-linux and e2fsprogs')])
-  return { ...busybox, files: { ...busybox.files, ...Object.fromEntries(tools) }, entrypoint }
+  // The shell of busybox would run its own dd, which knows fewer flags, whatever the PATH says.
+  const links = { ...busybox.links, '/bin/sh': '../usr/sbin/bash' }
+  return { ...busybox, files: { ...busybox.files, ...Object.fromEntries(tools) }, links, entrypoint }
 }
 
 function programPath(name: string, remedy: string): string {

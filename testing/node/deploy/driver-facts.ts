@@ -11,6 +11,7 @@ export interface DriverFacts {
   /** The containers of its pod on the node: the driver, and its registrar if it needs one. */
   readonly containers: readonly object[]
   readonly topologyKey: string
+  readonly hasGroupSnapshots: boolean
   /** Counts the volumes of the driver's back end. */
   readonly countVolumes: () => number
 }
@@ -86,6 +87,7 @@ function ours(): DriverFacts {
     name: OURS,
     containers: [driver],
     topologyKey: 'topology.directory.csi.example/node',
+    hasGroupSnapshots: false,
     countVolumes: () => entriesOf(join(DATA, 'volumes')).length,
   }
 }
@@ -121,5 +123,6 @@ function hostpath(): DriverFacts {
       { name: 'kubelet', mountPath: '/registration', subPath: 'plugins_registry' },
     ],
   }
-  return { name: HOSTPATH, containers: [driver, registrar], topologyKey: 'topology.hostpath.csi/node', countVolumes }
+  const topologyKey = 'topology.hostpath.csi/node'
+  return { name: HOSTPATH, containers: [driver, registrar], topologyKey, hasGroupSnapshots: true, countVolumes }
 }

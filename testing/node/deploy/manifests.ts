@@ -29,6 +29,7 @@ export function clusterManifests({ name }: DriverFacts): readonly Manifest[] {
         attachRequired: true,
         podInfoOnMount: true,
         fsGroupPolicy: 'File',
+        storageCapacity: true,
         volumeLifecycleModes: ['Persistent', 'Ephemeral'],
       },
     },
@@ -110,6 +111,17 @@ export function sidecarImage(sidecars: 'go' | 'ours', name: string): string {
   return sidecars === 'go' ? `${GO_REPOSITORY}/csi-${name}:node` : `${OUR_REPOSITORY}/csi-${name}:${OUR_TAG}`
 }
 
+const PROVISIONER_ARGS = [
+  '--feature-gates=Topology=true',
+  '--enable-capacity',
+  '--capacity-for-immediate-binding',
+  '--capacity-ownerref-level=2',
+]
+
+function fieldVariable(name: string, fieldPath: string): object {
+  return { name, valueFrom: { fieldRef: { fieldPath } } }
+}
+
 /** Returns the Deployment of the four sidecars. Only the images of the two variants differ. */
 export function sidecarsManifest(sidecars: 'go' | 'ours', driver: DriverFacts): Manifest {
   const labels = { app: SIDECARS_DEPLOYMENT }
@@ -120,8 +132,9 @@ export function sidecarsManifest(sidecars: 'go' | 'ours', driver: DriverFacts): 
       '--v=5',
       '--csi-address=/csi/csi.sock',
       '--leader-election',
-      ...(name === 'provisioner' ? ['--feature-gates=Topology=true'] : []),
+      ...(name === 'provisioner' ? PROVISIONER_ARGS : []),
     ],
+    env: [fieldVariable('NAMESPACE', 'metadata.namespace'), fieldVariable('POD_NAME', 'metadata.name')],
     volumeMounts: [{ name: SOCKET_VOLUME, mountPath: '/csi' }],
   }))
   return {
@@ -178,7 +191,7 @@ export function chartValues(driver: DriverFacts): object {
     process: 'one',
     // A second copy of the driver on this node would create a second socket.
     controller: { replicaCount: 1 },
-    provisioner: { enabled: true },
+    provisioner: { enabled: true, capacity: { enabled: true, immediateBinding: true } },
     snapshotter: { enabled: true },
     livenessprobe: { enabled: true },
     driver: { name: driver.name, containers: driver.containers, volumes: DRIVER_VOLUMES },
@@ -198,10 +211,12 @@ export function separateValues(driver: DriverFacts): object {
 }
 
 /** Returns what the driver can do, for Kubernetes' storage tests. */
-export function testDriver({ name, topologyKey }: DriverFacts): object {
+export function testDriver({ name, topologyKey, hasGroupSnapshots }: DriverFacts): object {
+  const capabilities = [...CAPABILITIES, ...(hasGroupSnapshots ? ['groupSnapshot'] : [])]
   return {
     StorageClass: { FromName: true },
     SnapshotClass: { FromName: true },
+    GroupSnapshotClass: { FromName: true },
     VolumeAttributesClass: { FromExistingClassName: ATTRIBUTES_CLASS },
     InlineVolumes: [{ shared: false }],
     DriverInfo: {
@@ -209,7 +224,7 @@ export function testDriver({ name, topologyKey }: DriverFacts): object {
       MaxFileSize: 100 * 1024 * 1024,
       SupportedSizeRange: { Min: '1Mi' },
       TopologyKeys: [topologyKey],
-      Capabilities: Object.fromEntries(CAPABILITIES.map((capability) => [capability, true])),
+      Capabilities: Object.fromEntries(capabilities.map((capability) => [capability, true])),
       StressTestOptions: { NumPods: 5, NumRestarts: 3 },
       VolumeSnapshotStressTestOptions: { NumPods: 5, NumSnapshots: 3 },
       VolumeModifyStressTestOptions: { NumPods: 5 },
@@ -220,5 +235,6 @@ export function testDriver({ name, topologyKey }: DriverFacts): object {
 const CAPABILITIES = [
   ...['persistence', 'exec', 'block', 'fsGroup', 'multipods', 'snapshotDataSource', 'pvcDataSource'],
   ...['controllerExpansion', 'nodeExpansion', 'offlineExpansion', 'onlineExpansion'],
-  ...['singleNodeVolume', 'topology', 'readWriteOncePod', 'multiplePVsSameID', 'FSResizeFromSourceNotSupported'],
+  ...['singleNodeVolume', 'topology', 'readWriteOncePod', 'multiplePVsSameID', 'capacity'],
+  'FSResizeFromSourceNotSupported',
 ]

@@ -28,6 +28,7 @@ import {
 import type { CsiDriver } from '@csi-sidecars/emulator'
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { callsTwiceAtOnce } from '../results/calls.ts'
 import { startDirectoryDriver } from './driver.ts'
 import type { Machine } from './machine.ts'
 
@@ -108,12 +109,14 @@ let machine: FakeMachine
 let driver: CsiDriver
 let client: Client
 let ids: number
+let log: (line: string) => void
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'directories-'))
   state = join(folder, 'state')
   machine = new FakeMachine(folder)
   ids = 0
+  log = () => undefined
   await start()
 })
 
@@ -128,7 +131,8 @@ async function start(): Promise<void> {
     ids += 1
     return `${prefix}-${ids}`
   }
-  driver = await startDirectoryDriver({ name: 'd', nodeId: 'n1', socket, stateFolder: state, newId, machine })
+  const options = { name: 'd', nodeId: 'n1', socket, stateFolder: state, newId, machine }
+  driver = await startDirectoryDriver({ ...options, log: (line) => log(line) })
   client = new Client(`unix:${socket}`, credentials.createInsecure())
 }
 
@@ -434,4 +438,21 @@ describe('block volumes', () => {
     await remove(volumeId)
     expect(await call(ControllerUnpublishVolume, request)).toEqual({})
   })
+})
+
+it('the log shows that a call arrived while the same call was running, and has no secret', async () => {
+  const { volumeId } = await create('v')
+  const lines: string[] = []
+  const { promise: bothArrived, resolve } = Promise.withResolvers<void>()
+  log = (line) => {
+    lines.push(line)
+    if (lines.filter((each) => each.endsWith('/DeleteVolume')).length === 2) resolve()
+  }
+  machine.mounts = () => bothArrived.then(() => [])
+  const again = () => call(DeleteVolume, { volumeId, secrets: { key: 'hidden' } })
+  await Promise.all([again(), again()])
+  expect(callsTwiceAtOnce(lines.join('\n'))).toEqual([`/csi.v1.Controller/DeleteVolume ${volumeId}`])
+  await again()
+  expect(callsTwiceAtOnce(lines.join('\n'))).toHaveLength(1)
+  expect(lines.join()).not.toContain('hidden')
 })

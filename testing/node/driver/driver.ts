@@ -14,6 +14,8 @@ export interface DirectoryDriverOptions {
   /** Returns a new ID, which begins with the prefix. Later IDs sort after earlier IDs. */
   readonly newId: (prefix: string) => string
   readonly machine?: Machine
+  /** Gets a line when a call arrives and when it ends, in the format of csi-driver-host-path. */
+  readonly log?: (line: string) => void
 }
 
 /** The driver promises this much. Directories and sparse files take only the space of their content. */
@@ -32,7 +34,7 @@ type Effect = (request: never, response: never) => Promise<unknown>
  * data survive the process.
  */
 export async function startDirectoryDriver(options: DirectoryDriverOptions): Promise<CsiDriver> {
-  const { socket, stateFolder, newId, machine = thisMachine } = options
+  const { socket, stateFolder, newId, machine = thisMachine, log = () => undefined } = options
   const settings = settingsOf(options)
   const volumes = new Volumes(settings, { newId })
   const storage = new Storage(stateFolder, { volumes, machine })
@@ -48,7 +50,8 @@ export async function startDirectoryDriver(options: DirectoryDriverOptions): Pro
         return ((await effects[method]?.(request as never, response as never)) ?? response) as object
       }
       driver.script(method, (request: object) => {
-        const answered = last.then(() => answer(request))
+        logStart(path, request, log)
+        const answered = last.then(() => answer(request)).finally(() => logEnd(path, request, log))
         last = answered.catch(() => undefined)
         return answered
       })
@@ -71,4 +74,24 @@ function settingsOf({ name, nodeId }: DirectoryDriverOptions): DriverSettings {
     // Those of Kubernetes' storage tests and of our own tests.
     mutableParameters: ['e2eVacTest', 'tier'],
   }
+}
+
+type Log = (line: string) => void
+
+function logStart(method: string, request: object, log: Log): void {
+  log(`GRPC call: ${method}`)
+  log(`GRPC request: ${JSON.stringify(objectOf(request))}`)
+}
+
+function logEnd(method: string, request: object, log: Log): void {
+  log(`gRPCCall: ${JSON.stringify({ Method: method, Request: objectOf(request) })}`)
+}
+
+/** Returns what the request is about, without secrets. */
+function objectOf(request: {
+  readonly volumeId?: string
+  readonly snapshotId?: string
+  readonly name?: string
+}): object {
+  return { volume_id: request.volumeId, snapshot_id: request.snapshotId, name: request.name }
 }

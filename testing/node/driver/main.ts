@@ -25,6 +25,7 @@ async function main(): Promise<number> {
     nodeId: flags['node-id'],
     socket,
     stateFolder: flags['state-dir'],
+    log: print,
     newId: (prefix) => `${prefix}-${systemClock.now().toString(36)}-${String(systemClock.random()).slice(2, 12)}`,
   })
   print(`${name} listens at ${driver.address}`)

@@ -1,4 +1,4 @@
-/** The texts of a driver's log that say when a call starts and ends. */
+/** The texts of a driver's log that say when a call starts and ends. Both drivers of the node write them. */
 const START = /GRPC call: (\S+)/
 const REQUEST = /GRPC request: (\{.*\})\s*$/
 const END = /gRPCCall: (\{.*\})\s*$/
@@ -13,7 +13,7 @@ interface Request {
 }
 
 /**
- * Returns the calls of csi-driver-host-path's log (`--v=5`) that started while the same call for the same volume or
+ * Returns the calls in the log of a driver that started while the same call for the same volume or
  * snapshot was running, as `method object`.
  */
 export function callsTwiceAtOnce(log: string): readonly string[] {

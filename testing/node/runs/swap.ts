@@ -42,9 +42,8 @@ export async function swap(node: NodeRecord, print: Print): Promise<RunSummary> 
   return { text: `${log.trimEnd().split('\n').length} lines written, none lost; ${calls}`, seconds: steps.seconds }
 }
 
-/** Checks the calls in the log of csi-driver-host-path. Other drivers do not log when a call starts and ends. */
+/** Checks the log of the driver for calls that started while the same call was running. */
 function checkCalls(node: NodeRecord): string {
-  if (node.driver !== 'hostpath') return 'the driver logs no calls'
   const log = kubectl(node, '-n', NAMESPACE, 'logs', 'daemonset/driver', '-c', 'driver', '--tail=-1')
   expectThat(log.includes('gRPCCall: {"Method":"/csi.v1.Controller/CreateVolume"'), 'the driver has logged no call')
   const twice = callsTwiceAtOnce(log)
