@@ -1,6 +1,6 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import { structuredLines, textLines, whileLeading } from '@csi-sidecars/events'
-import { guarded } from '@csi-sidecars/kube-client'
+import { whileLeading } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
 import { driverCalls } from './driver-calls.ts'
@@ -12,7 +12,7 @@ import { volumeController } from './volumes/controller.ts'
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, caches, settings, log } = parts
-  const api = guarded(client, assertLeading)
+  const api = whileLeading(client, assertLeading)
   const driver = driverCalls({ ...parts, assertLeading })
   const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
   const term: TermParts = {

@@ -1,4 +1,4 @@
-import { type Driver, guardedDriver, volumeClient } from '@csi-sidecars/csi'
+import { type Driver, driverWhileLeading, volumeClient } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   type CreateVolumeRequest,
@@ -48,7 +48,7 @@ interface CallParts {
 }
 
 export function driverCalls({ driver, settings, assertLeading, log }: CallParts): DriverCalls {
-  const calls = volumeClient(guardedDriver(driver, assertLeading, log))
+  const calls = volumeClient(driverWhileLeading(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
     create: (request, options) => calls.create(request, { ...options, timeoutMs }),

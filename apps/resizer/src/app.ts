@@ -6,7 +6,7 @@ import {
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
 import { createRecorder, structuredLines, whileLeading } from '@csi-sidecars/events'
-import { guarded } from '@csi-sidecars/kube-client'
+import { whileLeading } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -168,7 +168,7 @@ function settingsOf(
 export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
   const common = {
-    api: guarded(client, assertLeading),
+    api: whileLeading(client, assertLeading),
     claims,
     volumes,
     mutex: new KeyedMutex(),

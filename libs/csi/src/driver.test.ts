@@ -9,7 +9,7 @@ import {
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
 import type { Connection } from './connection.ts'
-import { createDriver, type DriverEvent, guardedDriver } from './driver.ts'
+import { createDriver, type DriverEvent, driverWhileLeading } from './driver.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 import type { DriverIdentity } from './probe.ts'
 import { FakeConnection } from './testing/fake-connection.ts'
@@ -274,25 +274,25 @@ test('if one driver listener throws, the other listeners still get the event', a
   ])
 })
 
-test('the driver gets no call through `guardedDriver` if the guard throws', async () => {
+test('the driver gets no call through `driverWhileLeading` if the guard throws', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true
-  const guarded = guardedDriver(driver, () => {
+  const whileLeading = driverWhileLeading(driver, () => {
     if (!held) throw refusal
   })
-  await guarded.call(ControllerUnpublishVolume, UNPUBLISH, limits)
+  await whileLeading.call(ControllerUnpublishVolume, UNPUBLISH, limits)
   held = false
-  expect(await failureOf(guarded.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
+  expect(await failureOf(whileLeading.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
-  expect([guarded.name, guarded.state, guarded.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
+  expect([whileLeading.name, whileLeading.state, whileLeading.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
-test('a run has the phase `calling` during a call through `guardedDriver`', async () => {
+test('a run has the phase `calling` during a call through `driverWhileLeading`', async () => {
   const { driver } = watched()
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))
-  await guardedDriver(driver, () => undefined).call(ControllerUnpublishVolume, UNPUBLISH, { ...limits, signal })
+  await driverWhileLeading(driver, () => undefined).call(ControllerUnpublishVolume, UNPUBLISH, { ...limits, signal })
   expect(phases).toEqual(['calling', 'deciding'])
 })

@@ -228,7 +228,7 @@ class ReconnectingDriver implements Driver {
  * Wraps a driver. `guard` runs before each call, and again right before the request is sent. If it throws, the call
  * fails. During a call, the run of its signal has the phase `calling`. `log` is the default logger of calls.
  */
-export function guardedDriver(driver: Driver, guard: () => void, log?: Logger): Driver {
+export function driverWhileLeading(driver: Driver, guard: () => void, log?: Logger): Driver {
   return {
     get name() {
       return driver.name

@@ -11,7 +11,7 @@ export {
 export { type ConnectOptions, connect, connectMigrated } from './connect.ts'
 export type { Caller, CallOptions, Connection } from './connection.ts'
 export { controllerClient, type SnapshotClient, snapshotClient, volumeClient } from './controller-client.ts'
-export { createDriver, type Driver, type DriverEvent, guardedDriver, LOST_CONNECTION_EXITING } from './driver.ts'
+export { createDriver, type Driver, type DriverEvent, driverWhileLeading, LOST_CONNECTION_EXITING } from './driver.ts'
 export { classify } from './errors/classify.ts'
 export { CODES, type CodeName, ConnectError, RpcError } from './errors/rpc-error.ts'
 export { OperationMetrics } from './operation-metrics.ts'

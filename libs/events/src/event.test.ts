@@ -50,7 +50,11 @@ it('repeated reports of a lasting state update the count and message of one even
   await clock.advance(60_000)
   await writer.write(occurrence('two'), { count: 5, previous, signal })
   expect(requests.slice(1)).toEqual([
-    { verb: 'patch', body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' }, priority: 'spare' },
+    {
+      verb: 'patch',
+      body: { count: 5, lastTimestamp: '2026-01-02T03:05:05Z', message: 'two' },
+      priority: 'background',
+    },
   ])
 })
 
@@ -59,9 +63,9 @@ it('a report of a lasting state creates a new event if the previous event has ex
   stored = undefined
   const again = await writer.write(occurrence('one'), { count: 9, previous, signal })
   expect(requests.map(({ verb, priority }) => [verb, priority])).toEqual([
-    ['create', 'spare'],
-    ['patch', 'spare'],
-    ['create', 'spare'],
+    ['create', 'background'],
+    ['patch', 'background'],
+    ['create', 'background'],
   ])
   expect([again.count, again.metadata.name === previous.metadata.name]).toEqual([9, false])
 })

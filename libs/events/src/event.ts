@@ -106,7 +106,7 @@ export class SeriesWriter {
     { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },
   ): Promise<Event> {
     const { client, component, clock } = this.#options
-    const options = { signal, priority: 'spare' } as const
+    const options = { signal, priority: 'background' } as const
     if (previous !== undefined) {
       const { name = '', namespace } = previous.metadata
       const body = { count, lastTimestamp: rfc3339(clock.now()), message: occurrence.message }

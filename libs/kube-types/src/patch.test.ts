@@ -118,7 +118,7 @@ it.each([
   ['adding to an empty list', addFinalizerPatch([], MINE, 'u'), addFinalizerPatch([], MINE)],
   ['adding to other finalizers', addFinalizerPatch(['a'], MINE, 'u'), addFinalizerPatch(['a'], MINE)],
   ['removing', removeFinalizerPatch([MINE], MINE, 'u'), removeFinalizerPatch([MINE], MINE)],
-])('a finalizer patch with a UID tests first that the object has this UID: %s', (_what, guarded, plain) => {
+])('a finalizer patch with a UID tests first that the object has this UID: %s', (_what, withUid, plain) => {
   const rest = plain?.body as object[]
-  expect(guarded).toStrictEqual({ kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }, ...rest] })
+  expect(withUid).toStrictEqual({ kind: 'json', body: [{ op: 'test', path: '/metadata/uid', value: 'u' }, ...rest] })
 })

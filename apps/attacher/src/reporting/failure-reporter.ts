@@ -153,7 +153,11 @@ export class FailureReporter {
   async #claimOf(volume: string | undefined, signal: AbortSignal): Promise<EventTarget | null> {
     if (volume === undefined) return null
     try {
-      const { spec } = await this.#options.api.get(PERSISTENT_VOLUMES, { name: volume }, { signal, priority: 'spare' })
+      const { spec } = await this.#options.api.get(
+        PERSISTENT_VOLUMES,
+        { name: volume },
+        { signal, priority: 'background' },
+      )
       const { namespace, name, uid } = spec?.claimRef ?? {}
       return name === undefined ? null : { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid }
     } catch (error) {

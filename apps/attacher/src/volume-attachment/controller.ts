@@ -8,7 +8,7 @@ import {
   type Source,
   type Trigger,
 } from '@csi-sidecars/controller'
-import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
 import { compareForever, WorkLog } from '../published-nodes/resync.ts'
@@ -140,7 +140,7 @@ function allOf(...tasks: readonly (Alongside | undefined)[]): Alongside {
 }
 
 function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): PublishClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const calls = controllerClient(driverWhileLeading(driver, assertLeading, log))
   const { timeoutMs } = settings
   return {
     publish: async (request, options) => (await calls.publish(request, { ...options, timeoutMs })).publishContext,
@@ -155,7 +155,7 @@ function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): 
 function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
   const { settings, attachments, volumes, nodes, api, clock, log } = term
   const { timeoutMs, maxEntries } = settings
-  const calls = controllerClient(guardedDriver(term.driver, term.assertLeading, log))
+  const calls = controllerClient(driverWhileLeading(term.driver, term.assertLeading, log))
   return (queue: Enqueuer, stop) =>
     compareForever(
       {

@@ -8,7 +8,7 @@ import {
   type Trigger,
   type WorkSubject,
 } from '@csi-sidecars/controller'
-import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Reader } from '@csi-sidecars/informer'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
@@ -86,7 +86,7 @@ export function modifyController(
 }
 
 function modifyClient({ driver, settings, assertLeading, log }: ResizerTerm): ModifyClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const calls = controllerClient(driverWhileLeading(driver, assertLeading, log))
   const timeoutMs = settings.modifyTimeoutMs
   return {
     modify: (request, options) => calls.modify(request, { ...options, timeoutMs }),

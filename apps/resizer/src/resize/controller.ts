@@ -1,5 +1,5 @@
 import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
-import { controllerClient, guardedDriver } from '@csi-sidecars/csi'
+import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
@@ -71,7 +71,7 @@ function wake(queue: Enqueuer, key: string): void {
 }
 
 function expandClient({ driver, settings, assertLeading, log }: ResizerTerm): ExpandClient {
-  const calls = controllerClient(guardedDriver(driver, assertLeading, log))
+  const calls = controllerClient(driverWhileLeading(driver, assertLeading, log))
   const timeoutMs = settings.resizeTimeoutMs
   return {
     expand: (request, options) => calls.expand(request, { ...options, timeoutMs }),

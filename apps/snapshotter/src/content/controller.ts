@@ -13,9 +13,9 @@ import {
   type Source,
   type WorkSubject,
 } from '@csi-sidecars/controller'
-import { guardedDriver, snapshotClient } from '@csi-sidecars/csi'
-import { textLines, whileLeading } from '@csi-sidecars/events'
-import { guarded } from '@csi-sidecars/kube-client'
+import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
+import { textLines, recorderWhileLeading } from '@csi-sidecars/events'
+import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
@@ -35,8 +35,8 @@ export function contentController(
   { assertLeading }: Pick<Lead, 'assertLeading'>,
 ): Controller {
   const { settings, client, clock, log } = parts
-  const api = guarded(client, assertLeading)
-  const driver = guardedDriver(parts.driver, assertLeading, log)
+  const api = clientWhileLeading(client, assertLeading)
+  const driver = driverWhileLeading(parts.driver, assertLeading, log)
   const memory = new ContentMemory()
   const deps: ContentDeps = {
     ...settings,
@@ -49,7 +49,7 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
-    recorder: whileLeading(parts.recorder, assertLeading, textLines(log)),
+    recorder: recorderWhileLeading(parts.recorder, assertLeading, textLines(log)),
     clock,
     log,
   }

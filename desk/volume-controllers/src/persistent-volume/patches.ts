@@ -4,7 +4,7 @@ import { BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY } from '../cac
 import { isForClaim, type Volume, type VolumePhase } from '../caches/volume.ts'
 
 /** Returns a merge patch that the API server refuses if the object has changed since it was read. */
-export function guardedPatch(
+export function versionedPatch(
   of: { readonly resourceVersion: string },
   body: { metadata?: object; spec?: object },
 ): Patch {
@@ -26,7 +26,7 @@ export function bindVolumePatch(volume: Volume, claim: Claim): Patch | undefined
   }
   // A volume that the user reserved is not marked as bound by the controller.
   const metadata = reserved ? {} : { annotations: { [BOUND_BY_CONTROLLER]: 'yes' } }
-  return guardedPatch(volume, { metadata, spec: { claimRef } })
+  return versionedPatch(volume, { metadata, spec: { claimRef } })
 }
 
 export function volumePhasePatch(volume: Volume, phase: VolumePhase, message?: string): Patch | undefined {
@@ -42,7 +42,7 @@ export function bindClaimPatch(claim: Claim, volume: Volume): Patch | undefined 
     ...(BIND_COMPLETED in claim.annotations ? {} : { [BIND_COMPLETED]: 'yes' }),
   }
   if (Object.keys(annotations).length === 0) return undefined
-  return guardedPatch(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
+  return versionedPatch(claim, { metadata: { annotations }, ...(named ? {} : { spec: { volumeName: volume.key } }) })
 }
 
 /** Returns the patch of a claim's status. A claim that is already bound keeps its capacity. */
@@ -72,12 +72,15 @@ function whenBecomingBound(claim: Claim, volume: Volume): Record<string, unknown
 
 /** Returns the patch that unbinds a volume. If the user reserved the volume, the patch removes only the UID. */
 export function unbindVolumePatch(volume: Volume): Patch {
-  if (!(BOUND_BY_CONTROLLER in volume.annotations)) return guardedPatch(volume, { spec: { claimRef: { uid: null } } })
-  return guardedPatch(volume, { metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } }, spec: { claimRef: null } })
+  if (!(BOUND_BY_CONTROLLER in volume.annotations)) return versionedPatch(volume, { spec: { claimRef: { uid: null } } })
+  return versionedPatch(volume, {
+    metadata: { annotations: { [BOUND_BY_CONTROLLER]: null } },
+    spec: { claimRef: null },
+  })
 }
 
 export function annotateClaimPatch(claim: Claim, annotations: Readonly<Record<string, string | null>>): Patch {
-  return guardedPatch(claim, { metadata: { annotations } })
+  return versionedPatch(claim, { metadata: { annotations } })
 }
 
 export function unusedPatch({ uid }: Claim, unused: boolean, nowMs: number): Patch {
@@ -89,5 +92,5 @@ export function unusedPatch({ uid }: Claim, unused: boolean, nowMs: number): Pat
 }
 
 export function assignClassPatch(claim: Claim, className: string): Patch {
-  return guardedPatch(claim, { spec: { storageClassName: className } })
+  return versionedPatch(claim, { spec: { storageClassName: className } })
 }

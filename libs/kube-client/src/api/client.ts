@@ -6,10 +6,10 @@ export type LaneName = 'work' | 'lease'
 
 /**
  * The priority of a request that is not urgent. It is sent when no other request waits and flow control has room.
- * - `spare` waits without a time limit, and is not retried after a refusal. It suits requests that may be lost.
+ * - `background` waits without a time limit, and is not retried after a refusal. It suits requests that may be lost.
  * - `low` waits for at most ten seconds and then queues like other requests. It suits retries, which must progress.
  */
-export type RequestPriority = 'low' | 'spare'
+export type RequestPriority = 'low' | 'background'
 
 export interface RequestOptions {
   /** Ends every wait of the call when aborted. The call then rejects with the reason of the signal. */

@@ -114,9 +114,9 @@ describe('pauses', () => {
   })
 })
 
-test('requests of priority `spare` use at most half of the parallel requests', () => {
+test('requests of priority `background` use at most half of the parallel requests', () => {
   policy = new AdaptivePolicy(4)
-  expect([1, 2, 3].map(() => policy.admitSpare(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
+  expect([1, 2, 3].map(() => policy.admitInBackground(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
   expect(policy.admit(0)).toBe(0)
 })
 
@@ -204,21 +204,21 @@ test('an idle rate bucket fills up exactly to its burst', () => {
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
 })
 
-describe('requests of priority `spare`', () => {
-  test('requests of priority `spare` use at most half of the burst', () => {
+describe('requests of priority `background`', () => {
+  test('requests of priority `background` use at most half of the burst', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
-      while (policy.admitSpare(now) === 0) started += 1
+      while (policy.admitInBackground(now) === 0) started += 1
       return started
     }
-    expect([spared(0), spared(200), policy.admitSpare(200)]).toEqual([5, 1, 200])
+    expect([spared(0), spared(200), policy.admitInBackground(200)]).toEqual([5, 1, 200])
     expect(policy.admit(200)).toBe(0)
   })
 
-  test('a request of priority `spare` starts at once with a burst of one or without a rate limit', () => {
-    expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitSpare(0)).toBe(0)
-    expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitSpare(0)).toBe(0)
+  test('a request of priority `background` starts at once with a burst of one or without a rate limit', () => {
+    expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitInBackground(0)).toBe(0)
+    expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitInBackground(0)).toBe(0)
   })
 })
 

@@ -44,8 +44,8 @@ export class AdaptivePolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a `spare` request only if less than half of the limit is running, so that other requests find room. */
-  admitSpare(now: number): number {
+  /** Admits a `background` request only if less than half of the limit is running, so that other requests find room. */
+  admitInBackground(now: number): number {
     return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
 
@@ -107,8 +107,8 @@ export class BucketPolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a `spare` request only if half of the burst is left for other requests. */
-  admitSpare(now: number): number {
+  /** Admits a `background` request only if half of the burst is left for other requests. */
+  admitInBackground(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
     const missing = 1 + Math.min(this.#burst / 2, this.#burst - 1) - this.#tokens

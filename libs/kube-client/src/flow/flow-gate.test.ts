@@ -111,26 +111,26 @@ describe('aborted callers', () => {
   })
 })
 
-describe('requests of priority `spare`', () => {
-  const spare = async (signal?: AbortSignal): Promise<void> => {
-    const { waitedMs } = await gate.enterSpare(signal)
-    passed.push(`spare@${clock.monotonic()} after ${waitedMs}`)
+describe('requests of priority `background`', () => {
+  const background = async (signal?: AbortSignal): Promise<void> => {
+    const { waitedMs } = await gate.enterInBackground(signal)
+    passed.push(`background@${clock.monotonic()} after ${waitedMs}`)
   }
 
-  test('a request of priority `spare` passes the flow gate only when no other request waits', async () => {
+  test('a request of priority `background` passes the flow gate only when no other request waits', async () => {
     enterAll('a', 'b', 'c', 'd')
-    void spare()
+    void background()
     await clock.advance(200)
     expect(passed).toEqual(['a@0', 'b@0', 'c@100', 'd@200'])
     await clock.advance(2000)
-    expect(passed.at(-1)).toMatch(/^spare@/)
+    expect(passed.at(-1)).toMatch(/^background@/)
     expect(clock.pending).toBe(0)
   })
 
-  test('a request of priority `spare` lets later requests pass first', async () => {
+  test('a request of priority `background` lets later requests pass first', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
-    void spare()
+    void background()
     enterAll('b')
     await clock.advance(100)
     expect(passed).toEqual(['a@0', 'b@100'])
@@ -138,20 +138,20 @@ describe('requests of priority `spare`', () => {
     expect(passed).toHaveLength(3)
   })
 
-  test('a request of priority `spare` does not delay the next request', async () => {
-    void spare()
+  test('a request of priority `background` does not delay the next request', async () => {
+    void background()
     await clock.settle()
     enterAll('a')
     expect(passed.length).toBe(1)
     await clock.settle()
-    expect(passed).toEqual(['spare@0 after 0', 'a@0'])
+    expect(passed).toEqual(['background@0 after 0', 'a@0'])
   })
 
   test('a request of priority `low` joins the queue of normal requests after its maximum wait', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     const names = Array.from({ length: 60 }, (_, index) => `a${index}`)
     enterAll(...names.slice(0, 40))
-    const low = gate.enterSpare(undefined, 2000).then(({ waitedMs }) => passed.push(`low after ${waitedMs}`))
+    const low = gate.enterInBackground(undefined, 2000).then(({ waitedMs }) => passed.push(`low after ${waitedMs}`))
     await clock.advance(1000)
     enterAll(...names.slice(40))
     await clock.advance(10_000)
@@ -159,11 +159,11 @@ describe('requests of priority `spare`', () => {
     expect(passed.slice(-2)).toEqual(['a59@5900', 'low after 6000'])
   })
 
-  test('a request of priority `spare` stops waiting when its signal is aborted', async () => {
+  test('a request of priority `background` stops waiting when its signal is aborted', async () => {
     gate = new FlowGate(clock, new BucketPolicy({ qps: 10, burst: 1, now: clock.monotonic() }))
     enterAll('a')
     const stop = new AbortController()
-    const waiting = spare(stop.signal)
+    const waiting = background(stop.signal)
     await clock.advance(10)
     stop.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')

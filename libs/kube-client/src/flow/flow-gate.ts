@@ -8,8 +8,8 @@ export interface Permit {
   end(outcome: FlowOutcome): void
 }
 
-/** The longest time between two checks whether a `spare` request may pass. Such requests are never urgent. */
-const SPARE_MS = 1000
+/** The longest time between two checks whether a `background` request may pass. Such requests are never urgent. */
+const BACKGROUND_CHECK_MS = 1000
 
 /** Admits requests in the order of their arrival, as fast as the policy allows. */
 export class FlowGate {
@@ -58,13 +58,16 @@ export class FlowGate {
   }
 
   /** Waits until the policy has room and no other request waits, but at most `maxMs`. Then it is like `enter`. */
-  async enterSpare(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
+  async enterInBackground(signal?: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<Permit> {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
       signal?.throwIfAborted()
-      const wait = this.#idle ? this.#policy.admitSpare(now) : SPARE_MS
+      const wait = this.#idle ? this.#policy.admitInBackground(now) : BACKGROUND_CHECK_MS
       if (wait === 0) return this.#permit(asked, now)
-      await this.#clock.sleep(Math.min(Math.max(wait, SPARE_MS / 10), SPARE_MS, asked + maxMs - now), signal)
+      await this.#clock.sleep(
+        Math.min(Math.max(wait, BACKGROUND_CHECK_MS / 10), BACKGROUND_CHECK_MS, asked + maxMs - now),
+        signal,
+      )
     }
     return this.#enter(asked, signal)
   }

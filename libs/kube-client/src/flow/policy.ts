@@ -22,8 +22,8 @@ export interface FlowPolicy {
    * call, or Infinity if a running request must end first.
    */
   admit(now: number): number
-  /** Like `admit`, but admits a request of priority `spare`: only if enough room is left for other requests. */
-  admitSpare(now: number): number
+  /** Like `admit`, but admits a request of priority `background`: only if enough room is left for other requests. */
+  admitInBackground(now: number): number
   /**
    * Records the end of a request. Returns true if the server has room again, so that refused requests need not wait
    * longer.

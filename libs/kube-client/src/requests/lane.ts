@@ -43,8 +43,8 @@ export class RequestLane {
   }
 
   /** Like `enter`, but first waits, at most `maxMs`, until the flow control has room to spare. */
-  enterSpare(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
-    return this.#gate(group).enterSpare(signal, maxMs)
+  enterInBackground(group: string, signal?: AbortSignal, maxMs?: number): Promise<Permit> {
+    return this.#gate(group).enterInBackground(signal, maxMs)
   }
 
   /** Like `enter`, for a request that the server has refused. */

@@ -133,7 +133,7 @@ test('a missing permission is forgotten an hour after the last refusal', async (
 test('a 403 from an admission plugin or to an optional request is not reported as a missing permission', async () => {
   await expect(list({ optional: true })).rejects.toThrow()
   await expect(watch({ optional: true })).rejects.toThrow()
-  await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'spare' })).rejects.toThrow()
+  await expect(client.get(SECRETS, { namespace: 'n', name: 'x' }, { priority: 'background' })).rejects.toThrow()
   why = 'volumeattachments "x" is forbidden: exceeded quota'
   await expect(patchStatus()).rejects.toThrow(why)
   expect(missing.rules).toEqual([])

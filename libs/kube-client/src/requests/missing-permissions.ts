@@ -87,7 +87,7 @@ export class MissingPermissions {
 
 /** Reports whether the caller continues after a 403, so that the permission does not count as missing. */
 function isOptional({ options }: ApiRequest): boolean {
-  return options?.optional === true || options?.priority === 'spare'
+  return options?.optional === true || options?.priority === 'background'
 }
 
 /** Reports whether a role caused the 403. Admission plugins and namespaces in deletion also refuse writes with 403. */

@@ -81,19 +81,19 @@ describe('Retry-After', () => {
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 0, 2000, 2000])
   })
 
-  test('a refused request of priority `spare` fails at once, and delays no other request', async () => {
+  test('a refused request of priority `background` fails at once, and delays no other request', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const client = server.connect()
-    await expect(patch(client, { priority: 'spare' })).rejects.toMatchObject({ code: 429 })
+    await expect(patch(client, { priority: 'background' })).rejects.toMatchObject({ code: 429 })
     expect(await get(client)).toEqual(JSON.parse(OBJECT))
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0])
   })
 
-  test('a refused request of priority `spare` does not change the limit of parallel requests', async () => {
+  test('a refused request of priority `background` does not change the limit of parallel requests', async () => {
     const client = server.connect({ kind: 'adaptive' })
     const before = client.limits.inFlight
     server.answer = refuse(429, { 'Retry-After': '2' })
-    for (let event = 0; event < 5; event += 1) await patch(client, { priority: 'spare' }).catch(() => undefined)
+    for (let event = 0; event < 5; event += 1) await patch(client, { priority: 'background' }).catch(() => undefined)
     expect(server.seen).toHaveLength(5)
     expect(client.limits.inFlight).toBe(before)
   })

@@ -175,7 +175,7 @@ export class Transport {
     if (waitMs !== undefined) return lane.enterAgain(group, waitMs, signal)
     const { priority } = request.options ?? {}
     if (priority === undefined) return lane.enter(group, signal)
-    return lane.enterSpare(group, signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
+    return lane.enterInBackground(group, signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
   }
 
   async #connection(call: ApiCall): Promise<HttpConnection> {
@@ -209,7 +209,7 @@ export class Transport {
 
   #mayRetry(call: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): boolean {
     // The caller decides about longer waits, because it knows better how to use the time.
-    if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'spare') return false
+    if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'background') return false
     if (call.refusals < MAX_RETRIES) return true
     return status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < MIN_RETRY_MS
   }
@@ -256,8 +256,8 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429: `ignored` for priority `spare`, because the server may limit only such requests. */
+/** Returns the outcome of a 429: `ignored` for priority `background`, because the server may limit only such requests. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
-  if (request.options?.priority === 'spare') return 'ignored'
+  if (request.options?.priority === 'background') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }
 }

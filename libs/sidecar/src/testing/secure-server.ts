@@ -61,7 +61,7 @@ export class SecureServer implements AsyncDisposable {
       { clock, log, hostName: 'host-1' },
     )
     const { create } = this.#tls
-    const guarded = clientCa !== undefined || reviews !== undefined
+    const isAuthenticated = clientCa !== undefined || reviews !== undefined
     this.#server = await startHttpServer({
       address: '127.0.0.1:0',
       metricsPath: '/metrics',
@@ -69,7 +69,7 @@ export class SecureServer implements AsyncDisposable {
       health: { live: () => [] },
       log,
       secure: create,
-      guard: guarded ? guardOf({ alwaysAllow: ['/livez', '/open/*'], reviews, log }) : undefined,
+      guard: isAuthenticated ? guardOf({ alwaysAllow: ['/livez', '/open/*'], reviews, log }) : undefined,
     })
   }
 

@@ -16,7 +16,7 @@ interface Write {
   /** The number of the object after the write: see `Numbered`. */
   readonly patched: number
   /** True if the API server refuses the write of a process with an outdated cache. */
-  readonly guarded?: boolean
+  readonly requiresVersion?: boolean
   readonly onSaved: (state: ClassState) => ClassState
   readonly onFailed?: (state: ClassState) => ClassState
 }
@@ -87,16 +87,20 @@ export class ClassRun {
   }
 
   /** Returns the possible results of a patch that ends the run. */
-  *#patch(state: ClassState, { kind: name, patch }: ModifyStep & { kind: 'cancel' | 'pend' }, guarded: boolean): Moves {
+  *#patch(
+    state: ClassState,
+    { kind: name, patch }: ModifyStep & { kind: 'cancel' | 'pend' },
+    requiresVersion: boolean,
+  ): Moves {
     const patched = this.#objects.claims.patched(state.claim, `${name} ${state.seenClaim}`, () => patch ?? { body: {} })
     const onSaved = (now: ClassState): ClassState => end(now, 'settled')
-    yield* this.#write(state, { name, object: 'claim', patched, guarded, onSaved })
+    yield* this.#write(state, { name, object: 'claim', patched, requiresVersion, onSaved })
   }
 
   *#start(state: ClassState, { patch, className }: ModifyStep & { kind: 'start' }): Moves {
     const patched = this.#objects.claims.patched(state.claim, `start ${className} ${state.seenClaim}`, () => patch)
     const onSaved = (now: ClassState): ClassState => ({ ...now, run: { phase: 'call', target: className } })
-    yield* this.#write(state, { name: `start ${className}`, object: 'claim', patched, guarded: true, onSaved })
+    yield* this.#write(state, { name: `start ${className}`, object: 'claim', patched, requiresVersion: true, onSaved })
   }
 
   *#call(state: ClassState, target: string): Moves {
@@ -137,7 +141,14 @@ export class ClassRun {
       failedPatch(claims.cached(state.seenClaim), { target, error: { kind, ...ERROR } }, 0),
     )
     const onFailed = (now: ClassState): ClassState => end({ ...now, slow: false }, 'retry')
-    yield* this.#write(state, { name: 'save the failure', object: 'claim', patched, guarded: true, onSaved, onFailed })
+    yield* this.#write(state, {
+      name: 'save the failure',
+      object: 'claim',
+      patched,
+      requiresVersion: true,
+      onSaved,
+      onFailed,
+    })
   }
 
   *#saveVolume(state: ClassState, target: string): Moves {
@@ -158,8 +169,8 @@ export class ClassRun {
     yield* this.#write(state, { name: `save claim ${target}`, object: 'claim', patched, onSaved })
   }
 
-  *#write(state: ClassState, { name, object, patched, guarded = false, onSaved, onFailed }: Write): Moves {
-    if (guarded && state.seenClaim !== state.claim) {
+  *#write(state: ClassState, { name, object, patched, requiresVersion = false, onSaved, onFailed }: Write): Moves {
+    if (requiresVersion && state.seenClaim !== state.claim) {
       // After a conflict, the claim is read and the steps are decided again.
       return yield { name: `${name}, conflict`, to: this.#objects.seeClaim(state), fair: true }
     }

@@ -4,9 +4,9 @@ import type { KubeClient, RequestOptions } from '../api/client.ts'
 /**
  * Wraps a client so that `guard` runs right before the bytes of each write are sent, after every wait. If `guard`
  * throws, the write rejects with its error. A write reports the phase `writing` to the `onPhase` listeners of its
- * signal. Reads and watches are not guarded.
+ * signal. Reads and watches pass without `guard`.
  */
-export function guarded(client: KubeClient, guard: () => void): KubeClient {
+export function whileLeading(client: KubeClient, guard: () => void): KubeClient {
   const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({
     ...options,
     beforeSend: () => {
