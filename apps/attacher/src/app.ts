@@ -1,7 +1,7 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
-import { whileLeading } from '@csi-sidecars/kube-client'
+import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -108,7 +108,7 @@ function chooseControllers({
 
 /** Returns the controllers that run while this process leads. */
 export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly Controller[] {
-  const api = whileLeading(deps.client, assertLeading)
+  const api = clientWhileLeading(deps.client, assertLeading)
   if (deps.attaching === undefined) return [trivialController({ ...deps, api })]
   const { volumes } = deps.attaching
   const finalizers = new VolumeFinalizers({ api, volumes, finalizer: deps.settings.finalizer })

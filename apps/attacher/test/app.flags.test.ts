@@ -58,13 +58,13 @@ describe('flags', () => {
   })
 
   it('`--retry-interval-start` sets the first pause before a failed attach is repeated', async () => {
-    cluster.driver.faults.add({ match: PUBLISH, times: 2, action: { do: 'fail', code: 'INTERNAL' } })
+    cluster.driver.faults.add({ match: PUBLISH, times: 2, action: { kind: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=20ms')
     await first({ ...PUBLISH, code: 0 })
   })
 
   it('`--resync` repeats a failed attach before its back-off ends', async () => {
-    cluster.driver.faults.add({ match: PUBLISH, times: 1, action: { do: 'fail', code: 'INTERNAL' } })
+    cluster.driver.faults.add({ match: PUBLISH, times: 1, action: { kind: 'fail', code: 'INTERNAL' } })
     start('--retry-interval-start=10m', '--retry-interval-max=10m', '--resync=100ms')
     await first({ ...PUBLISH, code: 0 })
   })
@@ -75,7 +75,7 @@ describe('flags', () => {
   ])(
     '`--feature-gates=MutableCSINodeAllocatableCount=$on` stores the errorCode $errorCode',
     async ({ on, errorCode }) => {
-      cluster.driver.faults.add({ match: PUBLISH, action: { do: 'fail', code: 'INTERNAL' } })
+      cluster.driver.faults.add({ match: PUBLISH, action: { kind: 'fail', code: 'INTERNAL' } })
       start(`--feature-gates=MutableCSINodeAllocatableCount=${on}`)
       const failed = await cluster.api.until(
         VOLUME_ATTACHMENTS,

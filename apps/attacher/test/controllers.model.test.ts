@@ -28,7 +28,7 @@ type Step =
     }
   | { do: 'createPv' | 'deletePv' | 'remakePv'; volume: string }
   | { do: 'createNode' | 'deleteNode' | 'remakeNode'; node: string; withDriver: boolean }
-  | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
+  | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
   | { do: 'deliver' | 'endWatch'; resource: keyof typeof RESOURCES; count: number }
   | { do: 'flow'; rounds: number }
   | { do: 'pass'; ms: number }

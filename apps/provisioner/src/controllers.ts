@@ -1,6 +1,6 @@
 import type { Controller, Lead } from '@csi-sidecars/controller'
-import { structuredLines, textLines, whileLeading } from '@csi-sidecars/events'
-import { whileLeading } from '@csi-sidecars/kube-client'
+import { recorderWhileLeading, structuredLines, textLines } from '@csi-sidecars/events'
+import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
 import { driverCalls } from './driver-calls.ts'
@@ -12,7 +12,7 @@ import { volumeController } from './volumes/controller.ts'
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, caches, settings, log } = parts
-  const api = whileLeading(client, assertLeading)
+  const api = clientWhileLeading(client, assertLeading)
   const driver = driverCalls({ ...parts, assertLeading })
   const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
   const term: TermParts = {
@@ -20,8 +20,8 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
     ...caches,
     refresh: capacity?.refresh,
     uses: new SourceUses(),
-    recorder: whileLeading(parts.recorder, assertLeading, structuredLines(log)),
-    populatorRecorder: whileLeading(parts.populatorRecorder, assertLeading, textLines(log)),
+    recorder: recorderWhileLeading(parts.recorder, assertLeading, structuredLines(log)),
+    populatorRecorder: recorderWhileLeading(parts.populatorRecorder, assertLeading, textLines(log)),
     api,
     driver,
   }

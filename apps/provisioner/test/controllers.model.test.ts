@@ -7,7 +7,7 @@ import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model
 type Step =
   | { do: 'createClaim' | 'createRestore' | 'deleteClaim' | 'touchClaim'; name: string }
   | { do: 'retain' | 'unretain' | 'stripVolumes'; name: string }
-  | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
+  | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
   | { do: 'flow'; rounds: number }
   | { do: 'pass'; ms: number }
   | { do: 'deliver' | 'controlVolumes' | 'createClass' | 'deleteClass' | 'late' | 'kill' | 'depose' | 'start' }

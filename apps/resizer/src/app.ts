@@ -5,8 +5,8 @@ import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
   NodeServiceCapability_RPC_Type as NodeRpc,
 } from '@csi-sidecars/csi-proto'
-import { createRecorder, structuredLines, whileLeading } from '@csi-sidecars/events'
-import { whileLeading } from '@csi-sidecars/kube-client'
+import { createRecorder, recorderWhileLeading, structuredLines } from '@csi-sidecars/events'
+import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import {
   type App,
   type AppControllers,
@@ -168,12 +168,12 @@ function settingsOf(
 export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
   const common = {
-    api: whileLeading(client, assertLeading),
+    api: clientWhileLeading(client, assertLeading),
     claims,
     volumes,
     mutex: new KeyedMutex(),
     unconfirmed: new Set<string>(),
-    recorder: whileLeading(recorder, assertLeading, structuredLines(log)),
+    recorder: recorderWhileLeading(recorder, assertLeading, structuredLines(log)),
     clock,
     log,
   }

@@ -153,7 +153,7 @@ describe('missing class', () => {
   it('a modification begins within seconds after the resizer gets the permission to read classes', async () => {
     await begin()
     cluster.add(vac('gold'))
-    const action = { do: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
+    const action = { kind: 'answer' as const, code: 403, reason: 'Forbidden', message: 'not yours to read' }
     const rule = cluster.api.faults.add({ match: { resource: 'volumeattributesclasses' }, action })
     want('gold')
     await during([], async () => {

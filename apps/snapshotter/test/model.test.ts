@@ -9,7 +9,7 @@ type Step =
   | { do: 'remove' | 'delete' | 'label' | 'flip'; name: string }
   | { do: 'strip'; name: string; retain: Strip['retain'] }
   | { do: 'copy'; name: string; policy: string }
-  | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
+  | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
   | { do: 'deliver'; count: number }
   | { do: 'flow'; rounds: number }
   | { do: 'pass'; ms: number }

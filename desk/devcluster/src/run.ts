@@ -135,7 +135,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   const ending = await runStory(story, terminal, signal)
   const pausesMs = story.steps.length * pauseMs
   const seconds = ((clock.monotonic() - started - pausesMs) / 1000).toFixed(1)
-  if (ending.is === 'failed') {
+  if (ending.kind === 'failed') {
     write(`\n${style.bad('Not true:')} ${ending.what}\n  in the step "${ending.step}"\n`)
     for (const line of ending.refusals) write(`  the driver: ${line}\n`)
   } else {
@@ -146,7 +146,7 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
     await aborted(signal)
     write('\nStopping.\n')
   }
-  return ending.is === 'succeeded' ? 0 : 1
+  return ending.kind === 'succeeded' ? 0 : 1
 }
 
 async function runStory(story: StoryScenario, { write, style }: Terminal, signal: AbortSignal): Promise<Ending> {

@@ -130,7 +130,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const hands = { controllers, nodes: nodeNames, killSidecar }
     const progress = watchProgress(options, { parts, checker })
     stack.defer(progress.stop)
-    const report = ({ is }: ChaosEvent): void => {
+    const report = ({ kind: is }: ChaosEvent): void => {
       if (is !== 'calm') return
       // The test drops the messages about sidecars that ended during the faults, because the plan has killed them.
       troubles.splice(0)

@@ -165,7 +165,7 @@ describe('explain', () => {
 
   it('`kubectl csi explain` lists a refused read, and answers "unknown" if the read was essential', async () => {
     const server = serving(SOUND)
-    const refused = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
+    const refused = { kind: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'volumeattachments' }, action: refused })
     const { code, text, first } = await ask(clientOf(server), explain('pv', 'pv-1'))
     expect([code, first]).toEqual([2, 'PersistentVolume pv-1: unknown, because not all could be read.'])
@@ -174,7 +174,7 @@ describe('explain', () => {
 
   it('`kubectl csi explain` throws if the API server does not know the user', async () => {
     const server = serving(SOUND)
-    const action = { do: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
+    const action = { kind: 'answer', code: 401, reason: 'Unauthorized', message: 'who?' } as const
     server.faults.add({ match: { resource: 'persistentvolumes' }, action })
     await expect(ask(clientOf(server), explain('pv', 'pv-1'))).rejects.toThrow('who?')
   })
@@ -252,7 +252,7 @@ describe('stuck', () => {
   it('`kubectl csi stuck` says that nothing is stuck, or that not all could be read', async () => {
     expect(await ask(clientOf(serving(SOUND)), STUCK)).toMatchObject({ code: 0, first: 'Nothing is stuck.' })
     const server = serving(SOUND)
-    const action = { do: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
+    const action = { kind: 'answer', code: 403, reason: 'Forbidden', message: 'no' } as const
     server.faults.add({ match: { resource: 'persistentvolumeclaims' }, action })
     expect(await ask(clientOf(server), STUCK)).toMatchObject({
       code: 2,

@@ -7,9 +7,9 @@ import { collectSidecarPods } from './facts/collect-sidecars.ts'
 import { FactCollection } from './facts/collection.ts'
 import { type ClusterFacts, claimNamesOf, groupedBy, type KindRef, keyOf, objectOf, textOf } from './facts/facts.ts'
 import { ApiReader, NoSuchObjectError, type ReadOnlyClient } from './facts/reader.ts'
-import { volumeNameOf } from './findings/around.ts'
 import { explainedFindings } from './findings/chain.ts'
 import { claimHasFindings } from './findings/claim.ts'
+import { volumeNameOf } from './findings/contexts.ts'
 import type { WaitFinding } from './findings/finding.ts'
 import { findingsOf } from './findings/findings.ts'
 import type { CommandQuestion, PluginOptions } from './options.ts'
@@ -31,15 +31,15 @@ export interface Surroundings {
  * Runs the subcommand. Resolves with the exit code of `explain` and `stuck`: 0 if nothing is stuck, 1 if something is, 2
  * if unknown. The exit codes of `plan` are in `plan/command.ts`.
  */
-export async function run(options: PluginOptions, around: Surroundings): Promise<number> {
+export async function run(options: PluginOptions, context: Surroundings): Promise<number> {
   const { question } = options
   switch (question.ask) {
     case 'explain':
-      return await explain(question, options, around)
+      return await explain(question, options, context)
     case 'stuck':
-      return await stuck(options, around)
+      return await stuck(options, context)
     case 'plan':
-      return await planFromCluster(question, options.json, around)
+      return await planFromCluster(question, options.json, context)
     default:
       return question satisfies never
   }
@@ -59,12 +59,12 @@ async function stuck(options: PluginOptions, { client, clock, signal, write }: S
 async function explain(
   question: CommandQuestion & { ask: 'explain' },
   options: PluginOptions,
-  around: Surroundings,
+  context: Surroundings,
 ): Promise<number> {
   const adviser = adviserOf(operationsText())
-  const { client, clock, signal, write } = around
+  const { client, clock, signal, write } = context
   const namespaced = question.kind === 'pod' || question.kind === 'pvc' || question.kind === 'vs'
-  const namespace = namespaced ? (question.namespace ?? around.namespace) : undefined
+  const namespace = namespaced ? (question.namespace ?? context.namespace) : undefined
   const subject: KindRef = { kind: KINDS[question.kind], ...(namespaced ? { namespace } : {}), name: question.name }
   const into = new FactCollection(new ApiReader(client, signal))
   if (!(await collect(question.kind, subject, into))) throw new NoSuchObjectError(`${textOf(subject)} does not exist`)

@@ -278,14 +278,14 @@ test('the driver gets no call through `driverWhileLeading` if the guard throws',
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
   let held = true
-  const whileLeading = driverWhileLeading(driver, () => {
+  const wrapped = driverWhileLeading(driver, () => {
     if (!held) throw refusal
   })
-  await whileLeading.call(ControllerUnpublishVolume, UNPUBLISH, limits)
+  await wrapped.call(ControllerUnpublishVolume, UNPUBLISH, limits)
   held = false
-  expect(await failureOf(whileLeading.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
+  expect(await failureOf(wrapped.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
-  expect([whileLeading.name, whileLeading.state, whileLeading.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
+  expect([wrapped.name, wrapped.state, wrapped.lostForMs]).toEqual(['csi.example.com', 'ready', 0])
 })
 
 test('a run has the phase `calling` during a call through `driverWhileLeading`', async () => {

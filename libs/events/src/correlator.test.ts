@@ -34,12 +34,12 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
 /** Correlates an occurrence and marks its Event as stored, as the recorder does after a successful write. */
 function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
-  if (correlated.do !== 'drop') correlator.stored(correlated.report, correlated.event)
+  if (correlated.kind !== 'drop') correlator.stored(correlated.report, correlated.event)
   return correlated
 }
 
 const eventOf = (correlated: Correlated): Event => {
-  if (correlated.do === 'drop') throw new Error('dropped')
+  if (correlated.kind === 'drop') throw new Error('dropped')
   return correlated.event
 }
 
@@ -94,7 +94,7 @@ describe('repeated events', () => {
     await clock.advance(61_000)
     const again = record('boom')
     expect(again).toMatchObject({
-      do: 'repeat',
+      kind: 'repeat',
       patch: { kind: 'strategic', body: { count: 2, lastTimestamp: '2026-01-02T03:05:06Z', message: 'boom' } },
       event: { metadata: first.metadata, firstTimestamp: '2026-01-02T03:04:05Z', count: 2 },
     })
@@ -103,7 +103,7 @@ describe('repeated events', () => {
 
   it('a repeated event is created as a new event while the first event is not stored', () => {
     correlator.correlate(occurrence('boom'))
-    expect(correlator.correlate(occurrence('boom')).do).toBe('create')
+    expect(correlator.correlate(occurrence('boom')).kind).toBe('create')
   })
 
   it('a repeated event is created as a new event after events of 4,096 other objects', () => {
@@ -112,9 +112,9 @@ describe('repeated events', () => {
     }
     record('boom')
     others(4095)
-    expect(record('boom').do).toBe('repeat')
+    expect(record('boom').kind).toBe('repeat')
     others(4096)
-    expect(record('boom').do).toBe('create')
+    expect(record('boom').kind).toBe('create')
   })
 
   it.each([
@@ -124,16 +124,16 @@ describe('repeated events', () => {
     ['a recreated object', { target: { ...target, uid: 'v' } }],
   ])('an event with %s does not count as a repeated event', (_, change) => {
     record('boom')
-    expect(record('boom', change).do).toBe('create')
+    expect(record('boom', change).kind).toBe('create')
   })
 })
 
 describe('similar events', () => {
   it('similar events of one object are merged from the tenth different message on', () => {
     const results = Array.from({ length: 12 }, (_, i) => record(`boom ${i}`))
-    expect(results.map((each) => each.do)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
-    expect(eventOf(results[8] ?? { do: 'drop' }).message).toBe('boom 8')
-    expect(eventOf(results[9] ?? { do: 'drop' }).message).toBe('(combined from similar events): boom 9')
+    expect(results.map((each) => each.kind)).toEqual([...Array(10).fill('create'), 'repeat', 'repeat'])
+    expect(eventOf(results[8] ?? { kind: 'drop' }).message).toBe('boom 8')
+    expect(eventOf(results[9] ?? { kind: 'drop' }).message).toBe('(combined from similar events): boom 9')
     expect(results[11]).toMatchObject({
       patch: { body: { count: 3, message: '(combined from similar events): boom 11' } },
     })
@@ -148,18 +148,18 @@ describe('similar events', () => {
 
 describe('event floods', () => {
   it('after 25 events of one object and type, one more event is written every five minutes', async () => {
-    const kinds = Array.from({ length: 30 }, () => record('boom').do)
+    const kinds = Array.from({ length: 30 }, () => record('boom').kind)
     expect(kinds.filter((kind) => kind === 'drop')).toHaveLength(5)
     await clock.advance(5 * 60_000 - 1)
-    expect(record('boom').do).toBe('drop')
+    expect(record('boom').kind).toBe('drop')
     await clock.advance(1)
-    expect(record('boom').do).toBe('repeat')
-    expect(record('boom').do).toBe('drop')
+    expect(record('boom').kind).toBe('repeat')
+    expect(record('boom').kind).toBe('drop')
   })
 
   it('a flood of events does not limit events of another type or object', () => {
     for (let i = 0; i < 30; i += 1) record('boom')
-    expect(record('boom', { type: 'Normal' }).do).toBe('create')
-    expect(record('boom', { target: { ...target, name: 'd' } }).do).toBe('create')
+    expect(record('boom', { type: 'Normal' }).kind).toBe('create')
+    expect(record('boom', { target: { ...target, name: 'd' } }).kind).toBe('create')
   })
 })

@@ -14,10 +14,10 @@ const REMEMBERED = 4096
 
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
-  | { readonly do: 'create'; readonly event: Event; readonly report: Report }
+  | { readonly kind: 'create'; readonly event: Event; readonly report: Report }
   /** The Event with the patch. The recorder creates it if the stored Event has expired. */
-  | { readonly do: 'repeat'; readonly report: Report; readonly patch: Patch; readonly event: Event }
-  | { readonly do: 'drop' }
+  | { readonly kind: 'repeat'; readonly report: Report; readonly patch: Patch; readonly event: Event }
+  | { readonly kind: 'drop' }
 
 /** The fields of a stored Event that a later patch needs. */
 interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
@@ -66,14 +66,14 @@ export class Correlator {
     const subject = this.#subjectOf(occurrence)
     const { report, message } = this.#aggregate(subject, occurrence)
     const event = newEvent(this.#component, { ...occurrence, message }, this.#names.next())
-    if (!this.#accepts(subject)) return { do: 'drop' }
+    if (!this.#accepts(subject)) return { kind: 'drop' }
     const before = report.stored
-    if (before === undefined) return { do: 'create', event, report }
+    if (before === undefined) return { kind: 'create', event, report }
     const count = (before.count ?? 0) + 1
     const lastTimestamp = rfc3339(this.#clock.now())
     const { name, firstTimestamp } = before
     return {
-      do: 'repeat',
+      kind: 'repeat',
       report,
       patch: { kind: 'strategic', body: { count, lastTimestamp, message } },
       event: { ...event, metadata: { ...event.metadata, name }, firstTimestamp, lastTimestamp, count },

@@ -38,7 +38,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
  * Wraps a recorder: drops events after this process has lost the lease, because the next leader reports the same facts.
  * Calls `onEvent` for every other event.
  */
-export function whileLeading(
+export function recorderWhileLeading(
   recorder: Recorder,
   assertLeading: () => void,
   onEvent: Recorder['event'] = () => undefined,
@@ -98,14 +98,14 @@ class QueueingRecorder implements Recorder {
 
   async #record(occurrence: Occurrence, isReplaced: () => boolean): Promise<void> {
     const correlated = this.#correlator.correlate(occurrence)
-    if (correlated.do === 'drop') return
+    if (correlated.kind === 'drop') return
     const event = await this.#persistently(async () => (isReplaced() ? undefined : await this.#write(correlated)))
     if (event !== undefined) this.#correlator.stored(correlated.report, event)
   }
 
-  async #write(correlated: Exclude<Correlated, { do: 'drop' }>): Promise<Event> {
+  async #write(correlated: Exclude<Correlated, { kind: 'drop' }>): Promise<Event> {
     const { client } = this.#options
-    if (correlated.do === 'repeat') {
+    if (correlated.kind === 'repeat') {
       const { name = '', namespace } = correlated.event.metadata
       try {
         return await client.patch(EVENTS, { name, namespace }, correlated.patch)

@@ -103,7 +103,7 @@ describe('streaming lists', () => {
     cluster.api.faults.add({
       match: { verb: 'watch' },
       times: 1,
-      action: { do: 'answer', code: 503, reason: 'ServiceUnavailable' },
+      action: { kind: 'answer', code: 503, reason: 'ServiceUnavailable' },
     })
     cluster.api.dropWatches({ how: 'cut' })
     cluster.api.delete(PERSISTENT_VOLUMES, { name: 'b' })
@@ -119,7 +119,7 @@ describe('streaming lists', () => {
     cluster.api.faults.add({
       match: { verb: 'watch' },
       times: 1,
-      action: { do: 'endWatch', afterFrames: 3, how: 'garbage' },
+      action: { kind: 'endWatch', afterFrames: 3, how: 'garbage' },
     })
     start()
     await informer.store.whenSynced()
@@ -131,7 +131,7 @@ describe('streaming lists', () => {
 
 describe('paged lists', () => {
   const refuse = (): void => {
-    const action = { do: 'answer', code: 422, reason: 'Invalid', message: 'sendInitialEvents is forbidden' } as const
+    const action = { kind: 'answer', code: 422, reason: 'Invalid', message: 'sendInitialEvents is forbidden' } as const
     cluster.api.faults.add({ match: { verb: 'watch' }, times: 1, action })
   }
 
@@ -153,7 +153,7 @@ describe('paged lists', () => {
       match: { verb: 'list' },
       skip: 1,
       times: 1,
-      action: { do: 'answer', code: 410, reason: 'Expired', message: 'The provided continue parameter is too old' },
+      action: { kind: 'answer', code: 410, reason: 'Expired', message: 'The provided continue parameter is too old' },
     })
     start({ pageSize: 3 })
     await informer.store.whenSynced()

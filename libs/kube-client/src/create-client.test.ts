@@ -155,7 +155,7 @@ describe('a list', () => {
 
   test('the client throws Gone if the next page of a list has expired', async () => {
     cluster.add(...Array.from({ length: 7 }, (_, at) => pv(`pv-${at}`)))
-    const action = { do: 'answer', code: 410, reason: 'Expired', message: 'too old' } as const
+    const action = { kind: 'answer', code: 410, reason: 'Expired', message: 'too old' } as const
     cluster.api.faults.add({ match: { verb: 'list' }, skip: 1, times: 1, action })
     expect(isGone(await failure(names(3)))).toBe(true)
   })

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
-import type { Around, PodState, WaitingAttachment } from './around.ts'
 import { awaitedBy, causesFirst } from './chain.ts'
+import type { ClaimContext, PodState, WaitingAttachment } from './claim-context.ts'
 import type { ObjectWait } from './wait.ts'
 
 const pod = (name: string, nodeName = ''): PodState => ({
@@ -20,7 +20,7 @@ const attachment = (key: string, nodeName: string): WaitingAttachment => ({
   detachError: undefined,
 })
 
-const around: Around = {
+const context: ClaimContext = {
   claimKey: 'default/data',
   claim: {
     name: 'data',
@@ -69,10 +69,10 @@ it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
   ['a claim without a class awaits no other object', ofClaim('NoClass'), []],
   ['a pod that fits on no node awaits no other object', ofPod('NoNodeFits'), []],
 ])('%s', (_, wait, awaited) => {
-  expect(awaitedBy(wait, around).map(({ kind, name }) => `${kind} ${name}`)).toEqual(awaited)
+  expect(awaitedBy(wait, context).map(({ kind, name }) => `${kind} ${name}`)).toEqual(awaited)
 })
 
-const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, around).map(({ reason }) => reason)
+const reasons = (...waits: readonly ObjectWait[]) => causesFirst(waits, context).map(({ reason }) => reason)
 
 it('each wait is listed after the waits that it depends on, and independent waits keep their order', () => {
   expect(reasons(ofPod('PodWithoutVolume'), ofClaim('NoClass'))).toEqual(['NoClass', 'PodWithoutVolume'])

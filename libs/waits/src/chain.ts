@@ -1,4 +1,4 @@
-import type { Around } from './around.ts'
+import type { ClaimContext } from './claim-context.ts'
 import type { ObjectWait } from './wait.ts'
 
 /** An object for which another object waits. An attachment is named by its key. */
@@ -8,7 +8,7 @@ export interface Awaited {
 }
 
 /** Returns the objects for which an object waits. Empty if only a component or a person can end the wait. */
-export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: Around): readonly Awaited[] {
+export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: ClaimContext): readonly Awaited[] {
   const { reason, names, node, about } = wait
   switch (reason) {
     case 'PodWithoutVolume':
@@ -42,11 +42,11 @@ function podsNamed(names: readonly string[] = []): readonly Awaited[] {
 }
 
 /** Sorts waits so that each wait comes after the waits that it depends on. The age of waits does not matter. */
-export function causesFirst(waits: readonly ObjectWait[], around: Around): readonly ObjectWait[] {
+export function causesFirst(waits: readonly ObjectWait[], context: ClaimContext): readonly ObjectWait[] {
   const depthOf = (wait: ObjectWait, above: ReadonlySet<ObjectWait>): number => {
     if (above.has(wait)) return 0
-    const awaited = awaitedBy(wait, around).map(({ kind, name }) => `${kind} ${name}`)
-    const next = waits.filter((each) => awaited.includes(objectOf(each, around)))
+    const awaited = awaitedBy(wait, context).map(({ kind, name }) => `${kind} ${name}`)
+    const next = waits.filter((each) => awaited.includes(objectOf(each, context)))
     return Math.max(0, ...next.map((each) => 1 + depthOf(each, new Set([...above, wait]))))
   }
   const depths = new Map(waits.map((wait) => [wait, depthOf(wait, new Set())]))
@@ -54,7 +54,7 @@ export function causesFirst(waits: readonly ObjectWait[], around: Around): reado
 }
 
 /** Returns the key of the waiting object. A volume that is detached from a node has the key of its attachment. */
-function objectOf({ about }: ObjectWait, { attachments }: Around): string {
+function objectOf({ about }: ObjectWait, { attachments }: ClaimContext): string {
   const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
   return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`
 }

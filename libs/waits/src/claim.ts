@@ -1,24 +1,24 @@
 import { Quantity } from '@csi-sidecars/kube-types'
-import { type Around, foreignFinalizers, type WaitingClaim } from './around.ts'
+import { type ClaimContext, foreignFinalizers, type WaitingClaim } from './claim-context.ts'
 import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
 /** Returns why a claim waits, in the order in which the reasons end. Empty if the claim has all that it requests. */
-export function claimWaits(claim: WaitingClaim, around: Around): readonly ObjectWait[] {
+export function claimWaits(claim: WaitingClaim, context: ClaimContext): readonly ObjectWait[] {
   const about = { kind: 'claim', name: claim.name } as const
-  const lost = lostVolume(claim, around)
-  if (lost !== undefined) return [...ending(claim, around), lost].map((wait) => ({ ...wait, about }))
-  const rest = binding(claim, around) ?? [...resize(claim, around), ...modification(claim, around)]
-  return [...ending(claim, around), ...rest].map((wait) => ({ ...wait, about }))
+  const lost = lostVolume(claim, context)
+  if (lost !== undefined) return [...ending(claim, context), lost].map((wait) => ({ ...wait, about }))
+  const rest = binding(claim, context) ?? [...resize(claim, context), ...modification(claim, context)]
+  return [...ending(claim, context), ...rest].map((wait) => ({ ...wait, about }))
 }
 
-function lostVolume({ phase }: WaitingClaim, { volume, volumeGone }: Around): WaitOf | undefined {
+function lostVolume({ phase }: WaitingClaim, { volume, volumeGone }: ClaimContext): WaitOf | undefined {
   if (phase !== 'Lost' && !(phase === 'Bound' && volume === undefined && volumeGone === true)) return undefined
   return { reason: 'VolumeMissing', on: 'persistent-volume' }
 }
 
 const PROTECTION = 'kubernetes.io/pvc-protection'
 
-function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): readonly WaitOf[] {
+function ending({ deleting, finalizers }: WaitingClaim, { pods }: ClaimContext): readonly WaitOf[] {
   if (!deleting) return []
   const foreign = foreignFinalizers(finalizers)
   const others: WaitOf[] = foreign.length === 0 ? [] : [{ reason: 'ForeignFinalizer', on: 'you', names: foreign }]
@@ -29,25 +29,28 @@ function ending({ deleting, finalizers }: WaitingClaim, { pods }: Around): reado
 }
 
 /** Returns why an unbound claim waits. The state of its objects takes precedence over events of controllers. */
-function binding(claim: WaitingClaim, around: Around): readonly WaitOf[] | undefined {
+function binding(claim: WaitingClaim, context: ClaimContext): readonly WaitOf[] | undefined {
   if (claim.phase === 'Bound') return undefined
-  const wait = byClass(claim, around) ?? byEvent(claim, around)
-  return [wait.message === undefined ? withMessage(wait, around.binding?.message) : wait]
+  const wait = byClass(claim, context) ?? byEvent(claim, context)
+  return [wait.message === undefined ? withMessage(wait, context.binding?.message) : wait]
 }
 
-function byClass({ volumeName }: WaitingClaim, { storageClass, binding: event, pods }: Around): WaitOf | undefined {
+function byClass(
+  { volumeName }: WaitingClaim,
+  { storageClass, binding: event, pods }: ClaimContext,
+): WaitOf | undefined {
   if (volumeName !== '') return undefined
-  if (storageClass?.is === 'missing') return { reason: 'StorageClassMissing', on: 'you' }
-  if (storageClass?.is === 'none' && !storageClass.hasDefault) return { reason: 'NoClass', on: 'you' }
-  if (storageClass?.is !== 'present' || !storageClass.waitsForPod) return undefined
+  if (storageClass?.kind === 'missing') return { reason: 'StorageClassMissing', on: 'you' }
+  if (storageClass?.kind === 'none' && !storageClass.hasDefault) return { reason: 'NoClass', on: 'you' }
+  if (storageClass?.kind !== 'present' || !storageClass.waitsForPod) return undefined
   if (event?.reason === 'ProvisioningFailed' || event?.reason === 'ExternalProvisioning') return undefined
   const names = pods.filter(({ nodeName }) => nodeName === '').map(({ name }) => name)
   if (names.length > 0) return { reason: 'ConsumerNotScheduled', on: 'scheduler', names }
   return pods.length > 0 ? undefined : { reason: 'NoConsumer', on: 'you' }
 }
 
-function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitOf {
-  const { binding: event, failing, volume } = around
+function byEvent({ volumeName, className }: WaitingClaim, context: ClaimContext): WaitOf {
+  const { binding: event, failing, volume } = context
   switch (event?.reason) {
     case 'WaitForFirstConsumer':
       return { reason: 'NoConsumer', on: 'you' }
@@ -72,18 +75,18 @@ function byEvent({ volumeName, className }: WaitingClaim, around: Around): WaitO
   }
 }
 
-function resize(claim: WaitingClaim, around: Around): readonly WaitOf[] {
+function resize(claim: WaitingClaim, context: ClaimContext): readonly WaitOf[] {
   const { resizeStatus, request, capacity = '0' } = claim
-  if (resizeStatus?.startsWith('Node')) return [nodeResize(resizeStatus, around)]
+  if (resizeStatus?.startsWith('Node')) return [nodeResize(resizeStatus, context)]
   if (resizeStatus === undefined && Quantity.parse(request).compare(Quantity.parse(capacity)) <= 0) return []
   const on = 'csi-resizer'
-  const failed = around.failing(on, 'ControllerExpandVolume')
+  const failed = context.failing(on, 'ControllerExpandVolume')
   if (resizeStatus === 'ControllerResizeInfeasible') return [withMessage({ reason: 'InfeasibleSize', on }, failed)]
   return [failingOr(failed, 'ExpandFails', { reason: 'Expanding', on })]
 }
 
 /** Returns why a claim waits for the expansion of its file system, after the expansion of its volume. */
-function nodeResize(status: string, { pods, failing }: Around): WaitOf {
+function nodeResize(status: string, { pods, failing }: ClaimContext): WaitOf {
   const running = pods.filter(({ phase }) => phase === 'Running')
   const [user] = running
   const on = user === undefined ? 'you' : (`kubelet/${user.nodeName}` as const)
@@ -94,7 +97,7 @@ function nodeResize(status: string, { pods, failing }: Around): WaitOf {
   return failingOr(failed, 'NodeResizeFails', { reason: 'NodeResizePending', on, node: user.nodeName, names })
 }
 
-function modification(claim: WaitingClaim, { failing }: Around): readonly WaitOf[] {
+function modification(claim: WaitingClaim, { failing }: ClaimContext): readonly WaitOf[] {
   const { attributesClass, currentAttributesClass = '', modifyStatus } = claim
   const isWanted = attributesClass !== '' && attributesClass !== currentAttributesClass
   if (!isWanted && modifyStatus === undefined) return []

@@ -1,6 +1,6 @@
-export * from './around.ts'
 export { type Awaited, awaitedBy, causesFirst } from './chain.ts'
 export { claimWaits } from './claim.ts'
+export * from './claim-context.ts'
 export { podWait } from './pod.ts'
 export * from './snapshot.ts'
 export * from './stuck.ts'

@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals'
 import {
-  type ContentAround,
+  type ContentContext,
   contentWait,
-  type SnapshotAround,
-  type SourceAround,
+  type SnapshotContext,
+  type SourceContext,
   snapshotWait,
   sourceWait,
 } from './snapshot.ts'
 
-const SNAPSHOT: SnapshotAround = {
+const SNAPSHOT: SnapshotContext = {
   deleting: false,
   finalizers: ['snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'],
   ready: false,
@@ -20,7 +20,7 @@ const SNAPSHOT: SnapshotAround = {
 }
 const SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection'
 
-it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefined]>([
+it.each<[what: string, change: Partial<SnapshotContext>, reason: string | undefined]>([
   ['a snapshot without a content waits for the content', {}, 'ContentNotCreated'],
   ['a ready snapshot waits for nothing', { ready: true, content: 'present' }, undefined],
   ['a snapshot with a content waits for the content', { content: 'present', claim: 'missing' }, 'ContentNotReady'],
@@ -49,7 +49,7 @@ it.each<[what: string, change: Partial<SnapshotAround>, reason: string | undefin
   expect(snapshotWait({ ...SNAPSHOT, ...change })).toBe(reason)
 })
 
-const CONTENT: ContentAround = {
+const CONTENT: ContentContext = {
   deleting: false,
   finalizers: ['snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection'],
   ready: false,
@@ -63,7 +63,7 @@ const CONTENT: ContentAround = {
   snapshot: 'present',
 }
 
-it.each<[what: string, change: Partial<ContentAround>, reason: string | undefined]>([
+it.each<[what: string, change: Partial<ContentContext>, reason: string | undefined]>([
   ['the reason of a new content is that its snapshot has not begun', {}, 'SnapshotNotBegun'],
   ['a ready content waits for nothing', { ready: true, class: 'missing' }, undefined],
   ['a content with a missing class is blocked', { class: 'missing', error: 'no' }, 'SnapshotClassMissing'],
@@ -88,13 +88,13 @@ it.each<[what: string, change: Partial<ContentAround>, reason: string | undefine
   expect(contentWait({ ...CONTENT, ...change })).toBe(reason)
 })
 
-it.each<[kind: SourceAround['kind'], is: SourceAround['is'], reason: string | undefined]>([
+it.each<[kind: SourceContext['kind'], state: SourceContext['state'], reason: string | undefined]>([
   ['VolumeSnapshot', 'missing', 'RestoreSourceMissing'],
   ['VolumeSnapshot', 'waits', 'RestoreSourceNotReady'],
   ['VolumeSnapshot', 'present', undefined],
   ['PersistentVolumeClaim', 'missing', 'CloneSourceMissing'],
   ['PersistentVolumeClaim', 'waits', 'CloneSourceNotBound'],
   ['PersistentVolumeClaim', undefined, undefined],
-])('a claim whose source is a %s in the state %s waits for the reason %s', (kind, is, reason) => {
-  expect(sourceWait({ kind, is })).toBe(reason)
+])('a claim whose source is a %s in the state %s waits for the reason %s', (kind, state, reason) => {
+  expect(sourceWait({ kind, state })).toBe(reason)
 })

@@ -4,7 +4,7 @@ import type { Remedy } from './stuck.ts'
 type Presence = 'missing' | 'waits' | 'present'
 
 /** A VolumeSnapshot and the objects around it. Unknown facts are undefined and count as no reason to wait. */
-export interface SnapshotAround {
+export interface SnapshotContext {
   readonly deleting: boolean
   readonly finalizers: readonly string[]
   readonly ready: boolean
@@ -20,7 +20,7 @@ export interface SnapshotAround {
 }
 
 /** A VolumeSnapshotContent and the objects around it. */
-export interface ContentAround {
+export interface ContentContext {
   readonly deleting: boolean
   readonly finalizers: readonly string[]
   readonly ready: boolean
@@ -36,10 +36,10 @@ export interface ContentAround {
 }
 
 /** The data source of a claim that has no volume yet. */
-export interface SourceAround {
+export interface SourceContext {
   readonly kind: 'VolumeSnapshot' | 'PersistentVolumeClaim'
   /** The state of the source. `waits` means that the snapshot is not ready, or that the claim is not bound. */
-  readonly is: Presence | undefined
+  readonly state: Presence | undefined
 }
 
 /** The reasons for which a snapshot or a claim with a data source waits, each with its remedy. */
@@ -75,8 +75,8 @@ const AS_SOURCE = '/volumesnapshot-as-source-protection'
 const OWN = 'snapshot.storage.kubernetes.io/'
 
 /** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if only finalizers of other components keep it. */
-export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined {
-  const { deleting, finalizers, ready, claim, content, restoring } = around
+export function snapshotWait(context: SnapshotContext): SnapshotReason | undefined {
+  const { deleting, finalizers, ready, claim, content, restoring } = context
   if (deleting) {
     if (finalizers.some((name) => name.endsWith(AS_SOURCE)) && restoring.length > 0) return 'SnapshotInUse'
     if (!finalizers.some((name) => name.startsWith(OWN))) return undefined
@@ -87,27 +87,27 @@ export function snapshotWait(around: SnapshotAround): SnapshotReason | undefined
   if (content === 'missing') return 'ContentMissing'
   if (claim === 'missing') return 'SourceClaimMissing'
   if (claim === 'waits') return 'SourceClaimNotBound'
-  if (around.class === 'missing') return 'SnapshotClassMissing'
-  return around.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
+  if (context.class === 'missing') return 'SnapshotClassMissing'
+  return context.class === 'none' ? 'NoSnapshotClass' : 'ContentNotCreated'
 }
 
 /** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if only foreign finalizers keep it. */
-export function contentWait(around: ContentAround): SnapshotReason | undefined {
-  const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = around
+export function contentWait(context: ContentContext): SnapshotReason | undefined {
+  const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = context
   if (deleting && finalizers.some((name) => name.startsWith(OWN))) {
     if (beingCreated) return 'CreationUncertain'
-    if (!beingDeleted) return around.snapshot === 'missing' ? 'SnapshotMissing' : 'SnapshotNotDeleted'
+    if (!beingDeleted) return context.snapshot === 'missing' ? 'SnapshotMissing' : 'SnapshotNotDeleted'
     return deleteError === undefined ? 'SnapshotDeleting' : 'DeleteSnapshotFails'
   }
-  if (deleting || around.ready) return undefined
-  if (around.class === 'missing') return 'SnapshotClassMissing'
-  if (around.error !== undefined) return 'SnapshotFails'
-  if (around.hasHandle) return 'SnapshotNotReady'
-  return around.isMember ? 'MemberNotReported' : 'SnapshotNotBegun'
+  if (deleting || context.ready) return undefined
+  if (context.class === 'missing') return 'SnapshotClassMissing'
+  if (context.error !== undefined) return 'SnapshotFails'
+  if (context.hasHandle) return 'SnapshotNotReady'
+  return context.isMember ? 'MemberNotReported' : 'SnapshotNotBegun'
 }
 
 /** Returns why a claim gets no volume from its data source yet. Undefined if the source is ready or unknown. */
-export function sourceWait({ kind, is }: SourceAround): SnapshotReason | undefined {
+export function sourceWait({ kind, state: is }: SourceContext): SnapshotReason | undefined {
   const isRestore = kind === 'VolumeSnapshot'
   if (is === 'missing') return isRestore ? 'RestoreSourceMissing' : 'CloneSourceMissing'
   if (is === 'waits') return isRestore ? 'RestoreSourceNotReady' : 'CloneSourceNotBound'

@@ -1,46 +1,46 @@
 import {
-  type Around,
+  type ClaimContext,
   foreignFinalizers,
   isTerminated,
   OWN_FINALIZERS,
   PROVISIONER_FINALIZERS,
   type VolumeState,
-} from './around.ts'
+} from './claim-context.ts'
 import { detaching, UNMOUNT } from './pod.ts'
 import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 
 /** Returns why a volume that is being detached or deleted waits. */
-export function volumeWaits(around: Around): readonly ObjectWait[] {
-  const { volume } = around
+export function volumeWaits(context: ClaimContext): readonly ObjectWait[] {
+  const { volume } = context
   const about = { kind: 'volume', name: volume?.key ?? '' } as const
-  if (volume === undefined) return leaving(around)
-  const reclaimed = reclaim(volume, around)
+  if (volume === undefined) return leaving(context)
+  const reclaimed = reclaim(volume, context)
   // If the volume waits for the provisioner, the provisioner's finalizer is not listed as a separate reason.
-  const others = deletion(volume, around).filter(
+  const others = deletion(volume, context).filter(
     ({ names }) => reclaimed.length === 0 || !names?.every((each) => each.startsWith(PROVISIONER_FINALIZERS)),
   )
-  return [...leaving(around), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
+  return [...leaving(context), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
 }
 
 /** Returns why attachments that no pod needs still exist. */
-function leaving(around: Around): readonly ObjectWait[] {
-  const { volume, attachments, pods, failing, nameOnNodes } = around
+function leaving(context: ClaimContext): readonly ObjectWait[] {
+  const { volume, attachments, pods, failing, nameOnNodes } = context
   return attachments.flatMap((attachment): ObjectWait[] => {
     const { nodeName: node, deleting } = attachment
     if (pods.some((pod) => pod.nodeName === node && !isTerminated(pod))) return []
     const about = { kind: 'volume', name: volume?.key ?? '', node } as const
-    if (deleting) return [{ ...detaching(attachment, around, 'Detaching'), about }]
+    if (deleting) return [{ ...detaching(attachment, context, 'Detaching'), about }]
     const on = `kubelet/${node}` as const
     const failed = failing(on, ...UNMOUNT)
     if (failed !== undefined) return [{ reason: 'UnmountFails', on, node, about, message: failed }]
-    const isInUse = nameOnNodes !== undefined && around.node(node)?.volumesInUse.includes(nameOnNodes) === true
+    const isInUse = nameOnNodes !== undefined && context.node(node)?.volumesInUse.includes(nameOnNodes) === true
     if (isInUse) return [{ reason: 'Unmounting', on, node, about }]
     return [{ reason: 'DetachNotAskedFor', on: 'attach-detach', node, about }]
   })
 }
 
 /** Returns why a PersistentVolume that is being deleted still exists. */
-function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: Around): readonly WaitOf[] {
+function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachments }: ClaimContext): readonly WaitOf[] {
   if (!deleting) return []
   const found: WaitOf[] = []
   const foreign = foreignFinalizers(finalizers)
@@ -54,7 +54,7 @@ function deletion({ deleting, finalizers = [], phase }: VolumeState, { attachmen
 }
 
 /** Returns why a volume still exists although its claim is gone. */
-function reclaim(volume: VolumeState, { claim, attachments, failing }: Around): readonly WaitOf[] {
+function reclaim(volume: VolumeState, { claim, attachments, failing }: ClaimContext): readonly WaitOf[] {
   const { phase, reclaimPolicy } = volume
   if (claim !== undefined || (phase !== 'Released' && phase !== 'Failed')) return []
   if (reclaimPolicy === 'Retain') return [{ reason: 'VolumeRetained', on: 'you' }]

@@ -79,7 +79,7 @@ function objectOf(schema: Schema, next: Next, depth: number): Record<string, unk
 }
 
 function partOf(type: FieldType, next: Next, depth: number): unknown {
-  switch (type.is) {
+  switch (type.kind) {
     case 'object':
       return depth > 0 ? objectOf(type.schema, next, depth) : {}
     case 'list':
@@ -99,7 +99,7 @@ const TEXTS = ['', 'a', 'storage', DRIVER, 'Größe 😀', '__proto__', 'a/b', '
 const QUANTITIES = ['0', '1Gi', '1500m', '2Ti', '-1']
 const MAX_INT32 = 2 ** 31 - 1
 
-const SCALARS: Readonly<Record<Extract<FieldType, { is: 'scalar' }>['scalar'], (next: Next) => unknown>> = {
+const SCALARS: Readonly<Record<Extract<FieldType, { kind: 'scalar' }>['scalar'], (next: Next) => unknown>> = {
   string: textOf,
   bool: (next) => next() % 2 === 0,
   int: (next) => ((next() % 2 === 0 ? 1 : -1) * next()) % MAX_INT32,

@@ -24,17 +24,17 @@ interface Kinds {
 
 /** A change of an object in the API. `before` is undefined for a new object, and `after` for a deleted object. */
 export type ObjectEvent = {
-  [K in keyof Kinds]: { readonly is: K; readonly before: Kinds[K] | undefined; readonly after: Kinds[K] | undefined }
+  [K in keyof Kinds]: { readonly kind: K; readonly before: Kinds[K] | undefined; readonly after: Kinds[K] | undefined }
 }[keyof Kinds]
 
 /** A change of an object, or a CSI call that has ended. */
-export type ClusterEvent = ObjectEvent | { readonly is: 'call'; readonly call: SeenCall }
+export type ClusterEvent = ObjectEvent | { readonly kind: 'call'; readonly call: SeenCall }
 
 /** Calls the listener with every later event, in the order of arrival. Returns a function that removes the listener. */
 export function watchCluster(caches: Caches, calls: CallSource, listener: (event: ClusterEvent) => void): () => void {
-  const follow = <K extends keyof Kinds>(is: K, informer: Informer<Kinds[K], never>): (() => void) =>
+  const follow = <K extends keyof Kinds>(kind: K, informer: Informer<Kinds[K], never>): (() => void) =>
     informer.subscribe((event) => {
-      listener({ is, ...statesOf(event) } as ObjectEvent)
+      listener({ kind, ...statesOf(event) } as ObjectEvent)
     })
   const undo = [
     follow('claim', caches.claims),
@@ -45,7 +45,7 @@ export function watchCluster(caches: Caches, calls: CallSource, listener: (event
     ...(caches.snapshotCaches === undefined
       ? []
       : [follow('snapshot', caches.snapshotCaches.snapshots), follow('content', caches.snapshotCaches.contents)]),
-    calls((call) => listener({ is: 'call', call })),
+    calls((call) => listener({ kind: 'call', call })),
   ]
   return () => {
     for (const each of undo) each()

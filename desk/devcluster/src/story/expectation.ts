@@ -22,15 +22,15 @@ interface Turn<T> {
   readonly text?: (object: T) => string
 }
 
-type Is = Exclude<ClusterEvent['is'], 'call'>
-type ObjectOf<K extends Is> = NonNullable<Extract<ClusterEvent, { is: K }>['after']>
+type EventKind = Exclude<ClusterEvent['kind'], 'call'>
+type ObjectOf<K extends EventKind> = NonNullable<Extract<ClusterEvent, { kind: K }>['after']>
 
 /** Expects that `holds` becomes true for an object of this kind, by its creation or by a change. */
-export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
+export function becomes<K extends EventKind>(kind: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
     see(event) {
-      if (event.is !== is) return undefined
+      if (event.kind !== kind) return undefined
       const before = event.before as ObjectOf<K> | undefined
       const after = event.after as ObjectOf<K> | undefined
       if (after === undefined || !holds(after) || (before !== undefined && holds(before))) return undefined
@@ -39,11 +39,11 @@ export function becomes<K extends Is>(is: K, { who, what, holds, text }: Turn<Ob
   }
 }
 
-export function deleted<K extends Is>(is: K, { who, what, holds }: Turn<ObjectOf<K>>): Expectation {
+export function deleted<K extends EventKind>(kind: K, { who, what, holds }: Turn<ObjectOf<K>>): Expectation {
   return {
     what,
     see(event) {
-      if (event.is !== is || event.after !== undefined) return undefined
+      if (event.kind !== kind || event.after !== undefined) return undefined
       return holds(event.before as ObjectOf<K>) ? { who, text: what } : undefined
     },
   }
@@ -61,7 +61,7 @@ export function call(method: string, { who, detail, fits = () => true }: Call): 
   return {
     what: `a successful ${method}`,
     see(event) {
-      if (event.is !== 'call') return undefined
+      if (event.kind !== 'call') return undefined
       const { call: seen } = event
       if (seen.method !== method || seen.code !== 0 || !fits(seen)) return undefined
       return { who, text: `${method} ${detail(seen)}, ${duration(seen.tookMs)}` }

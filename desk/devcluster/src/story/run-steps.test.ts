@@ -49,8 +49,8 @@ function start(steps: readonly StoryStep[], signal = new AbortController().signa
   return runSteps({ steps, printer, clock, watch, stepMs: 1_000, pauseMs }, signal)
 }
 
-const added: ClusterEvent = { is: 'claim', before: undefined, after: claim() }
-const becameBound: ClusterEvent = { is: 'claim', before: claim(), after: boundPair().claim }
+const added: ClusterEvent = { kind: 'claim', before: undefined, after: claim() }
+const becameBound: ClusterEvent = { kind: 'claim', before: claim(), after: boundPair().claim }
 
 describe('runSteps', () => {
   it('the demo prints each expected event of a step, and then starts the next step', async () => {
@@ -60,7 +60,7 @@ describe('runSteps', () => {
     await clock.advance(7)
     happen(becameBound)
     await clock.settle()
-    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(await ending).toEqual({ kind: 'succeeded' })
     expect(reported).toEqual(['1 One', '5 you: claim created', '12 binder: claim Bound', '2 Two'])
     expect(ended).toEqual([1, 2])
     expect([listeners, clock.pending]).toEqual([0, 0])
@@ -71,7 +71,7 @@ describe('runSteps', () => {
     await clock.advance(100)
     expect(reported).toEqual(['1 One'])
     await clock.advance(100)
-    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(await ending).toEqual({ kind: 'succeeded' })
   })
 
   it('the demo prints events in the order in which they happen', async () => {
@@ -80,7 +80,7 @@ describe('runSteps', () => {
     happen(added)
     happen(becameBound)
     await clock.settle()
-    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(await ending).toEqual({ kind: 'succeeded' })
     expect(reported.slice(1)).toEqual(['0 you: claim created', '0 binder: claim Bound'])
   })
 
@@ -89,7 +89,7 @@ describe('runSteps', () => {
     await clock.settle()
     happen(added)
     await clock.advance(1_000)
-    expect(await ending).toEqual({ is: 'failed', step: 'One', what: 'claim Bound', refusals: [] })
+    expect(await ending).toEqual({ kind: 'failed', step: 'One', what: 'claim Bound', refusals: [] })
     expect(reported).toEqual(['1 One', '0 you: claim created'])
     expect(ended).toEqual(['1: claim Bound'])
     expect(listeners).toBe(0)
@@ -100,7 +100,7 @@ describe('runSteps', () => {
     await clock.settle()
     const call = { request: {}, tookMs: 1 }
     const refused = (method: string, code: number, message: string): void =>
-      happen({ is: 'call', call: { ...call, method, code, message } })
+      happen({ kind: 'call', call: { ...call, method, code, message } })
     refused('CreateVolume', 8, 'no room')
     refused('CreateVolume', 0, '')
     refused('NodeStageVolume', 9, 'an older refusal')
@@ -115,7 +115,7 @@ describe('runSteps', () => {
     await clock.settle()
     expect(reported).toEqual(['1 One'])
     done.resolve()
-    expect(await ending).toEqual({ is: 'succeeded' })
+    expect(await ending).toEqual({ kind: 'succeeded' })
   })
 
   it('the demo throws the error of a failed action', async () => {
@@ -139,15 +139,15 @@ describe('runSteps', () => {
 
 describe('Expectation', () => {
   it('a demo step waits for a change to the expected state, even if an object already has it', () => {
-    expect(bound.see({ is: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
+    expect(bound.see({ kind: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
     expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })
 
   it('a demo step that expects a deletion waits for the deletion of exactly this object', () => {
     const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
-    expect(goes.see({ is: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
-    expect(goes.see({ is: 'pod', before: pod(), after: pod() })).toBeUndefined()
-    expect(goes.see({ is: 'pod', before: pod({ name: 'other' }), after: undefined })).toBeUndefined()
+    expect(goes.see({ kind: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
+    expect(goes.see({ kind: 'pod', before: pod(), after: pod() })).toBeUndefined()
+    expect(goes.see({ kind: 'pod', before: pod({ name: 'other' }), after: undefined })).toBeUndefined()
   })
 
   const call = expectation.call('NodeStageVolume', {
@@ -155,7 +155,7 @@ describe('Expectation', () => {
     detail: ({ request }) => String(request['volumeId']),
   })
   const seen = (code: number, method = 'NodeStageVolume'): ClusterEvent => ({
-    is: 'call',
+    kind: 'call',
     call: { method, code, tookMs: 0.42, request: { volumeId: 'v' } },
   })
 

@@ -20,8 +20,8 @@ export interface Printer {
 }
 
 export type Ending =
-  | { readonly is: 'succeeded' }
-  | { readonly is: 'failed'; readonly step: string; readonly what: string; readonly refusals: readonly string[] }
+  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'failed'; readonly step: string; readonly what: string; readonly refusals: readonly string[] }
 
 export interface StepRunOptions {
   readonly steps: readonly StoryStep[]
@@ -45,9 +45,9 @@ export async function runSteps(options: StepRunOptions, signal: AbortSignal): Pr
     printer.step(number, step.title)
     const missing = await runStep(step, options, signal)
     printer.ended(number, missing?.what)
-    if (missing !== undefined) return { is: 'failed', step: step.title, ...missing }
+    if (missing !== undefined) return { kind: 'failed', step: step.title, ...missing }
   }
-  return { is: 'succeeded' }
+  return { kind: 'succeeded' }
 }
 
 interface NotTrue {
@@ -68,7 +68,7 @@ async function runStep(
   const start = clock.monotonic()
   if (missing.size === 0) done.resolve()
   const leave = watch((event) => {
-    if (event.is === 'call') note(event.call, refusals)
+    if (event.kind === 'call') note(event.call, refusals)
     for (const expectation of missing) {
       const line = expectation.see(event)
       if (line === undefined) continue

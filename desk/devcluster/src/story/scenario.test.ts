@@ -23,9 +23,9 @@ async function onScenario(
 describe('Scenario', () => {
   it('the demo runs up to a step, and continues from there', async () => {
     await onScenario(async (scenario, reported, { api }) => {
-      expect(await scenario.runTo(2, live)).toEqual({ is: 'succeeded' })
+      expect(await scenario.runTo(2, live)).toEqual({ kind: 'succeeded' })
       expect(reported).toEqual(['begins 1', 'ends 1', 'begins 2', 'ends 2'])
-      expect(await scenario.runTo(3, live)).toEqual({ is: 'succeeded' })
+      expect(await scenario.runTo(3, live)).toEqual({ kind: 'succeeded' })
       expect(reported.slice(4)).toEqual(['begins 3', 'ends 3'])
       expect(api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.status?.capacity).toEqual({ storage: '2Gi' })
     })
@@ -38,7 +38,7 @@ describe('Scenario', () => {
       api.create(PODS, podOf('guest', 'node-1', 'data'))
       await test.until(PODS, inDefault('guest'), isRunning)
       const first = api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.uid
-      expect(await scenario.runTo(1, live)).toEqual({ is: 'succeeded' })
+      expect(await scenario.runTo(1, live)).toEqual({ kind: 'succeeded' })
       expect(reported.slice(4)).toEqual(['begins 1', 'ends 1'])
       expect(api.get(PODS, inDefault('app-1'))).toBeUndefined()
       expect(api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.uid).not.toBe(first)
@@ -51,13 +51,13 @@ describe('Scenario', () => {
     await using test = await startTestCluster({ driver })
     const options = { cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0, leavesPod: true }
     const scenario = new StoryScenario(options)
-    expect(await scenario.runAll(live)).toEqual({ is: 'succeeded' })
+    expect(await scenario.runAll(live)).toEqual({ kind: 'succeeded' })
     expect(scenario.steps.at(-1)?.title).toBe('A new claim, and pod app-1 on node-1, which stay')
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.status?.phase).toBe('Bound')
     expect(test.api.list(PODS).map(({ metadata, status }) => [metadata?.name, status?.phase])).toEqual([
       ['app-1', 'Running'],
     ])
-    expect(await scenario.runTo(1, live)).toEqual({ is: 'succeeded' })
+    expect(await scenario.runTo(1, live)).toEqual({ kind: 'succeeded' })
     expect(test.api.list(PODS)).toEqual([])
   })
 

@@ -84,7 +84,7 @@ export class StoryScenario {
     // All steps count as done until the run succeeds. After a failure, the next run therefore begins at step 1.
     this.#done = this.steps.length
     const ending = await runSteps({ steps, firstNumber, printer: this.#all(), clock, watch, stepMs, pauseMs }, signal)
-    if (ending.is === 'succeeded') this.#done = last
+    if (ending.kind === 'succeeded') this.#done = last
     return ending
   }
 

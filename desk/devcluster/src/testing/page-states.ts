@@ -40,7 +40,7 @@ async function troubles({ test, page }: OpenPage): Promise<void> {
   await client.create(PERSISTENT_VOLUME_CLAIMS, { ...claimOf('bare'), spec: bare })
   test.driver.faults.add({
     match: { method: 'CreateVolume' },
-    action: { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: 'no room in the pool' },
+    action: { kind: 'fail', code: 'RESOURCE_EXHAUSTED', message: 'no room in the pool' },
   })
   await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('logs'))
   for (const text of ['Multi-Attach', 'names no class', 'no room in the pool']) {

@@ -40,7 +40,7 @@ describe('attachDetachController', () => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
         const match = { verb: 'patch', resource: 'nodes/status' } as const
-        test.api.faults.add({ match, times: 3, action: { do: 'answer', code: 500 } })
+        test.api.faults.add({ match, times: 3, action: { kind: 'answer', code: 500 } })
       }
       if (what === 'attached') failing()
       await attachedTo1(test)
@@ -153,7 +153,7 @@ describe('attachDetachController', () => {
 
   it('the attach/detach controller reports to the pod why its volume cannot be attached', async () => {
     await using test = await attachDetachOnly()
-    test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { do: 'fail', code: 'INTERNAL' } })
+    test.driver.faults.add({ match: { method: 'ControllerPublishVolume' }, action: { kind: 'fail', code: 'INTERNAL' } })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await test.until(VOLUME_ATTACHMENTS, ON_1, (va) => va !== undefined)
     const attachError = { message: 'rpc error: code = Internal desc = no', time: '2026-01-01T00:00:00Z' }
@@ -200,7 +200,7 @@ describe('attachDetachController', () => {
   it('the attach/detach controller creates an attachment once, even if the answer of the API server was lost', async () => {
     await using test = await attachDetachOnly()
     const lost = { verb: 'create', resource: 'volumeattachments' } as const
-    test.api.faults.add({ match: lost, times: 1, action: { do: 'cut', applied: true } })
+    test.api.faults.add({ match: lost, times: 1, action: { kind: 'cut', applied: true } })
     await attachedTo1(test)
     expect(test.api.requests.matching(lost)).toHaveLength(1)
   })

@@ -18,7 +18,7 @@ it('a snapshot is taken and restored, its volume is cloned, and all copies are d
   const { cluster, api, driver } = test
   const scenario = new StoryScenario({ cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
   const live = new AbortController().signal
-  expect(await scenario.runTo(CLEARED - 1, live)).toEqual({ is: 'succeeded' })
+  expect(await scenario.runTo(CLEARED - 1, live)).toEqual({ kind: 'succeeded' })
   const snapshot = api.get(VOLUME_SNAPSHOTS, inDefault('backup'))
   expect(snapshot?.status).toMatchObject({ readyToUse: true, restoreSize: '2Gi' })
   expect(snapshot?.metadata?.finalizers).toEqual(['snapshot.storage.kubernetes.io/volumesnapshot-bound-protection'])
@@ -26,7 +26,7 @@ it('a snapshot is taken and restored, its volume is cloned, and all copies are d
   expect(sources).toEqual([undefined, 'snapshot', 'volume'])
   expect(observe('claim/default/data', cluster.caches).snapshots).toMatchObject([{ name: 'backup', readyToUse: true }])
 
-  expect(await scenario.runTo(CLEARED, live)).toEqual({ is: 'succeeded' })
+  expect(await scenario.runTo(CLEARED, live)).toEqual({ kind: 'succeeded' })
   expect([api.list(VOLUME_SNAPSHOTS), api.list(VOLUME_SNAPSHOT_CONTENTS)]).toEqual([[], []])
   expect([driver.volumes.snapshots.all.length, driver.volumes.all.length]).toEqual([0, 1])
 })

@@ -80,7 +80,7 @@ describe('expansion', () => {
     test.driver.faults.add({
       match: { method: 'NodeExpandVolume' },
       times: 1,
-      action: { do: 'fail', code: 'UNAVAILABLE' },
+      action: { kind: 'fail', code: 'UNAVAILABLE' },
     })
     await runningPod(test)
     setSize(test, 2n * 1024n ** 3n)
@@ -94,7 +94,7 @@ describe('expansion', () => {
     test.driver.faults.add({
       match: { method: 'NodeExpandVolume' },
       times: 1,
-      action: { do: 'fail', code: 'FAILED_PRECONDITION' },
+      action: { kind: 'fail', code: 'FAILED_PRECONDITION' },
     })
     await runningPod(test)
     setSize(test, 2n * 1024n ** 3n)

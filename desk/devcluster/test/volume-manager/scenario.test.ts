@@ -148,12 +148,12 @@ describe('a kubelet', () => {
     test.driver.faults.add({
       match: { method: 'NodeStageVolume' },
       times: 1,
-      action: { do: 'fail', code: 'INTERNAL', message: 'no' },
+      action: { kind: 'fail', code: 'INTERNAL', message: 'no' },
     })
     test.driver.faults.add({
       match: { method: 'NodePublishVolume' },
       times: 1,
-      action: { do: 'fail', code: 'ABORTED', message: 'busy' },
+      action: { kind: 'fail', code: 'ABORTED', message: 'busy' },
     })
     await runningPod(test)
     expect(nodeCalls(test)).toEqual([
@@ -173,7 +173,7 @@ describe('a kubelet', () => {
     await using test = await kubeletsOnly()
     test.driver.faults.add({
       match: { method: 'NodePublishVolume' },
-      action: { do: 'fail', code: 'UNAVAILABLE', applied: true },
+      action: { kind: 'fail', code: 'UNAVAILABLE', applied: true },
     })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     attach(test, 'node-1')

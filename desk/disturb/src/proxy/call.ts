@@ -3,17 +3,17 @@ import { ControllerService, IdentityService, NodeService } from '@csi-sidecars/c
 /** A fault that the proxy can inject into one call. */
 export type CallFault =
   /** The proxy sends the call to the driver after a pause. */
-  | { readonly do: 'delay'; readonly ms: number }
+  | { readonly kind: 'delay'; readonly ms: number }
   /** The driver performs the call, but the caller gets no answer. */
-  | { readonly do: 'loseAnswer' }
+  | { readonly kind: 'loseAnswer' }
   /** The driver gets the call twice, the second time after its first answer. */
-  | { readonly do: 'repeat' }
+  | { readonly kind: 'repeat' }
   /** The driver gets the call again some time after its answer. The caller may have sent other calls by then. */
-  | { readonly do: 'repeatLate'; readonly ms: number }
+  | { readonly kind: 'repeatLate'; readonly ms: number }
   /** The connection breaks while the driver works on the call. */
-  | { readonly do: 'cut' }
+  | { readonly kind: 'cut' }
   /** The driver is killed after a successful call, by the program that uses the proxy. */
-  | { readonly do: 'kill' }
+  | { readonly kind: 'kill' }
 
 /** One call through the proxy. It is reported when it begins and again when it has ended. */
 export interface ProxiedCall {
@@ -32,7 +32,7 @@ export interface ProxiedCall {
   /** The decoded response. Undefined if the call failed. */
   readonly response: Readonly<Record<string, unknown>> | undefined
   /** The injected fault. */
-  readonly fault: CallFault['do'] | undefined
+  readonly fault: CallFault['kind'] | undefined
 }
 
 /** Chooses the fault of a call when the call arrives. */

@@ -86,7 +86,7 @@ describe('startProxy', () => {
   })
 
   it('the proxy can drop the answer of a call that the driver has performed', async () => {
-    faults.push({ do: 'loseAnswer' })
+    faults.push({ kind: 'loseAnswer' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     expect([driver.volumes.all.length, ended().map(({ code, fault }) => [code, fault])]).toEqual([
       1,
@@ -97,7 +97,7 @@ describe('startProxy', () => {
 
   it('the proxy can repeat a call, and returns the second answer', async () => {
     driver.script('CreateVolume', () => ({ volume: volumeOf(driver.calls.length) }))
-    faults.push({ do: 'repeat' })
+    faults.push({ kind: 'repeat' })
     expect((await create()).volume?.volumeId).toBe('2')
     expect(driver.calls.map(({ method }) => method)).toEqual(['CreateVolume', 'CreateVolume'])
   })
@@ -107,13 +107,13 @@ describe('startProxy', () => {
       if (driver.calls.length > 1) throw new DriverFailure('INTERNAL', 'again?')
       return { volume: volumeOf(1) }
     })
-    faults.push({ do: 'repeat' })
+    faults.push({ kind: 'repeat' })
     expect((await create()).volume?.volumeId).toBe('1')
     expect(ended().map(({ code }) => code)).toEqual([0, 13, 13, 13])
   })
 
   it('the proxy can delay a call', async () => {
-    faults.push({ do: 'delay', ms: 50 })
+    faults.push({ kind: 'delay', ms: 50 })
     const start = systemClock.monotonic()
     await create()
     expect((driver.calls[0]?.start ?? 0) - start).toBeGreaterThanOrEqual(49)
@@ -122,7 +122,7 @@ describe('startProxy', () => {
   it('the proxy can break the connection while the driver works on a call', async () => {
     const working = Promise.withResolvers<object>()
     driver.script('CreateVolume', () => working.promise)
-    faults.push({ do: 'cut' })
+    faults.push({ kind: 'cut' })
     expect(codeOf(await create().catch((error: unknown) => error))).toBe(14)
     await eventually(() => connection.lost.aborted)
     await eventually(() => ended().length === 1)
@@ -139,7 +139,7 @@ describe('startProxy', () => {
     const unpublish = () => client.unpublish({ volumeId, nodeId: 'a', secrets: {} }, LIMITS)
     const answers: (() => void)[] = []
     driver.script('ControllerUnpublishVolume', () => new Promise((resolve) => answers.push(() => resolve({}))))
-    faults.push({ do: 'repeatLate', ms: 20 })
+    faults.push({ kind: 'repeatLate', ms: 20 })
     const first = unpublish()
     await eventually(() => answers.length === 1)
     answers[0]?.()
@@ -151,7 +151,7 @@ describe('startProxy', () => {
     answers[1]?.()
     await deleted
     mayComeAgain = false
-    faults.push({ do: 'repeatLate', ms: 1 })
+    faults.push({ kind: 'repeatLate', ms: 1 })
     const last = unpublish()
     await eventually(() => answers.length === 3)
     answers[2]?.()

@@ -104,16 +104,16 @@ class Passage {
     const { choose } = this.#options
     const asked = { method: methodOf(call.path), request: requestOf(call.path, call.body) }
     const fault = choose(asked)
-    if (fault?.do === 'delay') await this.#wait(fault.ms)
+    if (fault?.kind === 'delay') await this.#wait(fault.ms)
     while (this.#late.has(volumeOf(asked))) await this.#late.get(volumeOf(asked))
     if (call.givenUp.aborted) return
-    if (fault?.do === 'cut') this.#options.clock.schedule(CUT_MS, () => call.cut())
-    const first = await this.#ask(call, { ...asked, fault: fault?.do }, call.givenUp)
+    if (fault?.kind === 'cut') this.#options.clock.schedule(CUT_MS, () => call.cut())
+    const first = await this.#ask(call, { ...asked, fault: fault?.kind }, call.givenUp)
     if (first === undefined) return call.reset()
-    if (fault?.do === 'loseAnswer') return call.reset()
+    if (fault?.kind === 'loseAnswer') return call.reset()
     const good = codeOf(first) === 0
-    call.answer(fault?.do === 'repeat' && good ? await this.#again(call, asked, first) : first)
-    if (fault?.do !== 'repeatLate' || !good) return
+    call.answer(fault?.kind === 'repeat' && good ? await this.#again(call, asked, first) : first)
+    if (fault?.kind !== 'repeatLate' || !good) return
     await this.#wait(fault.ms)
     if (this.#options.mayComeAgain(asked)) await this.#comeAgain(call, asked)
   }

@@ -3,7 +3,7 @@ import type { PlannedFault } from './call-faults.ts'
 /** One random action of the driver test: a request of a user, or a fault. */
 export type ChaosAction =
   | {
-      readonly do: 'createClaim'
+      readonly kind: 'createClaim'
       readonly claim: string
       readonly size: number
       readonly shared: boolean
@@ -15,26 +15,32 @@ export type ChaosAction =
       /** The index of the zone in which the volume is created. */
       readonly zone?: number
     }
-  | { readonly do: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
+  | { readonly kind: 'createPod'; readonly pod: string; readonly node: string; readonly claim: string }
   /** Creates a pod with an inline volume, for which no claim exists. */
-  | { readonly do: 'createInlinePod'; readonly pod: string; readonly node: string }
-  | { readonly do: 'deletePod'; readonly pod: string }
+  | { readonly kind: 'createInlinePod'; readonly pod: string; readonly node: string }
+  | { readonly kind: 'deletePod'; readonly pod: string }
   /** Deletes a pod, and creates its successor `to` without waiting for the deletion, as a Deployment does. */
-  | { readonly do: 'movePod'; readonly pod: string; readonly to: string; readonly node: string; readonly claim: string }
-  | { readonly do: 'resizeClaim'; readonly claim: string; readonly size: number }
+  | {
+      readonly kind: 'movePod'
+      readonly pod: string
+      readonly to: string
+      readonly node: string
+      readonly claim: string
+    }
+  | { readonly kind: 'resizeClaim'; readonly claim: string; readonly size: number }
   /**
    * `to` is the index of a VolumeAttributesClass. The driver must refuse the class with the last index, and accept all
    * other classes.
    */
-  | { readonly do: 'modifyClaim'; readonly claim: string; readonly to: number }
-  | { readonly do: 'deleteClaim'; readonly claim: string }
-  | { readonly do: 'createSnapshot'; readonly snapshot: string; readonly claim: string }
-  | { readonly do: 'deleteSnapshot'; readonly snapshot: string }
-  | { readonly do: 'crashDriver'; readonly forMs: number }
+  | { readonly kind: 'modifyClaim'; readonly claim: string; readonly to: number }
+  | { readonly kind: 'deleteClaim'; readonly claim: string }
+  | { readonly kind: 'createSnapshot'; readonly snapshot: string; readonly claim: string }
+  | { readonly kind: 'deleteSnapshot'; readonly snapshot: string }
+  | { readonly kind: 'crashDriver'; readonly forMs: number }
   | PlannedFault
-  | { readonly do: 'breakApi'; readonly how: ApiFault }
-  | { readonly do: 'restartController'; readonly which: number }
-  | { readonly do: 'killSidecar'; readonly which: number }
+  | { readonly kind: 'breakApi'; readonly how: ApiFault }
+  | { readonly kind: 'restartController'; readonly which: number }
+  | { readonly kind: 'killSidecar'; readonly which: number }
 
 export type ApiFault = 'conflict' | 'tooMany' | 'internal' | 'lostAnswer' | 'slow' | 'dropWatches' | 'compact' | 'away'
 

@@ -25,7 +25,7 @@ export const UNDOING = [
 ]
 
 export interface PlannedFault {
-  readonly do: 'breakCall'
+  readonly kind: 'breakCall'
   readonly method: string
   readonly fault: CallFault
 }
@@ -51,7 +51,7 @@ export class FaultDeck {
       const next = this.deal()
       if (next !== undefined) dealt.push(next)
     } while (this.#left.length > 0)
-    const isKill = ({ fault }: PlannedFault): boolean => fault.do === 'kill'
+    const isKill = ({ fault }: PlannedFault): boolean => fault.kind === 'kill'
     return [...dealt.filter(isKill), ...dealt.filter((each) => !isKill(each))]
   }
 
@@ -63,14 +63,14 @@ export class FaultDeck {
 
   #faultsOf(method: string): readonly PlannedFault[] {
     const faults: CallFault[] = [
-      { do: 'repeat' },
-      { do: 'loseAnswer' },
-      { do: 'cut' },
-      { do: 'delay', ms: between(this.#random, DELAY_MS.least, DELAY_MS.most) },
+      { kind: 'repeat' },
+      { kind: 'loseAnswer' },
+      { kind: 'cut' },
+      { kind: 'delay', ms: between(this.#random, DELAY_MS.least, DELAY_MS.most) },
     ]
     if (method === LATE_METHOD)
-      faults.push({ do: 'repeatLate', ms: between(this.#random, LATE_MS.least, LATE_MS.most) })
-    if (this.#kills && KILLED_AFTER.includes(method)) faults.push({ do: 'kill' })
-    return faults.map((fault) => ({ do: 'breakCall', method, fault }))
+      faults.push({ kind: 'repeatLate', ms: between(this.#random, LATE_MS.least, LATE_MS.most) })
+    if (this.#kills && KILLED_AFTER.includes(method)) faults.push({ kind: 'kill' })
+    return faults.map((fault) => ({ kind: 'breakCall', method, fault }))
   }
 }

@@ -4,28 +4,28 @@ import { csiVolumeOf } from '@csi-sidecars/volume-controllers'
 /** One observation, which the monitor gets at the moment at which it happens. */
 export type Sighting =
   /** A ControllerPublishVolume has begun. `present` lists the nodes to which the volume is published at that moment. */
-  | (OnNode & { readonly is: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
-  | (OnNode & { readonly is: 'unpublishing'; readonly mountedAt: readonly string[] })
+  | (OnNode & { readonly kind: 'publishing'; readonly present: readonly string[]; readonly shared: boolean })
+  | (OnNode & { readonly kind: 'unpublishing'; readonly mountedAt: readonly string[] })
   | {
-      readonly is: 'node'
+      readonly kind: 'node'
       readonly node: string
       readonly volumesInUse: readonly string[]
       readonly volumesAttached: readonly string[]
     }
   /** The deletion of a VolumeAttachment was requested. */
-  | (OnNode & { readonly is: 'attachmentDeleted'; readonly name: string })
-  | { readonly is: 'snapshotting'; readonly snapshot: string; readonly source: string }
+  | (OnNode & { readonly kind: 'attachmentDeleted'; readonly name: string })
+  | { readonly kind: 'snapshotting'; readonly snapshot: string; readonly source: string }
   /** A DeleteSnapshot has begun, though the VolumeSnapshotContent of the snapshot is not being deleted. */
-  | { readonly is: 'snapshotDeleting'; readonly id: string; readonly content: string }
+  | { readonly kind: 'snapshotDeleting'; readonly id: string; readonly content: string }
   /** The size of a claim in the API, or of a volume at the driver. */
-  | { readonly is: 'size'; readonly of: string; readonly size: string }
+  | { readonly kind: 'size'; readonly of: string; readonly size: string }
 
 interface OnNode {
   readonly volumeId: string
   readonly nodeId: string
 }
 
-type Seen<Is extends Sighting['is']> = Extract<Sighting, { readonly is: Is }>
+type Seen<Kind extends Sighting['kind']> = Extract<Sighting, { readonly kind: Kind }>
 
 interface NodeRecord {
   /** The number of the observation at which the volume last entered `volumesInUse` of the node status. */
@@ -45,7 +45,7 @@ export class Monitor {
 
   see(sighting: Sighting): void {
     this.#count += 1
-    switch (sighting.is) {
+    switch (sighting.kind) {
       case 'publishing':
         return this.#onPublishing(sighting)
       case 'unpublishing':

@@ -68,7 +68,7 @@ function classOf(zone: number | undefined): string {
   return zone === undefined ? CLASS : `${CLASS}-${zone + 1}`
 }
 
-export function claimOf(action: Extract<ChaosAction, { do: 'createClaim' }>): PersistentVolumeClaim {
+export function claimOf(action: Extract<ChaosAction, { kind: 'createClaim' }>): PersistentVolumeClaim {
   const { claim, size, shared, block, from, restores, zone } = action
   return {
     metadata: inDefault(claim),

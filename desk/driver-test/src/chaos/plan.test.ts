@@ -34,7 +34,7 @@ describe('planOf', () => {
   })
 
   it('a chaos plan contains each kind of action and fault', () => {
-    const kinds = new Set(actions().map((action) => action.do))
+    const kinds = new Set(actions().map((action) => action.kind))
     expect([...kinds].sort()).toEqual([
       'breakApi',
       'breakCall',
@@ -55,7 +55,7 @@ describe('planOf', () => {
 
     it('a chaos plan modifies claims if the driver supports it, sometimes with refused parameters', () => {
       const modified = (all: ChaosAction[]): readonly number[] =>
-        all.flatMap((each) => (each.do === 'modifyClaim' ? [each.to] : []))
+        all.flatMap((each) => (each.kind === 'modifyClaim' ? [each.to] : []))
       expect(modified(planned())).toEqual([])
       const classes = new Set(modified(planned({ attributes: [{ tier: 'gold' }, { tier: 'silver' }] })))
       expect([...classes].sort()).toEqual([0, 1, 2])
@@ -66,7 +66,7 @@ describe('planOf', () => {
         const all = planOf(options({ can: { ...CAN, attributes: [{ tier: 'gold' }], ...change } }))
         return all.flatMap(({ step: action }, at): [string, string][] => {
           const next = all[at + 1]
-          if (action.do !== 'modifyClaim' || next?.afterMs !== 0 || next.step.do !== 'resizeClaim') return []
+          if (action.kind !== 'modifyClaim' || next?.afterMs !== 0 || next.step.kind !== 'resizeClaim') return []
           return [[action.claim, next.step.claim]]
         })
       }
@@ -77,12 +77,12 @@ describe('planOf', () => {
     })
 
     it('a chaos plan contains no actions that the driver cannot do', () => {
-      const claims = (all: ChaosAction[]) => all.filter((each) => each.do === 'createClaim')
+      const claims = (all: ChaosAction[]) => all.filter((each) => each.kind === 'createClaim')
       expect(claims(planned()).some(({ shared }) => shared)).toBe(true)
       expect(claims(planned()).some(({ block }) => block)).toBe(true)
       const less = planned({ expand: false, shared: false, block: false, crash: false })
       expect(claims(less).filter(({ shared, block }) => shared || block)).toEqual([])
-      expect(less.filter((each) => each.do === 'resizeClaim' || each.do === 'crashDriver')).toEqual([])
+      expect(less.filter((each) => each.kind === 'resizeClaim' || each.kind === 'crashDriver')).toEqual([])
     })
 
     it('a chaos plan clones only claims that are never changed, into the zone of the source', () => {
@@ -91,19 +91,19 @@ describe('planOf', () => {
         { nodes: ['node-2'], segments: { zone: 'west' } },
       ]
       const all = planned({ clone: true, zones })
-      const claims = new Map(all.flatMap((each) => (each.do === 'createClaim' ? [[each.claim, each]] : [])))
+      const claims = new Map(all.flatMap((each) => (each.kind === 'createClaim' ? [[each.claim, each]] : [])))
       const clones = [...claims.values()].filter(({ from }) => from !== undefined)
       expect(clones.length).toBeGreaterThan(0)
       for (const { from = '', zone, shared, block } of clones) {
         expect(claims.get(from)).toMatchObject({ zone, shared, size: 1, ...(block === true && { block }) })
         const touched = all.filter(
-          (each) => (each.do === 'resizeClaim' || each.do === 'deleteClaim') && each.claim === from,
+          (each) => (each.kind === 'resizeClaim' || each.kind === 'deleteClaim') && each.claim === from,
         )
         expect(touched).toEqual([])
       }
       expect(new Set([...claims.values()].map(({ zone }) => zone))).toEqual(new Set([0, 1]))
       for (const each of all) {
-        if (each.do !== 'createPod' && each.do !== 'movePod') continue
+        if (each.kind !== 'createPod' && each.kind !== 'movePod') continue
         expect(zones[claims.get(each.claim)?.zone ?? -1]?.nodes).toContain(each.node)
       }
     })
@@ -115,31 +115,33 @@ describe('planOf', () => {
         ('method' in each && /Snapshot$/.test(each.method)) ||
         ('claim' in each && each.claim.startsWith('restored-'))
       expect(all.filter((each) => !isAdded(each))).toEqual(planned({ clone: true }))
-      const deleted = all.flatMap((each) => (each.do === 'deleteSnapshot' ? [each.snapshot] : []))
-      const restored = all.flatMap((each) => (each.do === 'createClaim' && each.restores === true ? [each] : []))
+      const deleted = all.flatMap((each) => (each.kind === 'deleteSnapshot' ? [each.snapshot] : []))
+      const restored = all.flatMap((each) => (each.kind === 'createClaim' && each.restores === true ? [each] : []))
       expect([deleted.length > 5, restored.length > 5]).toEqual([true, true])
       const sources = new Map(
-        all.flatMap((each) => (each.do === 'createSnapshot' ? [[each.snapshot, each.claim]] : [])),
+        all.flatMap((each) => (each.kind === 'createSnapshot' ? [[each.snapshot, each.claim]] : [])),
       )
       for (const { from = '', size } of restored) {
         const claim = sources.get(from)
         const sizes = all.flatMap((each) => ('size' in each && each.claim === claim ? [each.size] : []))
         expect(size).toBe(Math.max(...sizes))
         expect(deleted).not.toContain(from)
-        expect(all).not.toContainEqual({ do: 'deleteClaim', claim })
+        expect(all).not.toContainEqual({ kind: 'deleteClaim', claim })
       }
     })
 
     it('a chaos plan creates and deletes pods with inline volumes', () => {
       const all = planned({ inline: true })
-      const made = all.flatMap((each) => (each.do === 'createInlinePod' ? [each.pod] : []))
+      const made = all.flatMap((each) => (each.kind === 'createInlinePod' ? [each.pod] : []))
       expect(made.length).toBeGreaterThan(2)
-      expect(all.some((each) => each.do === 'deletePod' && made.includes(each.pod))).toBe(true)
-      expect(planned().some((each) => each.do === 'createInlinePod')).toBe(false)
+      expect(all.some((each) => each.kind === 'deletePod' && made.includes(each.pod))).toBe(true)
+      expect(planned().some((each) => each.kind === 'createInlinePod')).toBe(false)
     })
 
     it('a chaos plan uses each pair of fault and method once before it repeats a pair', () => {
-      const faults = planned().flatMap((each) => (each.do === 'breakCall' ? [`${each.method} ${each.fault.do}`] : []))
+      const faults = planned().flatMap((each) =>
+        each.kind === 'breakCall' ? [`${each.method} ${each.fault.kind}`] : [],
+      )
       const kinds = ['cut', 'delay', 'loseAnswer', 'repeat']
       const all = [...kinds.map((kind) => `CreateVolume ${kind}`), ...kinds.map((kind) => `${LATE_METHOD} ${kind}`)]
       expect(faults.slice(0, 9).sort()).toEqual([...all, `${LATE_METHOD} repeatLate`].sort())
@@ -153,21 +155,21 @@ describe('planOf', () => {
     const snapshots = new Set<string>()
     const users = (claim: string): number => [...pods.values()].filter((each) => each === claim).length
     for (const action of actions({ seed, can: { ...CAN, snapshots: true } })) {
-      if (action.do === 'createSnapshot') {
+      if (action.kind === 'createSnapshot') {
         expect(claims.has(action.claim)).toBe(true)
         snapshots.add(action.snapshot)
       }
-      if (action.do === 'deleteSnapshot') expect(snapshots.delete(action.snapshot)).toBe(true)
-      if (action.do === 'createClaim' && action.restores === true) expect(snapshots.has(action.from ?? '')).toBe(true)
-      if (action.do === 'createClaim') claims.set(action.claim, action)
-      if (action.do === 'deleteClaim') expect(claims.delete(action.claim)).toBe(true)
-      if (action.do === 'deletePod' || action.do === 'movePod') expect(pods.delete(action.pod)).toBe(true)
-      if (action.do === 'createPod' || action.do === 'movePod') {
-        pods.set(action.do === 'movePod' ? action.to : action.pod, action.claim)
+      if (action.kind === 'deleteSnapshot') expect(snapshots.delete(action.snapshot)).toBe(true)
+      if (action.kind === 'createClaim' && action.restores === true) expect(snapshots.has(action.from ?? '')).toBe(true)
+      if (action.kind === 'createClaim') claims.set(action.claim, action)
+      if (action.kind === 'deleteClaim') expect(claims.delete(action.claim)).toBe(true)
+      if (action.kind === 'deletePod' || action.kind === 'movePod') expect(pods.delete(action.pod)).toBe(true)
+      if (action.kind === 'createPod' || action.kind === 'movePod') {
+        pods.set(action.kind === 'movePod' ? action.to : action.pod, action.claim)
         expect(claims.has(action.claim)).toBe(true)
         if (claims.get(action.claim)?.shared === false) expect(users(action.claim)).toBe(1)
       }
-      if (action.do === 'resizeClaim') {
+      if (action.kind === 'resizeClaim') {
         expect(action.size).toBeGreaterThan(claims.get(action.claim)?.size ?? Number.POSITIVE_INFINITY)
         claims.set(action.claim, { shared: false, ...claims.get(action.claim), size: action.size })
       }

@@ -81,16 +81,16 @@ function snapshotActions(
     if (created === undefined || size === undefined) continue
     const [snapshot, claim, pod] = [`snapshot-${made}`, `restored-${made}`, `restored-pod-${made}`]
     made += 1
-    add(at, { do: 'createSnapshot', snapshot, claim: created.claim })
+    add(at, { kind: 'createSnapshot', snapshot, claim: created.claim })
     const later = Math.min(options.durationMs, at + between(random, 0, pick(random, SNAPSHOT_LIVES_MS)))
     // A snapshot that is restored stays, because a claim that names a deleted snapshot would wait forever.
     if (until !== undefined || random() < 0.5) {
-      add(later, { do: 'deleteSnapshot', snapshot })
+      add(later, { kind: 'deleteSnapshot', snapshot })
       continue
     }
     add(later, { ...created, claim, size, from: snapshot, restores: true })
     const node = random() < 0.5 ? pick(random, nodesFor(created, options)) : undefined
-    add(later, node === undefined ? undefined : { do: 'createPod', pod, node, claim })
+    add(later, node === undefined ? undefined : { kind: 'createPod', pod, node, claim })
   }
   return actions
 }
@@ -98,9 +98,9 @@ function snapshotActions(
 /** Returns each planned claim with the times of its creation and deletion, and with its largest size. */
 function sourcesOf(volumes: readonly PlannedStep<ChaosAction>[]) {
   return volumes.flatMap(({ atMs: since, step: created }) => {
-    if (created.do !== 'createClaim') return []
+    if (created.kind !== 'createClaim') return []
     const about = volumes.filter(({ step }) => 'claim' in step && step.claim === created.claim)
-    const until = about.find(({ step }) => step.do === 'deleteClaim')?.atMs
+    const until = about.find(({ step }) => step.kind === 'deleteClaim')?.atMs
     const size = Math.max(...about.map(({ step }) => ('size' in step ? step.size : 0)))
     return [{ created, since, until, size }]
   })
@@ -143,7 +143,7 @@ class Planner {
   /** Returns the next actions, which happen at the same moment. */
   next(): readonly ChaosAction[] {
     const action = weighted(this.#random, this.#choices()) ?? this.#createClaim()
-    return action.do === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
+    return action.kind === 'modifyClaim' ? [action, ...this.#expandMeanwhile(action.claim)] : [action]
   }
 
   /** Expands a claim that is being modified. A claim of size 1 stays as it is, because it may still be cloned. */
@@ -151,7 +151,7 @@ class Planner {
     const claim = this.#claims.get(name)
     if (claim === undefined || claim.size === 1) return []
     claim.size += 1
-    return [{ do: 'resizeClaim', claim: name, size: claim.size }]
+    return [{ kind: 'resizeClaim', claim: name, size: claim.size }]
   }
 
   #choices(): readonly Choice<ChaosAction>[] {
@@ -166,8 +166,8 @@ class Planner {
       { weight: can.attributes === undefined ? 0 : 18, make: () => this.#modifyClaim() },
       { weight: 5, make: () => this.#deleteClaim() },
       { weight: 4, make: () => this.#disturb('restartController') },
-      { weight: can.crash ? 2 : 0, make: () => ({ do: 'crashDriver', forMs: between(this.#random, 20, 1500) }) },
-      { weight: 2, make: () => ({ do: 'breakApi', how: pick(this.#random, FAULTS) }) },
+      { weight: can.crash ? 2 : 0, make: () => ({ kind: 'crashDriver', forMs: between(this.#random, 20, 1500) }) },
+      { weight: 2, make: () => ({ kind: 'breakApi', how: pick(this.#random, FAULTS) }) },
       { weight: 2, make: () => this.#disturb('killSidecar') },
       { weight: 60, make: () => this.#faults.deal() },
     ]
@@ -188,7 +188,7 @@ class Planner {
     this.#claims.set(claim.name, claim)
     if (source !== undefined) source.pinned = true
     return {
-      do: 'createClaim',
+      kind: 'createClaim',
       claim: name,
       size: claim.size,
       shared,
@@ -215,7 +215,7 @@ class Planner {
     if (node === undefined || this.#inlinePods.size >= MAX_INLINE) return undefined
     const pod = this.#name('pod')
     this.#inlinePods.add(pod)
-    return { do: 'createInlinePod', pod, node }
+    return { kind: 'createInlinePod', pod, node }
   }
 
   #createPod(): ChaosAction | undefined {
@@ -224,7 +224,7 @@ class Planner {
     const node = claim && pick(this.#random, nodesFor(claim, this.#options))
     if (claim === undefined || node === undefined) return undefined
     const pod = this.#addPod(claim)
-    return { do: 'createPod', pod, node, claim: claim.name }
+    return { kind: 'createPod', pod, node, claim: claim.name }
   }
 
   #addPod(claim: PlannedClaim): string {
@@ -244,7 +244,7 @@ class Planner {
     const pod = pick(this.#random, [...this.#podClaims.keys(), ...this.#inlinePods])
     if (pod === undefined) return undefined
     this.#removePod(pod)
-    return { do: 'deletePod', pod }
+    return { kind: 'deletePod', pod }
   }
 
   #movePod(): ChaosAction | undefined {
@@ -254,14 +254,14 @@ class Planner {
     const node = claim && pick(this.#random, nodesFor(claim, this.#options))
     if (pod === undefined || claim === undefined || node === undefined) return undefined
     this.#removePod(pod)
-    return { do: 'movePod', pod, to: this.#addPod(claim), node, claim: claim.name }
+    return { kind: 'movePod', pod, to: this.#addPod(claim), node, claim: claim.name }
   }
 
   #resizeClaim(): ChaosAction | undefined {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined
     claim.size += between(this.#random, 1, 3)
-    return { do: 'resizeClaim', claim: claim.name, size: claim.size }
+    return { kind: 'resizeClaim', claim: claim.name, size: claim.size }
   }
 
   /** Modifies a claim. Every fourth modification names a class that the driver must refuse. */
@@ -272,7 +272,7 @@ class Planner {
     const others = Array.from({ length }, (_, index) => index).filter((index) => index !== claim.attributes)
     const to = this.#random() < 0.25 ? length : (pick(this.#random, others) ?? length)
     claim.attributes = to
-    return { do: 'modifyClaim', claim: claim.name, to }
+    return { kind: 'modifyClaim', claim: claim.name, to }
   }
 
   /** Deletes a claim but not its pods, so that the deletion has to wait for the pods. */
@@ -280,10 +280,10 @@ class Planner {
     const claim = this.#pickClaim(({ pinned }) => !pinned)
     if (claim === undefined) return undefined
     this.#claims.delete(claim.name)
-    return { do: 'deleteClaim', claim: claim.name }
+    return { kind: 'deleteClaim', claim: claim.name }
   }
 
   #disturb(does: 'restartController' | 'killSidecar'): ChaosAction {
-    return { do: does, which: between(this.#random, 0, 999) }
+    return { kind: does, which: between(this.#random, 0, 999) }
   }
 }

@@ -63,10 +63,10 @@ export interface ChaosTarget {
 }
 
 export type ChaosEvent =
-  | { readonly is: 'action'; readonly action: ChaosAction }
-  | { readonly is: 'violation'; readonly text: string }
+  | { readonly kind: 'action'; readonly action: ChaosAction }
+  | { readonly kind: 'violation'; readonly text: string }
   /** The faults have ended. From now on all objects have to converge. */
-  | { readonly is: 'calm' }
+  | { readonly kind: 'calm' }
 
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
   /** The parameters of the StorageClass. */
@@ -103,19 +103,19 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const { afterMs, step: action } of plan) {
       await clock.sleep(afterMs, signal)
       target.log.info('Chaos', { ...action })
-      target.report?.({ is: 'action', action })
+      target.report?.({ kind: 'action', action })
       perform(action, target, { expected, repairs })
     }
     await Promise.all(repairs)
     api.faults.clear()
     await target.driver.calm()
-    target.report?.({ is: 'calm' })
+    target.report?.({ kind: 'calm' })
     // The driver refuses the last class, so a claim with this class must get another class to converge.
     const refused = ofAttributes.at(-1)?.metadata?.name
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
-    for (const method of UNDOING) target.driver.breakCall?.(method, { do: 'repeat' })
+    for (const method of UNDOING) target.driver.breakCall?.(method, { kind: 'repeat' })
     const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
@@ -130,7 +130,7 @@ function see(sighting: Sighting, monitor: Monitor, { log, report }: ChaosTarget)
   monitor.see(sighting)
   for (const violation of monitor.violations.slice(before)) {
     log.error(undefined, 'Violated', { violation })
-    report?.({ is: 'violation', text: violation })
+    report?.({ kind: 'violation', text: violation })
   }
 }
 
@@ -145,7 +145,7 @@ function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }
     repairs.add(work)
     void work.finally(() => repairs.delete(work))
   }
-  switch (action.do) {
+  switch (action.kind) {
     case 'createClaim':
       expected.claims.set(action.claim, action.size)
       return void api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(action))
@@ -207,7 +207,7 @@ function deletePod(pod: string, api: ApiServer, expected: Expected): void {
   if (api.get(PODS, inDefault(pod)) !== undefined) api.delete(PODS, inDefault(pod))
 }
 
-function inlinePod({ pod, node }: Extract<ChaosAction, { do: 'createInlinePod' }>, { driver }: ChaosTarget) {
+function inlinePod({ pod, node }: Extract<ChaosAction, { kind: 'createInlinePod' }>, { driver }: ChaosTarget) {
   const { name, inlineAttributes } = driver
   const csi = { driver: name, ...(inlineAttributes !== undefined && { volumeAttributes: { ...inlineAttributes } }) }
   return podOf({ pod, node, block: false, volume: { csi } })
@@ -247,19 +247,19 @@ const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', '
 function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
   switch (how) {
     case 'conflict':
-      injectFault(api, ['patch'], { do: 'answer', code: 409, reason: 'Conflict' })
+      injectFault(api, ['patch'], { kind: 'answer', code: 409, reason: 'Conflict' })
       return
     case 'tooMany':
-      injectFault(api, WRITES, { do: 'answer', code: 429, retryAfterSeconds: 1 })
+      injectFault(api, WRITES, { kind: 'answer', code: 429, retryAfterSeconds: 1 })
       return
     case 'internal':
-      injectFault(api, WRITES, { do: 'answer', code: 500 })
+      injectFault(api, WRITES, { kind: 'answer', code: 500 })
       return
     case 'lostAnswer':
-      injectFault(api, WRITES, { do: 'cut', applied: true })
+      injectFault(api, WRITES, { kind: 'cut', applied: true })
       return
     case 'slow':
-      injectFault(api, [...WRITES, 'get'], { do: 'delay', ms: 200 })
+      injectFault(api, [...WRITES, 'get'], { kind: 'delay', ms: 200 })
       return
     case 'dropWatches':
       api.dropWatches({ how: 'cut' })
@@ -269,7 +269,7 @@ function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
       api.dropWatches()
       return
     case 'away': {
-      const { remove } = api.faults.add({ action: { do: 'cut' } })
+      const { remove } = api.faults.add({ action: { kind: 'cut' } })
       api.dropWatches({ how: 'cut' })
       clock.schedule(AWAY_MS, remove)
       return

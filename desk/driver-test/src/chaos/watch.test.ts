@@ -32,5 +32,5 @@ it('a deletion of a snapshot is reported if its content object is not being dele
   see('snap-2')
   api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: content.metadata?.name ?? '' })
   see('snap-1')
-  expect(seen).toEqual([{ is: 'snapshotDeleting', id: 'snap-1', content: 'snapcontent-1' }])
+  expect(seen).toEqual([{ kind: 'snapshotDeleting', id: 'snap-1', content: 'snapcontent-1' }])
 })

@@ -39,17 +39,17 @@ export function watchAll(watched: Watched, report: (sighting: Sighting) => void)
       const name = object.metadata?.name ?? ''
       handles.set(name, object.spec?.csi?.volumeHandle ?? '')
       const size = object.spec?.capacity?.['storage']
-      if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of: `volume ${name}`, size })
+      if (type !== 'DELETED' && size !== undefined) report({ kind: 'size', of: `volume ${name}`, size })
     }),
     api.onChange(PERSISTENT_VOLUME_CLAIMS, ({ type, object }) => {
       const size = object.status?.capacity?.['storage']
       // The UID distinguishes claims of the same name, because a recreated claim may be smaller.
       const of = `claim ${object.metadata?.name} ${object.metadata?.uid}`
-      if (type !== 'DELETED' && size !== undefined) report({ is: 'size', of, size })
+      if (type !== 'DELETED' && size !== undefined) report({ kind: 'size', of, size })
     }),
     api.onChange(NODES, ({ object: { metadata, status } }) => {
       const volumesAttached = (status?.volumesAttached ?? []).map(({ name }) => name)
-      report({ is: 'node', node: metadata?.name ?? '', volumesInUse: status?.volumesInUse ?? [], volumesAttached })
+      report({ kind: 'node', node: metadata?.name ?? '', volumesInUse: status?.volumesInUse ?? [], volumesAttached })
     }),
     watchAttachments(api, handles, report),
     driver.watchCalls((call) => reportCall(call, watched, report)),
@@ -71,7 +71,7 @@ function watchAttachments(
     const isDeleted = type === 'DELETED' || object.metadata?.deletionTimestamp !== undefined
     if (isDeleted && !deleted.has(uid)) {
       deleted.add(uid)
-      report({ is: 'attachmentDeleted', ...about })
+      report({ kind: 'attachmentDeleted', ...about })
     }
   })
 }
@@ -90,14 +90,14 @@ function reportCall(
   const volumeId = String(request['volumeId'])
   const nodeId = String(request['nodeId'])
   if (method === 'ControllerPublishVolume')
-    report({ is: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
+    report({ kind: 'publishing', volumeId, nodeId, ...presence(volumeId, watched) })
   if (method === 'ControllerUnpublishVolume')
-    report({ is: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
+    report({ kind: 'unpublishing', volumeId, nodeId, mountedAt: watched.driver.mountedOn(nodeId, volumeId) })
   if (method === 'CreateSnapshot')
-    report({ is: 'snapshotting', snapshot: String(request['name']), source: String(request['sourceVolumeId']) })
+    report({ kind: 'snapshotting', snapshot: String(request['name']), source: String(request['sourceVolumeId']) })
   for (const { metadata, status } of method === 'DeleteSnapshot' ? watched.api.list(VOLUME_SNAPSHOT_CONTENTS) : []) {
     const isKept = status?.snapshotHandle === request['snapshotId'] && !metadata?.deletionTimestamp
-    if (isKept) report({ is: 'snapshotDeleting', id: String(request['snapshotId']), content: metadata?.name ?? '' })
+    if (isKept) report({ kind: 'snapshotDeleting', id: String(request['snapshotId']), content: metadata?.name ?? '' })
   }
 }
 

@@ -187,7 +187,7 @@ describe('listAll', () => {
       { id: 'vol-1', capacity: 1n, nodes: ['a'] },
       { id: 'vol-2', capacity: 2n, nodes: ['a'] },
     ]
-    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'list', listed: volumes })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'list', listed: volumes })
     direct.close()
   })
 
@@ -196,17 +196,17 @@ describe('listAll', () => {
     const direct = await open(driver)
     refuse(driver, 'ListVolumes', 'never')
     expect(await listAll(direct, 'Volume', signal)).toEqual({
-      is: 'failure',
+      kind: 'failure',
       why: 'InvalidArgument "never"',
       later: false,
     })
     driver.script('ListVolumes', () => {
       throw new DriverFailure('ABORTED', 'busy')
     })
-    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'failure', why: 'Aborted "busy"', later: true })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'failure', why: 'Aborted "busy"', later: true })
     driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' }))
     const why = 'it has no end, there are more than 1000 pages'
-    expect(await listAll(direct, 'Volume', signal)).toEqual({ is: 'endless', why, later: false })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'endless', why, later: false })
     direct.close()
   })
 })

@@ -78,7 +78,7 @@ export class DriverUnderTest implements ChaosDriver {
 
   /** Kills the driver shortly after a successful call. After a failed call it plans the kill for the next call. */
   #killAfter({ code, method }: ProxiedCall): void {
-    if (code !== 0) return this.breakCall(method, { do: 'kill' })
+    if (code !== 0) return this.breakCall(method, { kind: 'kill' })
     this.#parts.clock.schedule(KILL_MS, () => {
       if (this.#calm) return
       this.#parts.own?.killAll()

@@ -26,9 +26,9 @@ export function listsNodes(driver: Driver): boolean {
 
 /** The volumes or snapshots in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
-  | { readonly is: 'list'; readonly listed: readonly Listed[] }
-  | { readonly is: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
-  | { readonly is: 'endless'; readonly why: string; readonly later: false }
+  | { readonly kind: 'list'; readonly listed: readonly Listed[] }
+  | { readonly kind: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
+  | { readonly kind: 'endless'; readonly why: string; readonly later: false }
 
 /** Reads all pages of the driver's list of volumes or of snapshots. */
 export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal): Promise<ListAnswer> {
@@ -44,14 +44,14 @@ export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal):
           : await driver.call(ListSnapshots, request, limits)
       all.push(...entries.map((entry) => listed(entry, listsNodes(driver))))
       startingToken = nextToken
-      if (startingToken === '') return { is: 'list', listed: all }
+      if (startingToken === '') return { kind: 'list', listed: all }
     }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof RpcError)) throw error
-    return { is: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
+    return { kind: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
   }
-  return { is: 'endless', why: `it has no end, there are more than ${MAX_PAGES} pages`, later: false }
+  return { kind: 'endless', why: `it has no end, there are more than ${MAX_PAGES} pages`, later: false }
 }
 
 function listed(entry: ListVolumesResponse_Entry | ListSnapshotsResponse_Entry, withNodes: boolean): Listed {
@@ -129,11 +129,11 @@ export class WatchedList {
   async #list(signal: AbortSignal): Promise<readonly Listed[] | undefined> {
     if (!this.#hasList) return undefined
     const answer = await listAll(this.#driver, this.#tracker.of, signal)
-    if (answer.is === 'list') {
+    if (answer.kind === 'list') {
       this.#refusals = 0
       return answer.listed
     }
-    this.#isEndless = answer.is === 'endless'
+    this.#isEndless = answer.kind === 'endless'
     if (!answer.later) this.#refusals += 1
     if (this.#isEndless || this.#refusals >= REFUSALS) this.#refuse(answer.why)
     return undefined

@@ -85,8 +85,8 @@ function asFailure(error: unknown): ApiFailure {
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
   const { parts, request, response, info, logged } = exchange
-  if (fault?.do === 'delay') await parts.registry.clock.sleep(fault.ms)
-  else if (fault !== undefined && fault.do !== 'endWatch') return respond(exchange, body, fault)
+  if (fault?.kind === 'delay') await parts.registry.clock.sleep(fault.ms)
+  else if (fault !== undefined && fault.kind !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
     const document = documentAt(parts.registry.absent, info.path, request.headers.accept)
     logged.end({ code: document.code })
@@ -135,7 +135,7 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
   if (fault.applied === true && info.type === 'resource' && info.verb !== 'watch') {
     applyAnyway(parts, () => callOf(exchange, info, body))
   }
-  switch (fault.do) {
+  switch (fault.kind) {
     case 'hang':
       return
     case 'cut':

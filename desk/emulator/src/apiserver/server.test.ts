@@ -163,7 +163,7 @@ test('only the status subresource can change the status of a VolumeAttachment, a
 })
 
 test('a fault with `applied` replaces only the answer to a write, and the server still performs the write', async () => {
-  const action = { do: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
+  const action = { kind: 'answer', code: 429, retryAfterSeconds: 1, applied: true } as const
   const rule = api.faults.add({ match: { verb: 'create' }, times: 1, action })
   const refused = await ask('POST', VOLUMES, volume('pv-1'))
   expect(refused).toMatchObject({ code: 429, body: { reason: 'TooManyRequests', details: { retryAfterSeconds: 1 } } })

@@ -74,7 +74,7 @@ test('the call log has the deadline, the times and the code of each call', async
 test('a fault rule with `applied` fails a call that the driver has carried out', async () => {
   driver.faults.add({
     times: 1,
-    action: { do: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },
+    action: { kind: 'fail', code: 'ABORTED', message: 'no', retryAfterMs: 1500, applied: true },
   })
   const error = await call(ControllerPublishVolume, publication('n1')).catch((thrown: ServiceError) => thrown)
   expect(error).toMatchObject({ code: status.ABORTED, details: 'no' })
@@ -82,7 +82,7 @@ test('a fault rule with `applied` fails a call that the driver has carried out',
 })
 
 test('a call that the fault `hang` leaves unanswered ends at its deadline', async () => {
-  driver.faults.add({ action: { do: 'hang' } })
+  driver.faults.add({ action: { kind: 'hang' } })
   expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
   await driver.log.until({ code: status.CANCELLED })
 })
@@ -101,7 +101,7 @@ test('concurrent crashes and restarts of the driver run one after the other', as
 })
 
 test('an attachment survives a crash of the driver before the answer to ControllerPublishVolume', async () => {
-  driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { do: 'crash', applied: true } })
+  driver.faults.add({ match: { volumeId: 'v1' }, times: 1, action: { kind: 'crash', applied: true } })
   expect(await call(ControllerPublishVolume, publication('n1')).catch(code)).toBe(status.UNAVAILABLE)
   await driver.restart()
   client.close()

@@ -182,14 +182,14 @@ class Dispatcher {
     const subject = subjectOf(method, call.request)
     await faults.awaitHold(subject)
     const fault = faults.match(subject)
-    if (fault?.do === 'delay') await clock.sleep(fault.ms)
-    if (fault === undefined || fault.do === 'delay') return this.#answer(method, call.request)
+    if (fault?.kind === 'delay') await clock.sleep(fault.ms)
+    if (fault === undefined || fault.kind === 'delay') return this.#answer(method, call.request)
     if (fault.applied === true) await this.#answer(method, call.request)
     return await this.#respond(fault)
   }
 
   async #respond(fault: DriverResponse): Promise<undefined> {
-    switch (fault.do) {
+    switch (fault.kind) {
       case 'fail':
         throw new DriverFailure(fault.code, fault.message ?? `injected ${fault.code}`, fault)
       case 'hang':

@@ -21,7 +21,7 @@ export interface DriverMatch {
 /** The fault of a call. With `applied`, the driver first performs the call, and only the answer is affected. */
 export type DriverResponse =
   | {
-      readonly do: 'fail'
+      readonly kind: 'fail'
       readonly code: GrpcCodeName
       readonly message?: string
       /** The retry delay, which the error contains as google.rpc.RetryInfo. */
@@ -29,14 +29,14 @@ export type DriverResponse =
       readonly applied?: boolean
     }
   /** Leaves the call unanswered. */
-  | { readonly do: 'hang'; readonly applied?: boolean }
+  | { readonly kind: 'hang'; readonly applied?: boolean }
   /** Kills the driver: all calls in flight break, and the driver does not listen until its restart. */
-  | { readonly do: 'crash'; readonly applied?: boolean }
+  | { readonly kind: 'crash'; readonly applied?: boolean }
 
 export type DriverAction =
   | DriverResponse
   /** Performs the call as usual after a delay. */
-  | { readonly do: 'delay'; readonly ms: number }
+  | { readonly kind: 'delay'; readonly ms: number }
 
 export type DriverRule = FaultRuleFor<DriverMatch, DriverAction>
 export type DriverFaults = FaultRules<DriverSubject, DriverMatch, DriverAction>

@@ -20,7 +20,7 @@ export interface FaultMatch {
 /** The fault of a request. With `applied`, the server first performs the request, and only the answer is affected. */
 export type FaultResponse =
   | {
-      readonly do: 'answer'
+      readonly kind: 'answer'
       readonly code: number
       readonly reason?: string
       readonly message?: string
@@ -28,16 +28,16 @@ export type FaultResponse =
       readonly applied?: boolean
     }
   /** Leaves the request unanswered. The connection stays open until the client gives up. */
-  | { readonly do: 'hang'; readonly applied?: boolean }
+  | { readonly kind: 'hang'; readonly applied?: boolean }
   /** Closes the connection without an answer. */
-  | { readonly do: 'cut'; readonly applied?: boolean }
+  | { readonly kind: 'cut'; readonly applied?: boolean }
 
 export type FaultAction =
   | FaultResponse
   /** Performs the request as usual after a delay. */
-  | { readonly do: 'delay'; readonly ms: number }
+  | { readonly kind: 'delay'; readonly ms: number }
   /** Starts a watch as usual, and ends it after a number of events or a time. */
-  | { readonly do: 'endWatch'; readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd }
+  | { readonly kind: 'endWatch'; readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd }
 
 export type WatchEnd = 'close' | 'cut' | 'expired' | 'garbage' | 'silent'
 

@@ -65,14 +65,14 @@ async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Pr
     return wanted.has(key) || hasFindings(claim, nothing)
   }
   const listed = await reader.list(PERSISTENT_VOLUME_CLAIMS, { where, notUnderstood: (key) => existing.add(key) })
-  for (const object of listed ?? []) claims.set(keyOf(refOf('', object)), { is: 'present', object })
+  for (const object of listed ?? []) claims.set(keyOf(refOf('', object)), { kind: 'present', object })
   if (listed === undefined) return undefined
   noteMissing(wanted, existing, into)
   return existing
 }
 
 function noteMissing(wanted: Iterable<string>, existing: ReadonlySet<string>, { claims }: FactCollection): void {
-  for (const key of wanted) if (!existing.has(key)) claims.set(key, { is: 'absent' })
+  for (const key of wanted) if (!existing.has(key)) claims.set(key, { kind: 'absent' })
 }
 
 /** Returns the keys of the claims from which a snapshot is taken or a claim is cloned. */
@@ -110,7 +110,7 @@ async function nodesOf(into: FactCollection): Promise<void> {
   const pods = [...into.pods.values()].filter(mayWait)
   const volumes = new Set(pods.flatMap(claimKeysOf).map((key) => objectOf(into.claims.get(key))?.spec?.volumeName))
   const lost = attachments
-    .filter((va) => isPending(va) && into.csiNodes.get(va.spec?.nodeName ?? '').is === 'absent')
+    .filter((va) => isPending(va) && into.csiNodes.get(va.spec?.nodeName ?? '').kind === 'absent')
     .concat(attachments.filter(({ spec }) => volumes.has(spec?.source.persistentVolumeName)))
   const names = new Set([...lost.map(({ spec }) => spec?.nodeName), ...pods.map(({ spec }) => spec?.nodeName)])
   await Promise.all(

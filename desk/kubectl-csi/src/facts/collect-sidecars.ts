@@ -21,7 +21,7 @@ async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise
   const holder = lease.spec?.holderIdentity ?? ''
   if (holder !== '') {
     const seen = await into.reader.get(PODS, { namespace, name: holder })
-    if (seen.is === 'absent') into.holdersGone.add(leaseKey(lease))
+    if (seen.kind === 'absent') into.holdersGone.add(leaseKey(lease))
     const pod = objectOf(seen)
     return pod === undefined ? [] : [pod]
   }

@@ -27,7 +27,7 @@ export async function collectSnapshot(ref: KindRef, into: FactCollection): Promi
   const seen = await into.snapshot(ref)
   const snapshot = objectOf(seen)
   if (snapshot !== undefined) await surroundingsOfSnapshot(snapshot, into)
-  return seen.is !== 'absent'
+  return seen.kind !== 'absent'
 }
 
 /** Reports whether a claim that is not bound gets its volume from the snapshot. */
@@ -56,5 +56,5 @@ export async function collectContent(name: string, into: FactCollection): Promis
   const content: VolumeSnapshotContent | undefined = objectOf(seen)
   const className = content?.spec.volumeSnapshotClassName
   if (className !== undefined) await into.snapshotClass(className)
-  return seen.is !== 'absent'
+  return seen.kind !== 'absent'
 }

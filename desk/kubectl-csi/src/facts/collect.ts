@@ -36,7 +36,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
   async pod(ref, into) {
     const seen = await into.reader.get(PODS, ref)
     const pod = objectOf(seen)
-    if (pod === undefined) return seen.is !== 'absent'
+    if (pod === undefined) return seen.kind !== 'absent'
     into.addPod(pod)
     const { nodeName } = pod.spec ?? {}
     await Promise.all([claimsOf(pod, into), nodeName ? into.nodeIfThere(nodeName) : undefined])
@@ -48,7 +48,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
   async pvc(ref, into) {
     const seen = await into.claim(ref)
     const claim = objectOf(seen)
-    if (claim === undefined) return seen.is !== 'absent'
+    if (claim === undefined) return seen.kind !== 'absent'
     await Promise.all([into.surroundingsOfClaim(claim), collectSource(claim, into), podsOf(ref, into)])
     await attachmentsOfVolumes(into)
     return true
@@ -57,7 +57,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
   async pv({ name }, into) {
     const seen = await into.volume(name)
     const pv = objectOf(seen)
-    if (pv === undefined) return seen.is !== 'absent'
+    if (pv === undefined) return seen.kind !== 'absent'
     const { name: claim, namespace } = pv.spec?.claimRef ?? {}
     if (claim !== undefined) await COLLECT.pvc({ kind: KINDS.pvc, namespace, name: claim }, into)
     await attachmentsOfVolumes(into)
@@ -67,7 +67,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
   async va({ name }, into) {
     const seen = await into.reader.get(VOLUME_ATTACHMENTS, { name })
     const va = objectOf(seen)
-    if (va === undefined) return seen.is !== 'absent'
+    if (va === undefined) return seen.kind !== 'absent'
     into.addAttachment(va)
     await surroundings(into)
     return true
@@ -81,7 +81,7 @@ const COLLECT: Readonly<Record<SubjectKind, (ref: KindRef, into: FactCollection)
     ])
     await surroundings(into)
     // A deleted node is explained, too, if attachments of it still exist.
-    return node.is !== 'absent' || csiNode.is !== 'absent' || into.attachments.size > 0
+    return node.kind !== 'absent' || csiNode.kind !== 'absent' || into.attachments.size > 0
   },
 
   vs: (ref, into) => collectSnapshot(ref, into),

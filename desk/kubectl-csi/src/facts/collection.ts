@@ -105,7 +105,7 @@ export class FactCollection {
   /** Reads the claims of a namespace for which `where` is true. */
   async claimsWhere(namespace: string | undefined, where: (claim: PersistentVolumeClaim) => boolean): Promise<void> {
     for (const object of (await this.reader.list(PERSISTENT_VOLUME_CLAIMS, { namespace, where })) ?? []) {
-      this.claims.set(keyOf({ namespace, name: object.metadata?.name ?? '' }), { is: 'present', object })
+      this.claims.set(keyOf({ namespace, name: object.metadata?.name ?? '' }), { kind: 'present', object })
     }
   }
 
@@ -160,8 +160,8 @@ export class FactCollection {
   /** Reads all objects of a kind, unless they were listed before. */
   async all<T extends Named>(known: KnownObjects<T>, resource: Resource<T>): Promise<void> {
     if (known.complete) return
-    const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { is: 'unseen' }) })
-    for (const object of listed ?? []) known.set(keyOf(refOf('', object)), { is: 'present', object })
+    const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { kind: 'unseen' }) })
+    for (const object of listed ?? []) known.set(keyOf(refOf('', object)), { kind: 'present', object })
     known.complete = listed !== undefined
   }
 
@@ -175,7 +175,7 @@ export class FactCollection {
 
   /** Reads a node. If the Node is missing, reads its CSINode, because a node is gone only if both are missing. */
   async nodeIfThere(name: string): Promise<void> {
-    if ((await this.node(name)).is === 'absent') await this.csiNode(name)
+    if ((await this.node(name)).kind === 'absent') await this.csiNode(name)
   }
 
   facts(now: number, stuckAfterMs: number): ClusterFacts {

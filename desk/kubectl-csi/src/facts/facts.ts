@@ -18,9 +18,9 @@ import type { PendingItem } from './pending.ts'
 
 /** The result of a read. `unseen` means that the read was refused or never sent. */
 export type ReadResult<T> =
-  | { readonly is: 'present'; readonly object: T }
-  | { readonly is: 'absent' }
-  | { readonly is: 'unseen' }
+  | { readonly kind: 'present'; readonly object: T }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'unseen' }
 
 /** Objects of one kind, by name or by `namespace/name`. */
 export interface ObjectTable<T> {
@@ -37,7 +37,7 @@ export class KnownObjects<T> implements ObjectTable<T> {
   complete = false
 
   get(name: string): ReadResult<T> {
-    return this.#seen.get(name) ?? { is: this.complete ? 'absent' : 'unseen' }
+    return this.#seen.get(name) ?? { kind: this.complete ? 'absent' : 'unseen' }
   }
 
   has(name: string): boolean {
@@ -97,7 +97,7 @@ export interface ClusterFacts {
 }
 
 export function objectOf<T>(seen: ReadResult<T>): T | undefined {
-  return seen.is === 'present' ? seen.object : undefined
+  return seen.kind === 'present' ? seen.object : undefined
 }
 
 /** The kind, namespace and name of one object. */

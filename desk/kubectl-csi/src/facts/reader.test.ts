@@ -11,7 +11,7 @@ function reading() {
   return { server, whole, reader: new ApiReader(readOnly(whole), new AbortController().signal) }
 }
 
-const refused = (code: number, message: string) => ({ do: 'answer', code, message, reason: '' }) as const
+const refused = (code: number, message: string) => ({ kind: 'answer', code, message, reason: '' }) as const
 
 it('the read-only client can only get, list and discover', () => {
   expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
@@ -30,11 +30,11 @@ it('the reader reads all pages of a list, and returns only the requested objects
 it('the reader distinguishes a present object, an absent object and a refused read', async () => {
   const { server, reader } = reading()
   server.create(PERSISTENT_VOLUMES, pv('here'))
-  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ is: 'present' })
-  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'there' })).toEqual({ is: 'absent' })
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toMatchObject({ kind: 'present' })
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'there' })).toEqual({ kind: 'absent' })
   expect(reader.unseen).toEqual([])
   server.faults.add({ action: refused(403, 'no') })
-  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ is: 'unseen' })
+  expect(await reader.get(PERSISTENT_VOLUMES, { name: 'here' })).toEqual({ kind: 'unseen' })
 })
 
 it('a refused read is recorded once, and counts as essential if the command needs the kind', async () => {

@@ -57,11 +57,11 @@ export class ApiReader {
   async get<T>(resource: Resource<T>, ref: ObjectRef): Promise<ReadResult<T>> {
     try {
       const object = this.#understood(resource, await this.#client.get(resource, ref, { signal: this.#signal }))
-      return object === undefined ? { is: 'unseen' } : { is: 'present', object }
+      return object === undefined ? { kind: 'unseen' } : { kind: 'present', object }
     } catch (error) {
-      if (isNotFound(error)) return { is: 'absent' }
+      if (isNotFound(error)) return { kind: 'absent' }
       this.#refused(resource, error)
-      return { is: 'unseen' }
+      return { kind: 'unseen' }
     }
   }
 

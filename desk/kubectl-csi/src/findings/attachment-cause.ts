@@ -19,8 +19,8 @@ interface Surroundings {
 }
 
 /** Returns the cause from the current objects, else from the last error, else for work without an error. */
-export function attachmentCause(va: VolumeAttachment, around: Surroundings): AttachmentCause {
-  return seenNow(va, around.facts) ?? saidLast(va, around) ?? silence(va, around)
+export function attachmentCause(va: VolumeAttachment, surroundings: Surroundings): AttachmentCause {
+  return seenNow(va, surroundings.facts) ?? saidLast(va, surroundings) ?? silence(va, surroundings)
 }
 
 /** Returns a cause that the current objects show. It takes precedence over earlier messages. */
@@ -29,19 +29,19 @@ function seenNow(va: VolumeAttachment, facts: ClusterFacts): AttachmentCause | u
   const { attacher = '', nodeName = '', source } = va.spec ?? {}
   const deleting = va.metadata?.deletionTimestamp !== undefined
   const pv = source?.persistentVolumeName
-  if (pv !== undefined && volumes.get(pv).is === 'absent') {
+  if (pv !== undefined && volumes.get(pv).kind === 'absent') {
     const evidence = absent({ kind: 'PersistentVolume', name: pv })
     return { ...volumeMissing(pv, deleting), ...CERTAIN, silent: false, evidence }
   }
   if (deleting) return undefined
-  if (nodes.get(nodeName).is === 'absent' && csiNodes.get(nodeName).is === 'absent') {
+  if (nodes.get(nodeName).kind === 'absent' && csiNodes.get(nodeName).kind === 'absent') {
     const evidence = absent({ kind: 'Node', name: nodeName })
     return { ...nodeLost(nodeName), ...CERTAIN, silent: false, evidence }
   }
   const object: KindRef = { kind: 'CSINode', name: nodeName }
   const csiNode = csiNodes.get(nodeName)
   const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
-  if (csiNode.is === 'absent') return { ...cause, evidence: absent(object) }
+  if (csiNode.kind === 'absent') return { ...cause, evidence: absent(object) }
   const found = objectOf(csiNode)
   if (found === undefined) return undefined
   const names = (found.spec.drivers ?? []).map(({ name }) => name)
@@ -135,13 +135,13 @@ function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundi
   }
   const leader = leaderCause(leadership, facts)
   if (leader !== undefined) return { ...common, ...leader }
-  if (leadership.is === 'none') {
+  if (leadership.kind === 'none') {
     const waitsFor = `an external-attacher for ${driver}, of which there is no sign`
     const doubt = 'without leader election, or with its Lease under another name, it leaves no sign'
     return { ...common, ...possible(doubt), reason: 'NoSidecarSeen', waitsFor }
   }
   const begun = !deleting && va.metadata?.finalizers !== undefined
   const waitsFor = begun ? `driver ${driver} to answer` : `its turn, or for driver ${driver} to answer`
-  const sure = leadership.is === 'unseen' ? possible(NO_LEASES) : likely(ALIKE)
+  const sure = leadership.kind === 'unseen' ? possible(NO_LEASES) : likely(ALIKE)
   return { ...common, ...sure, reason: 'DriverSilent', waitsFor, advice: begun ? ROWS.driverTooSlow : advice }
 }

@@ -70,7 +70,7 @@ function nodeEvidence({ spec }: VolumeAttachment, { nodes }: ClusterFacts): read
   const name = spec?.nodeName ?? ''
   const object = { kind: 'Node', name }
   const node = nodes.get(name)
-  if (node.is === 'absent') return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
+  if (node.kind === 'absent') return [{ object, field: '.metadata.name', value: '(there is no such object)' }]
   const ready = objectOf(node)?.status?.conditions?.find(({ type }) => type === 'Ready')
   if (ready === undefined || ready.status === 'True') return []
   const value = [ready.status, ready.lastTransitionTime && `since ${ready.lastTransitionTime}`, ready.reason]

@@ -89,7 +89,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   }
   const leader = leaderCause(leadership, facts)
   if (leader !== undefined) return finding(leader, leader)
-  if (leadership.is === 'none' && work.silent.reason === 'NotBegun') {
+  if (leadership.kind === 'none' && work.silent.reason === 'NotBegun') {
     const waitsFor = `an ${SIDECAR} for ${driver}, of which there is no sign`
     return finding({ ...work.silent, reason: 'NoSidecarSeen', waitsFor }, doubtIn(leadership, driver))
   }
@@ -98,7 +98,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
 
 type Certainty = Pick<WaitFinding, 'sure' | 'doubt'>
 
-function doubtIn({ is }: Leadership, driver: string): Certainty {
+function doubtIn({ kind: is }: Leadership, driver: string): Certainty {
   if (is === 'unseen') return possible(NO_LEASES)
   if (is !== 'none') return likely(ALIKE)
   return possible(

@@ -1,8 +1,8 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { type Around, awaitedBy, claimWaits, type ObjectWait, type Reason } from '@csi-sidecars/waits'
+import { awaitedBy, type ClaimContext, claimWaits, type ObjectWait, type Reason } from '@csi-sidecars/waits'
 import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundClaim, bindingEvent, refsOf } from './around.ts'
 import { usersOf } from './claim-users.ts'
+import { bindingEvent, claimContext, refsOf } from './contexts.ts'
 import { eventEvidence } from './events.ts'
 import { type Evidence, sidecarOf, type WaitFinding } from './finding.ts'
 import { doubtOf, hasNoLeader, leadershipOf, leaseEvidence, noLeaderText } from './leadership.ts'
@@ -15,9 +15,9 @@ import { waitingFinding } from './waiting.ts'
 
 /** Returns findings about a claim that waits to be bound, expanded, modified or deleted. */
 export function claimFindings(claim: PersistentVolumeClaim, facts: ClusterFacts): readonly WaitFinding[] {
-  const around = aroundClaim(keyOf(refOf('PersistentVolumeClaim', claim)), { is: 'present', object: claim }, facts)
-  if (around.claim === undefined) return []
-  return claimWaits(around.claim, around).flatMap((wait) => findingOf(wait, { claim, around }, facts) ?? [])
+  const context = claimContext(keyOf(refOf('PersistentVolumeClaim', claim)), { kind: 'present', object: claim }, facts)
+  if (context.claim === undefined) return []
+  return claimWaits(context.claim, context).flatMap((wait) => findingOf(wait, { claim, context }, facts) ?? [])
 }
 
 /** Reports whether a claim has findings. True for a claim with an unexpected shape, which the command reports later. */
@@ -29,25 +29,25 @@ export function claimHasFindings(claim: PersistentVolumeClaim, facts: ClusterFac
   }
 }
 
-interface WithAround {
+interface ClaimInContext {
   readonly claim: PersistentVolumeClaim
-  readonly around: Around
+  readonly context: ClaimContext
 }
 
-function findingOf(wait: ObjectWait, { claim, around }: WithAround, facts: ClusterFacts): WaitFinding | undefined {
+function findingOf(wait: ObjectWait, { claim, context }: ClaimInContext, facts: ClusterFacts): WaitFinding | undefined {
   const pv = objectOf(facts.volumes.get(claim.spec?.volumeName ?? ''))
   const driver = claim.metadata?.annotations?.['volume.kubernetes.io/storage-resizer'] ?? (pv && driverOf(pv))
   // The driver is unknown if the volume could not be read. The finding appears nevertheless.
-  const context = { facts, driver: driver ?? '(unknown driver)' }
+  const resizer = { facts, driver: driver ?? '(unknown driver)' }
   switch (wait.reason) {
     case 'Expanding':
     case 'InfeasibleSize':
-      return expandFinding(claim, context)
+      return expandFinding(claim, resizer)
     case 'Modifying':
-      return modifyFinding(claim, context)
+      return modifyFinding(claim, resizer)
     default: {
       const object = refOf('PersistentVolumeClaim', claim)
-      const awaits = refsOf(awaitedBy(wait, around), object.namespace)
+      const awaits = refsOf(awaitedBy(wait, context), object.namespace)
       const finding = waitingFinding(wait, { object, awaits, ...aboutOf(wait, claim, facts) }, facts)
       if (finding === undefined || !OF_PROVISIONER.has(wait.reason)) return finding
       return sourceFinding(claim, facts) ?? provisionFinding(finding, claim, facts)

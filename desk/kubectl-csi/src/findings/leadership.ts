@@ -11,16 +11,16 @@ export const NO_LEASES = 'Leases could not be read, so there may be no leader'
 
 /** The leadership of a driver's sidecar, as its Lease shows it. */
 export type Leadership =
-  | { readonly is: 'held'; readonly lease: Lease }
+  | { readonly kind: 'held'; readonly lease: Lease }
   /** Leases with the same name are held in several namespaces. */
-  | { readonly is: 'held twice'; readonly lease: Lease; readonly others: readonly Lease[] }
+  | { readonly kind: 'held twice'; readonly lease: Lease; readonly others: readonly Lease[] }
   /** The Lease has not been renewed for twice its duration. */
-  | { readonly is: 'expired'; readonly lease: Lease }
+  | { readonly kind: 'expired'; readonly lease: Lease }
   /** The last leader has released the Lease. */
-  | { readonly is: 'released'; readonly lease: Lease }
+  | { readonly kind: 'released'; readonly lease: Lease }
   /** No such Lease: no leader election, a Lease under another name, or no sidecar at all. */
-  | { readonly is: 'none' }
-  | { readonly is: 'unseen' }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'unseen' }
 
 /** Returns the leadership that the Lease shows. If several namespaces have the Lease, the last renewed one counts. */
 export function leadershipOf(
@@ -28,15 +28,15 @@ export function leadershipOf(
   sidecar: OriginalName,
   driver: string,
 ): Leadership {
-  if (leases === undefined) return { is: 'unseen' }
+  if (leases === undefined) return { kind: 'unseen' }
   const name = leaseName(sidecar, driver)
   const own = leases.filter(({ metadata }) => metadata?.name === name)
   const [lease] = own.toSorted((a, b) => renewedAt(b) - renewedAt(a))
-  if (lease === undefined) return { is: 'none' }
-  if ((lease.spec?.holderIdentity ?? '') === '') return { is: 'released', lease }
-  if (isExpired(lease, now)) return { is: 'expired', lease }
+  if (lease === undefined) return { kind: 'none' }
+  if ((lease.spec?.holderIdentity ?? '') === '') return { kind: 'released', lease }
+  if (isExpired(lease, now)) return { kind: 'expired', lease }
   const others = own.filter((each) => each !== lease && each.spec?.holderIdentity && !isExpired(each, now))
-  return others.length > 0 ? { is: 'held twice', lease, others } : { is: 'held', lease }
+  return others.length > 0 ? { kind: 'held twice', lease, others } : { kind: 'held', lease }
 }
 
 function isExpired(lease: Lease, now: number): boolean {
@@ -51,7 +51,7 @@ export function holderGone(
   leadership: Leadership,
   { holdersGone, now }: Pick<ClusterFacts, 'holdersGone' | 'now'>,
 ): boolean {
-  if (leadership.is === 'none' || leadership.is === 'unseen' || leadership.is === 'released') return false
+  if (leadership.kind === 'none' || leadership.kind === 'unseen' || leadership.kind === 'released') return false
   const { lease } = leadership
   const duration = 1000 * (wholeNumberOf(lease.spec?.leaseDurationSeconds) ?? 0)
   return holdersGone.has(leaseKey(lease)) && now - renewedAt(lease) > Math.min(SILENT_MS, (2 / 3) * duration)
@@ -62,14 +62,14 @@ function renewedAt({ spec }: Lease): number {
 }
 
 /** The states of a Lease that has no leader. */
-export type NoLeader = Extract<Leadership, { is: 'expired' | 'released' }>
+export type NoLeader = Extract<Leadership, { kind: 'expired' | 'released' }>
 
 export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
-  return leadership.is === 'expired' || leadership.is === 'released'
+  return leadership.kind === 'expired' || leadership.kind === 'released'
 }
 
 /** Returns why it is likely, but not certain, that there is no leader. */
-export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
+export function doubtOf({ kind: is }: NoLeader): ReturnType<typeof likely> {
   return likely(
     is === 'expired'
       ? "the age of the Lease is by this machine's clock, which may differ from the cluster's"
@@ -78,7 +78,7 @@ export function doubtOf({ is }: NoLeader): ReturnType<typeof likely> {
 }
 
 export function leaseEvidence(leadership: Leadership, facts: Pick<ClusterFacts, 'sidecarPods'>): readonly Evidence[] {
-  if (leadership.is === 'none' || leadership.is === 'unseen') return []
+  if (leadership.kind === 'none' || leadership.kind === 'unseen') return []
   const { lease } = leadership
   const object: KindRef = refOf('Lease', lease)
   const holder = lease.spec?.holderIdentity ?? ''
@@ -105,7 +105,7 @@ export function notReadyContainers(
   leadership: Leadership,
   { sidecarPods }: Pick<ClusterFacts, 'sidecarPods'>,
 ): readonly NotReady[] {
-  if (leadership.is === 'none' || leadership.is === 'unseen') return []
+  if (leadership.kind === 'none' || leadership.kind === 'unseen') return []
   return (sidecarPods.get(leaseKey(leadership.lease)) ?? []).flatMap((pod) =>
     (pod.status?.containerStatuses ?? [])
       .filter(({ ready }) => !ready)
@@ -144,7 +144,7 @@ export function leaderCause(
   leadership: Leadership,
   facts: ClusterFacts,
 ): (FailureCause & ReturnType<typeof likely>) | undefined {
-  if (leadership.is === 'held twice') {
+  if (leadership.kind === 'held twice') {
     const leases = [leadership.lease, ...leadership.others].map(
       (lease) => `${leaseKey(lease)} by ${lease.spec?.holderIdentity}`,
     )
@@ -155,7 +155,7 @@ export function leaderCause(
       ...likely('two installations of the sidecar for one driver disturb each other'),
     }
   }
-  if (leadership.is === 'held' && holderGone(leadership, facts)) {
+  if (leadership.kind === 'held' && holderGone(leadership, facts)) {
     const { lease } = leadership
     return {
       reason: 'HolderGone',

@@ -53,7 +53,7 @@ function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContex
     }
   }
   const target = (state?.status === 'InProgress' && state.targetVolumeAttributesClassName) || wanted
-  if (target === '' || facts.attributesClasses.get(target).is !== 'absent') return undefined
+  if (target === '' || facts.attributesClasses.get(target).kind !== 'absent') return undefined
   return {
     reason: 'ClassMissing',
     waitsFor: `VolumeAttributesClass ${target}, which does not exist`,

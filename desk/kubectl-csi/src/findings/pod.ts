@@ -1,5 +1,5 @@
 import type { Pod } from '@csi-sidecars/kube-types'
-import { type Around, awaitedBy, type ObjectWait, podWait } from '@csi-sidecars/waits'
+import { awaitedBy, type ClaimContext, type ObjectWait, podWait } from '@csi-sidecars/waits'
 import {
   type ClusterFacts,
   claimKeysOf,
@@ -12,7 +12,7 @@ import {
   textOf,
   timeOf,
 } from '../facts/facts.ts'
-import { aroundClaim, podState, refsOf, volumeNameOf } from './around.ts'
+import { claimContext, podState, refsOf, volumeNameOf } from './contexts.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'
@@ -33,14 +33,14 @@ export function podFindings(pod: Pod, facts: ClusterFacts): readonly WaitFinding
 
 interface OfClaim {
   readonly wait: ObjectWait
-  readonly around: Around
+  readonly context: ClaimContext
 }
 
 function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
   return claimKeysOf(pod).flatMap((key) => {
-    const around = aroundClaim(key, facts.claims.get(key), facts)
-    const wait = podWait({ ...podState(pod), phase: 'Pending' }, around)
-    return wait === undefined ? [] : [{ wait, around }]
+    const context = claimContext(key, facts.claims.get(key), facts)
+    const wait = podWait({ ...podState(pod), phase: 'Pending' }, context)
+    return wait === undefined ? [] : [{ wait, context }]
   })
 }
 
@@ -48,10 +48,10 @@ function waitsOf(pod: Pod, facts: ClusterFacts): readonly OfClaim[] {
 export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[] {
   const pod = facts.pods.find((each) => textOf(refOf('Pod', each)) === textOf(ref))
   if (pod === undefined || !isRunning(pod) || !mayWait(pod)) return []
-  return waitsOf(pod, facts).flatMap(({ wait, around }) => refsOf(awaitedBy(wait, around), ref.namespace))
+  return waitsOf(pod, facts).flatMap(({ wait, context }) => refsOf(awaitedBy(wait, context), ref.namespace))
 }
 
-function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
+function findingOf(pod: Pod, { wait: given, context }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
   // The finding of the claim already explains that the pod has no volume.
   if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
@@ -69,9 +69,9 @@ function findingOf(pod: Pod, { wait: given, around }: OfClaim, facts: ClusterFac
       object: refOf('Pod', pod),
       since: timeOf(metadata?.deletionTimestamp) ?? (mount === undefined ? earliest(first, from) : first),
       atLeast: mount !== undefined,
-      awaits: refsOf(awaitedBy(wait, around), metadata?.namespace),
-      name: isMissing ? around.claimKey : around.volume?.key,
-      evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { around, facts }), ...eventEvidence(event)],
+      awaits: refsOf(awaitedBy(wait, context), metadata?.namespace),
+      name: isMissing ? context.claimKey : context.volume?.key,
+      evidence: [...podEvidence(pod, wait), ...volumeEvidence(wait, { context, facts }), ...eventEvidence(event)],
     },
     facts,
   )
@@ -101,9 +101,9 @@ function podEvidence(pod: Pod, { reason }: ObjectWait): readonly Evidence[] {
 
 function volumeEvidence(
   { reason }: ObjectWait,
-  { around, facts }: { around: Around; facts: ClusterFacts },
+  { context, facts }: { context: ClaimContext; facts: ClusterFacts },
 ): readonly Evidence[] {
-  const pv = objectOf(facts.volumes.get(around.volume?.key ?? ''))
+  const pv = objectOf(facts.volumes.get(context.volume?.key ?? ''))
   if (pv === undefined || !ATTACHING.has(reason) || reason === 'NotAskedFor') return []
   const modes = pv.spec?.accessModes?.join(', ') ?? ''
   const attachments = facts.attachments.filter((va) => volumeNameOf(va) === pv.metadata?.name)

@@ -33,13 +33,13 @@ const SIDECAR = 'external-snapshotter'
 const CONTROLLER = 'the snapshot-controller'
 
 /** Reports whether an object exists. Returns undefined if it could not be read. */
-function existenceOf({ is }: ReadResult<unknown>): 'missing' | 'present' | undefined {
+function existenceOf({ kind: is }: ReadResult<unknown>): 'missing' | 'present' | undefined {
   if (is === 'unseen') return undefined
   return is === 'absent' ? 'missing' : 'present'
 }
 
 function presenceOf<T>(seen: ReadResult<T>, waits: (object: T) => boolean): ReturnType<typeof existenceOf> | 'waits' {
-  return seen.is === 'present' && waits(seen.object) ? 'waits' : existenceOf(seen)
+  return seen.kind === 'present' && waits(seen.object) ? 'waits' : existenceOf(seen)
 }
 
 const isUnbound = ({ status }: PersistentVolumeClaim): boolean => status?.phase !== 'Bound'
@@ -141,7 +141,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
   const { namespace, name = '', uid } = spec.volumeSnapshotRef
   const snapshot: KindRef = { kind: 'VolumeSnapshot', namespace, name }
   const known = facts.snapshots.get(keyOf(snapshot))
-  const isOther = known.is === 'present' && known.object.metadata?.uid !== uid
+  const isOther = known.kind === 'present' && known.object.metadata?.uid !== uid
   const { annotations = {} } = metadata ?? {}
   const failed = lastEvent(metadata?.uid, facts, ['SnapshotDeleteError'])
   const deletedAt = timeOf(metadata?.deletionTimestamp)
@@ -199,7 +199,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
   const isSilent = reason === 'SnapshotNotBegun' || reason === 'SnapshotDeleting'
   const leader = isSilent ? leaderCause(leadership, facts) : undefined
   if (leader !== undefined) return [finding(leader, leader)]
-  if (leadership.is === 'unseen' && isSilent) return [finding(cause, possible(NO_LEASES))]
+  if (leadership.kind === 'unseen' && isSilent) return [finding(cause, possible(NO_LEASES))]
   return [finding(cause, isSilent ? likely(ALIKE) : CERTAIN)]
 }
 
@@ -244,7 +244,7 @@ export function sourceFinding(claim: PersistentVolumeClaim, facts: ClusterFacts)
     kind === 'VolumeSnapshot'
       ? presenceOf(facts.snapshots.get(keyOf(source)), isNotReady)
       : presenceOf(facts.claims.get(keyOf(source)), isUnbound)
-  const reason = sourceWait({ kind, is })
+  const reason = sourceWait({ kind, state: is })
   if (reason === undefined) return undefined
   const object = refOf('PersistentVolumeClaim', claim)
   const since = timeOf(claim.metadata?.creationTimestamp)

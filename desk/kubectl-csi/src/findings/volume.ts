@@ -1,7 +1,7 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { type Around, awaitedBy, volumeWaits } from '@csi-sidecars/waits'
+import { awaitedBy, type ClaimContext, volumeWaits } from '@csi-sidecars/waits'
 import { type ClusterFacts, driverOf, keyOf, refOf, timeOf } from '../facts/facts.ts'
-import { aroundVolume, refsOf, volumeNameOf } from './around.ts'
+import { refsOf, volumeContext, volumeNameOf } from './contexts.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import type { WaitFinding } from './finding.ts'
 import { waitingFinding } from './waiting.ts'
@@ -12,8 +12,8 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
   const { metadata, spec, status } = pv
   const { claimRef } = spec ?? {}
   const failed = lastEvent(metadata?.uid, facts, ['VolumeFailedDelete'])
-  const around: Around = {
-    ...aroundVolume({ is: 'present', object: pv }, facts),
+  const context: ClaimContext = {
+    ...volumeContext({ kind: 'present', object: pv }, facts),
     failing: (party) => (party === 'csi-provisioner' ? failed?.message : undefined),
   }
   const given = {
@@ -34,14 +34,14 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
       ...eventEvidence(failed),
     ],
   }
-  return volumeWaits(around)
+  return volumeWaits(context)
     .filter(({ about }) => about.node === undefined)
     .flatMap((wait) => {
       const message = wait.message ?? status?.message
       const ofClaim = wait.reason === 'VolumeBound' && claimRef !== undefined
       const awaits = ofClaim
         ? [{ kind: 'PersistentVolumeClaim', namespace: claimRef.namespace, name: claimRef.name ?? '' }]
-        : refsOf(awaitedBy(wait, around), undefined)
+        : refsOf(awaitedBy(wait, context), undefined)
       return waitingFinding(message === undefined ? wait : { ...wait, message }, { ...given, awaits }, facts) ?? []
     })
 }

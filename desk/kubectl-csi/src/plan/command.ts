@@ -30,7 +30,7 @@ const PLAN_EXIT_CODES = {
   noPlan: 2,
 } as const
 
-interface ClusterAround {
+interface ClusterAccess {
   readonly client: ReadOnlyClient
   readonly namespace: string
   readonly signal: AbortSignal
@@ -38,13 +38,13 @@ interface ClusterAround {
 }
 
 /** Prints the plan for an object of the cluster. Throws NoSuchObjectError. */
-export async function planFromCluster(question: PlanQuestion, json: boolean, around: ClusterAround): Promise<number> {
+export async function planFromCluster(question: PlanQuestion, json: boolean, access: ClusterAccess): Promise<number> {
   const { workload, driver, images } = question
   if (workload === undefined) throw new Error('plan: of which object? Give deployment/NAME')
-  const ref = { ...workload, namespace: workload.namespace ?? around.namespace }
-  const facts = await factsFromCluster(ref, new ApiReader(around.client, around.signal), driver)
+  const ref = { ...workload, namespace: workload.namespace ?? access.namespace }
+  const facts = await factsFromCluster(ref, new ApiReader(access.client, access.signal), driver)
   if (facts === undefined) throw new NoSuchObjectError(`${textOfWorkload(ref)} does not exist`)
-  return print([planOf(facts, images)], [], { json, write: around.write })
+  return print([planOf(facts, images)], [], { json, write: access.write })
 }
 
 interface Printing {

@@ -34,7 +34,7 @@ export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T
   const known = new KnownObjects<T>()
   for (const object of objects) {
     const { namespace, name = '' } = object.metadata ?? {}
-    known.set(keyOf({ namespace, name }), { is: 'present', object })
+    known.set(keyOf({ namespace, name }), { kind: 'present', object })
   }
   known.complete = true
   return known

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Credentials, fixedCredentials } from '../config/cluster-config.ts'
 import type { OwnedKubeClient } from '../create-client.ts'
 import { AnsweringServer, get, OBJECT, ok, patch, refuse, UNLIMITED } from '../testing/answering-server.ts'
-import { whileLeading } from './while-leading.ts'
+import { clientWhileLeading } from './while-leading.ts'
 
 let clock: FakeClock
 let server: AnsweringServer
@@ -20,7 +20,7 @@ describe('write guards', () => {
   test('the guard of a write runs again right before each attempt', async () => {
     server.answer = server.first(1, refuse(429, { 'Retry-After': '2' }))
     const asked: number[] = []
-    const client = whileLeading(server.connect(), () => asked.push(clock.monotonic()))
+    const client = clientWhileLeading(server.connect(), () => asked.push(clock.monotonic()))
     const result = patch(client)
     await server.until(() => server.seen.length === 1)
     await server.quiet()
@@ -31,7 +31,7 @@ describe('write guards', () => {
 
   test('a write is not sent if its guard throws', async () => {
     let leading = true
-    const client = whileLeading(server.connect({ kind: 'bucket', qps: 1, burst: 1, perGroup: false }), () => {
+    const client = clientWhileLeading(server.connect({ kind: 'bucket', qps: 1, burst: 1, perGroup: false }), () => {
       if (!leading) throw new Error('the lease is lost')
     })
     await patch(client)
@@ -47,7 +47,7 @@ describe('write guards', () => {
   })
 
   test('the guard of writes does not run for reads', async () => {
-    const client = whileLeading(server.connect(), () => {
+    const client = clientWhileLeading(server.connect(), () => {
       throw new Error('the lease is lost')
     })
     await client.get(PERSISTENT_VOLUMES, { name: 'pv' })
@@ -55,8 +55,8 @@ describe('write guards', () => {
   })
 })
 
-test('a client of `whileLeading` reports the phase `writing` during a write, but not during a read', async () => {
-  const client = whileLeading(server.connect(), () => undefined)
+test('a client of `clientWhileLeading` reports the phase `writing` during a write, but not during a read', async () => {
+  const client = clientWhileLeading(server.connect(), () => undefined)
   const { signal } = new AbortController()
   const phases: RunPhase[] = []
   onPhase(signal, (phase) => phases.push(phase))

@@ -4,7 +4,7 @@ import { type ObjectRef, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { OwnedKubeClient } from '../create-client.ts'
 import { AnsweringServer, OBJECT, ok, patch, refuse } from '../testing/answering-server.ts'
-import { whileLeading } from './while-leading.ts'
+import { clientWhileLeading } from './while-leading.ts'
 
 let clock: FakeClock
 let server: AnsweringServer
@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 const listen = (): (() => void) | undefined =>
-  whileLeading(client, () => undefined).onReread?.(PERSISTENT_VOLUMES, ({ name }: ObjectRef, object) => {
+  clientWhileLeading(client, () => undefined).onReread?.(PERSISTENT_VOLUMES, ({ name }: ObjectRef, object) => {
     reread.push(`${name} ${object?.metadata?.resourceVersion ?? 'none'}`)
     return news
   })

@@ -6,7 +6,7 @@ import type { KubeClient, RequestOptions } from '../api/client.ts'
  * throws, the write rejects with its error. A write reports the phase `writing` to the `onPhase` listeners of its
  * signal. Reads and watches pass without `guard`.
  */
-export function whileLeading(client: KubeClient, guard: () => void): KubeClient {
+export function clientWhileLeading(client: KubeClient, guard: () => void): KubeClient {
   const withGuard = <O extends RequestOptions>(options: O | undefined): O | RequestOptions => ({
     ...options,
     beforeSend: () => {

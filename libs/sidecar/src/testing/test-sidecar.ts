@@ -1,6 +1,6 @@
 import { type Controller, keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Cached, Informer } from '@csi-sidecars/informer'
-import { type KubeClient, whileLeading } from '@csi-sidecars/kube-client'
+import { clientWhileLeading, type KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
 import type { App, AppParts } from '../app.ts'
 import type { GateTable } from '../flags/feature-gates.ts'
@@ -31,7 +31,7 @@ export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['sidecarGates']
     return {
       queues: ['config-maps'],
       controllers: ({ assertLeading }) => {
-        const api = whileLeading(client, assertLeading)
+        const api = clientWhileLeading(client, assertLeading)
         const deps = { api, configMaps, label: flags.values.label, driverName: driver.name }
         const controller: Controller = {
           name: 'config-maps',

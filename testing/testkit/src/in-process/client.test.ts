@@ -104,8 +104,8 @@ test('a watch reports a compacted resourceVersion, a cut connection and a refuse
 test('fault rules of the emulated API server can refuse, cut and delay requests', async () => {
   server.create(PERSISTENT_VOLUMES, pv())
   const patch = (): Promise<unknown> => client.patch(PERSISTENT_VOLUMES, { name: 'pv-1' }, label)
-  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { do: 'answer', code: 409 } })
-  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { do: 'cut', applied: true } })
+  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { kind: 'answer', code: 409 } })
+  server.faults.add({ match: { verb: 'patch' }, times: 1, action: { kind: 'cut', applied: true } })
   await expect(patch()).rejects.toMatchObject({ code: 409 })
   await expect(patch()).rejects.toMatchObject({ code: 0 })
   expect(server.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.metadata?.labels).toEqual({ a: 'b' })
@@ -117,7 +117,7 @@ test('fault rules of the emulated API server can refuse, cut and delay requests'
 })
 
 test('a request ends when its signal is aborted, and is not sent if `beforeSend` throws', async () => {
-  server.faults.add({ action: { do: 'hang' } })
+  server.faults.add({ action: { kind: 'hang' } })
   const stop = new AbortController()
   const waiting = client.get(PERSISTENT_VOLUMES, { name: 'pv-1' }, { signal: stop.signal })
   stop.abort(new Error('enough'))

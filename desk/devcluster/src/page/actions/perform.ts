@@ -169,16 +169,16 @@ const LATER_MS = 3000
 const MESSAGE = 'injected on the page'
 
 const ACTIONS: Readonly<Record<(typeof FAULTS)[number], DriverFault>> = {
-  'fails with Internal': { do: 'fail', code: 'INTERNAL', message: MESSAGE },
-  'fails with ResourceExhausted': { do: 'fail', code: 'RESOURCE_EXHAUSTED', message: MESSAGE },
+  'fails with Internal': { kind: 'fail', code: 'INTERNAL', message: MESSAGE },
+  'fails with ResourceExhausted': { kind: 'fail', code: 'RESOURCE_EXHAUSTED', message: MESSAGE },
   // UNAVAILABLE is the code that a caller gets when its connection is lost.
   'succeeds, but the answer is lost': {
-    do: 'fail',
+    kind: 'fail',
     code: 'UNAVAILABLE',
     message: 'the answer was lost',
     applied: true,
   },
-  'answers 3 seconds later': { do: 'delay', ms: LATER_MS },
+  'answers 3 seconds later': { kind: 'delay', ms: LATER_MS },
 }
 
 /** Lets the emulated driver answer the next calls of a method with a fault. */

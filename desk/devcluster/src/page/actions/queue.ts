@@ -79,7 +79,7 @@ export class ActionQueue {
   }
 
   #ended(ending: Ending): void {
-    if (ending.is === 'failed') this.#trouble(`Not true: ${ending.what}, in the step "${ending.step}"`)
+    if (ending.kind === 'failed') this.#trouble(`Not true: ${ending.what}, in the step "${ending.step}"`)
   }
 
   #trouble(text: string): void {

@@ -82,7 +82,7 @@ export class PageModel {
     const { caches, driver, liveCalls } = this.#options
     const noCalls = (): (() => void) => () => undefined
     const undo = [
-      watchCluster(caches, noCalls, (event) => event.is !== 'call' && this.#happen(event)),
+      watchCluster(caches, noCalls, (event) => event.kind !== 'call' && this.#happen(event)),
       liveCalls((call) => this.#call(call)),
       driver.subscribe(() => {
         this.#driver()
@@ -108,8 +108,8 @@ export class PageModel {
     const { caches } = this.#options
     const rows = rowsOfObjectEvent(event, caches)
     const key = (event.after ?? event.before)?.key ?? ''
-    if (event.is === 'pod' && event.after?.phase !== 'Pending') this.#warnings.forget(key)
-    if (event.is === 'node') this.#node(key)
+    if (event.kind === 'pod' && event.after?.phase !== 'Pending') this.#warnings.forget(key)
+    if (event.kind === 'node') this.#node(key)
     const line = objectLine(event)
     this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }

@@ -13,10 +13,10 @@ import { describe, expect, it } from '@jest/globals'
 import type { ObjectEvent } from '../../story/cluster-event.ts'
 import { objectLine } from './object-lines.ts'
 
-type Kind = ObjectEvent['is']
+type Kind = ObjectEvent['kind']
 
 function line(is: Kind, before: object | undefined, after: object | undefined): string | undefined {
-  const reported = objectLine({ is, before, after } as ObjectEvent)
+  const reported = objectLine({ kind: is, before, after } as ObjectEvent)
   return reported && `${reported.bad ? '! ' : ''}${reported.who}: ${reported.text}`
 }
 

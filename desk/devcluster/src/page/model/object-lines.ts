@@ -17,7 +17,7 @@ import { kubeletOf } from './actors.ts'
 
 /** Returns the time-line entry for a change of an object, with its actor. Undefined for an irrelevant change. */
 export function objectLine(event: ObjectEvent): TimelineEntry | undefined {
-  switch (event.is) {
+  switch (event.kind) {
     case 'claim':
       return claimLine(event.before, event.after)
     case 'volume':

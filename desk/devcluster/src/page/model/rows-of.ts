@@ -14,7 +14,7 @@ import { rowsOfAttachment, rowsOfClaim, rowsOfPod, rowsOfPodsOn, rowsOfVolume, r
 
 /** Returns the IDs of the rows that a changed object may change. The row of the object itself comes first. */
 export function rowsOfObjectEvent(event: ObjectEvent, caches: Caches): readonly string[] {
-  switch (event.is) {
+  switch (event.kind) {
     case 'claim':
       return [event.after, event.before].flatMap((claim) => (claim === undefined ? [] : rowsOfClaim(claim, caches)))
     case 'volume':

@@ -3,7 +3,7 @@ import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume }
 import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
 import type { Remedy } from '@csi-sidecars/waits'
 import {
-  type Around,
+  type ClaimContext,
   causesFirst,
   claimWaits,
   type ObjectWait,
@@ -43,14 +43,14 @@ export interface WaitNow extends Omit<Wait, 'since' | 'stuck'> {
 
 /** Returns the waits of a row of the page. In a chain of waits the cause comes first, as in `kubectl csi`. */
 export function waitsOf(view: RowView): readonly WaitNow[] {
-  const around = aroundOf(view)
-  const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, around)
-  const ofPods = view.pods.flatMap((pod) => podWait(pod, around) ?? [])
-  const waits = [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(around)]
-  return causesFirst(waits, around).map((wait) => inWords(wait, view))
+  const context = contextOf(view)
+  const [ofClaim] = view.claim === undefined ? [] : claimWaits(view.claim, context)
+  const ofPods = view.pods.flatMap((pod) => podWait(pod, context) ?? [])
+  const waits = [...(ofClaim === undefined ? [] : [ofClaim]), ...ofPods, ...volumeWaits(context)]
+  return causesFirst(waits, context).map((wait) => inWords(wait, view))
 }
 
-function aroundOf({ failure, ...view }: RowView): Around {
+function contextOf({ failure, ...view }: RowView): ClaimContext {
   return {
     ...view,
     attaches: view.attaches && view.volume?.csi !== undefined,

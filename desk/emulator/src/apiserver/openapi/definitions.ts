@@ -76,7 +76,7 @@ function property({ type, merge }: SchemaField): JsonMap {
 }
 
 function shapeOf(type: SchemaFieldType): JsonMap {
-  switch (type.is) {
+  switch (type.kind) {
     case 'object':
       return refTo(definitionName(type.schema))
     case 'list':

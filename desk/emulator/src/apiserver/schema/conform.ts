@@ -49,13 +49,13 @@ function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | unde
   if (field.pointer) return value
   // kube-apiserver returns an empty required list as null.
   if (field.always) return isList(value) && value.length === 0 ? null : value
-  if (field.type.is === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
+  if (field.type.kind === 'object') return field.omitsZero && isEmpty(value) ? undefined : value
   return isZero(value) && !isStructure(field.type) ? undefined : value
 }
 
 /** Reports whether a type is a struct in Go, such as a time. An empty struct is stored, but an empty text is not. */
 function isStructure(type: SchemaFieldType): boolean {
-  return type.is === 'scalar' && STRUCTURES.has(type.scalar)
+  return type.kind === 'scalar' && STRUCTURES.has(type.scalar)
 }
 
 const STRUCTURES: ReadonlySet<Scalar> = new Set(['quantity', 'time', 'microtime', 'intOrString'])
@@ -72,9 +72,9 @@ function isEmpty(value: Json | undefined): boolean {
 /** Returns the value that is stored for a field that the writer did not set. */
 function absent(field: SchemaField): Json | undefined {
   if (field.pointer) return field.always ? null : undefined
-  if (field.type.is === 'object') return field.omitsZero ? undefined : zeroOf(field.type.schema)
+  if (field.type.kind === 'object') return field.omitsZero ? undefined : zeroOf(field.type.schema)
   if (field.omitsZero) return undefined
-  if (field.always || isStructure(field.type)) return ZEROS[field.type.is === 'scalar' ? field.type.scalar : 'any']
+  if (field.always || isStructure(field.type)) return ZEROS[field.type.kind === 'scalar' ? field.type.scalar : 'any']
   return undefined
 }
 
@@ -102,7 +102,7 @@ function zeroOf(schema: Schema): JsonMap {
 }
 
 function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
-  switch (type.is) {
+  switch (type.kind) {
     case 'object':
       if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place)
       return objectOf(type.schema, given, place)
@@ -127,7 +127,7 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
 /** Decodes an item of a list or a map. A null becomes the empty value of the type. */
 function itemOf(type: SchemaFieldType, given: Json, place: ValuePath): Json {
   if (given !== null) return decoded(type, given, place)
-  return type.is === 'object' ? zeroOf(type.schema) : ZEROS[type.is === 'scalar' ? type.scalar : 'any']
+  return type.kind === 'object' ? zeroOf(type.schema) : ZEROS[type.kind === 'scalar' ? type.scalar : 'any']
 }
 
 function scalarOf(scalar: Scalar, given: Json, place: ValuePath): Json {
@@ -222,7 +222,7 @@ function shapeOf(given: Json): string {
 }
 
 function goType(type: SchemaFieldType): string {
-  switch (type.is) {
+  switch (type.kind) {
     case 'object':
       return `v1.${type.schema.name}`
     case 'list':

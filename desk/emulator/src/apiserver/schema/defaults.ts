@@ -48,15 +48,15 @@ export function withDefaults<T extends JsonMap>(schema: Schema, object: T): T {
   const whole: T = { ...object, ...Object.fromEntries(own) }
   const inner = innerOf(schema).flatMap(({ name, type, pointer }): [string, Json][] => {
     // Fields that are not pointers in Go are always present.
-    const value = whole[name] ?? (type.is === 'object' && !pointer ? {} : undefined)
+    const value = whole[name] ?? (type.kind === 'object' && !pointer ? {} : undefined)
     return value === undefined ? [] : [[name, filled(type, value)]]
   })
   return { ...whole, ...Object.fromEntries(inner) }
 }
 
 function filled(type: SchemaFieldType, value: Json): Json {
-  if (type.is === 'object' && isObject(value)) return withDefaults(type.schema, value)
-  return type.is === 'list' && isList(value) ? value.map((item) => filled(type.of, item)) : value
+  if (type.kind === 'object' && isObject(value)) return withDefaults(type.schema, value)
+  return type.kind === 'list' && isList(value) ? value.map((item) => filled(type.of, item)) : value
 }
 
 const INNER = new WeakMap<Schema, readonly SchemaField[]>()

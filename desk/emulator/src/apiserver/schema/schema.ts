@@ -36,10 +36,10 @@ const SCALARS = [
 export type Scalar = (typeof SCALARS)[number]
 
 export type SchemaFieldType =
-  | { readonly is: 'scalar'; readonly scalar: Scalar }
-  | { readonly is: 'object'; readonly schema: Schema }
-  | { readonly is: 'list'; readonly of: SchemaFieldType }
-  | { readonly is: 'map'; readonly of: SchemaFieldType }
+  | { readonly kind: 'scalar'; readonly scalar: Scalar }
+  | { readonly kind: 'object'; readonly schema: Schema }
+  | { readonly kind: 'list'; readonly of: SchemaFieldType }
+  | { readonly kind: 'map'; readonly of: SchemaFieldType }
 
 export interface SchemaField {
   readonly name: string
@@ -142,17 +142,17 @@ function addField(drafts: ReadonlyMap<string, Draft>, draft: Draft, text: string
 }
 
 function typeOf(drafts: ReadonlyMap<string, Draft>, text: string): SchemaFieldType {
-  if (text.startsWith('[')) return { is: 'list', of: typeOf(drafts, text.slice(1, -1)) }
-  if (text.startsWith('{')) return { is: 'map', of: typeOf(drafts, text.slice(1, -1)) }
+  if (text.startsWith('[')) return { kind: 'list', of: typeOf(drafts, text.slice(1, -1)) }
+  if (text.startsWith('{')) return { kind: 'map', of: typeOf(drafts, text.slice(1, -1)) }
   const scalar = SCALARS.find((each) => each === text)
-  if (scalar !== undefined) return { is: 'scalar', scalar }
+  if (scalar !== undefined) return { kind: 'scalar', scalar }
   const schema = drafts.get(text)
   invariant(schema !== undefined, `no type ${text}`)
-  return { is: 'object', schema }
+  return { kind: 'object', schema }
 }
 
 /** Returns the type of the object in a field, or of the objects in a list or a map. Undefined for other fields. */
 export function innerSchema(type: SchemaFieldType): Schema | undefined {
-  if (type.is === 'object') return type.schema
-  return type.is === 'list' || type.is === 'map' ? innerSchema(type.of) : undefined
+  if (type.kind === 'object') return type.schema
+  return type.kind === 'list' || type.kind === 'map' ? innerSchema(type.of) : undefined
 }

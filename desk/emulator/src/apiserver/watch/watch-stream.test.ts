@@ -133,9 +133,9 @@ test('a slow watch client gets 410 if the history no longer has the changes that
 })
 
 test.each<[string, FaultAction, string]>([
-  ['close', { do: 'endWatch', afterFrames: 1, how: 'close' }, '\r\n0\r\n'],
-  ['expired', { do: 'endWatch', afterFrames: 1, how: 'expired' }, '"code":410'],
-  ['garbage', { do: 'endWatch', afterFrames: 1, how: 'garbage' }, '{"meta\n'],
+  ['close', { kind: 'endWatch', afterFrames: 1, how: 'close' }, '\r\n0\r\n'],
+  ['expired', { kind: 'endWatch', afterFrames: 1, how: 'expired' }, '"code":410'],
+  ['garbage', { kind: 'endWatch', afterFrames: 1, how: 'garbage' }, '{"meta\n'],
 ])('the fault `%s` ends a watch after its first event', async (_what, action, trace) => {
   fault = action
   put('a')
@@ -146,7 +146,7 @@ test.each<[string, FaultAction, string]>([
 })
 
 test('the fault `silent` stops the events of a watch, but leaves its connection open', async () => {
-  fault = { do: 'endWatch', afterFrames: 1, how: 'silent' }
+  fault = { kind: 'endWatch', afterFrames: 1, how: 'silent' }
   put('a')
   const reader = await open()
   reader.read()

@@ -89,7 +89,7 @@ export class Watches {
       markInitialEnd: bookmarks && initialEvents === true,
       timeoutMs: seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + this.#clock.random()),
       shape: parts.shape,
-      fault: fault?.do === 'endWatch' ? fault : undefined,
+      fault: fault?.kind === 'endWatch' ? fault : undefined,
     }
   }
 

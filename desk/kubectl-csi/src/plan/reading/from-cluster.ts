@@ -40,8 +40,8 @@ export async function factsFromCluster(
 ): Promise<PlanFacts | undefined> {
   const { kind, namespace, name } = ref
   const found = await reader.get(RESOURCES[kind], { namespace, name })
-  if (found.is === 'absent') return undefined
-  const object = found.is === 'present' ? workloadOf(found.object, kind, namespace) : undefined
+  if (found.kind === 'absent') return undefined
+  const object = found.kind === 'present' ? workloadOf(found.object, kind, namespace) : undefined
   if (object === undefined) {
     throw new Error(
       reader.unseen.map(({ what, why }) => `${what}: ${why}`).join('; ') || 'its pod template has no containers',
@@ -88,7 +88,7 @@ async function readGranted(
   return grantedRules(bound, { clusterRoles, roles }, account.namespace)
 }
 
-type RoleRead<T> = { readonly is: 'present'; readonly object: T } | { readonly is: 'absent' | 'unseen' }
+type RoleRead<T> = { readonly kind: 'present'; readonly object: T } | { readonly kind: 'absent' | 'unseen' }
 
 /** Reads roles one after the other. Undefined if one of them may not be read. */
 async function readRoles<T>(
@@ -98,8 +98,8 @@ async function readRoles<T>(
   const roles: T[] = []
   for (const ref of refs) {
     const found = await read(ref)
-    if (found.is === 'unseen') return undefined
-    if (found.is === 'present') roles.push(found.object)
+    if (found.kind === 'unseen') return undefined
+    if (found.kind === 'present') roles.push(found.object)
   }
   return roles
 }

@@ -56,7 +56,7 @@ function readInto(result: Record<string, Json | undefined>, places: Places, byte
 }
 
 function add(result: Record<string, Json | undefined>, { name, type }: SchemaField, value: bigint | Buffer): void {
-  switch (type.is) {
+  switch (type.kind) {
     case 'list':
       result[name] = [...((result[name] ?? []) as readonly Json[]), valueOfType(type.of, value)]
       return
@@ -70,7 +70,7 @@ function add(result: Record<string, Json | undefined>, { name, type }: SchemaFie
 
 function withEntry(map: JsonMap, type: SchemaFieldType, bytes: Buffer): JsonMap {
   let key = ''
-  let item: Json = type.is === 'scalar' && type.scalar === 'string' ? '' : null
+  let item: Json = type.kind === 'scalar' && type.scalar === 'string' ? '' : null
   for (const { number, value } of fieldsOf(bytes)) {
     if (number === 1) key = asBytes(value).toString('utf8')
     if (number === 2) item = valueOfType(type, value)
@@ -81,7 +81,7 @@ function withEntry(map: JsonMap, type: SchemaFieldType, bytes: Buffer): JsonMap 
 }
 
 function valueOfType(type: SchemaFieldType, value: bigint | Buffer): Json {
-  switch (type.is) {
+  switch (type.kind) {
     case 'object':
       return decodeMessage(type.schema, asBytes(value))
     case 'list':

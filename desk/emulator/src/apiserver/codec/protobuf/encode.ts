@@ -25,8 +25,8 @@ class Encoder {
   }
 
   #writeField(number: number, { type, pointer }: SchemaField, value: Json | undefined): void {
-    if (type.is === 'list') this.#writeItems(number, type.of, value)
-    else if (type.is === 'map') this.#writeEntries(number, type.of, value)
+    if (type.kind === 'list') this.#writeItems(number, type.of, value)
+    else if (type.kind === 'map') this.#writeEntries(number, type.of, value)
     else if (!pointer || (value ?? null) !== null) this.#writeValue(number, type, value ?? null)
   }
 
@@ -45,7 +45,7 @@ class Encoder {
   }
 
   #writeValue(number: number, type: SchemaFieldType, value: Json): void {
-    switch (type.is) {
+    switch (type.kind) {
       case 'object':
         return writeNested(this.#writer, number, () =>
           this.#writeFields(placesOf(type.schema), isObject(value) ? value : {}),

@@ -1,8 +1,8 @@
 import type { Event, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
 import type {
-  Around,
   Awaited,
   ClaimClass,
+  ClaimContext,
   NodeState,
   PodState,
   VolumeState,
@@ -14,15 +14,15 @@ import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 
 /** Returns a claim and the objects around it as input of `@csi-sidecars/waits`. Unread objects are undefined. */
-export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): Around {
+export function claimContext(key: string, seen: ReadResult<PersistentVolumeClaim>, facts: ClusterFacts): ClaimContext {
   const claim = objectOf(seen)
   const volume = facts.volumes.get(claim?.spec?.volumeName ?? '')
   const users = podsOf(key, facts)
   return {
-    ...aroundVolume(volume, facts),
-    claimKey: seen.is === 'unseen' ? undefined : key,
+    ...volumeContext(volume, facts),
+    claimKey: seen.kind === 'unseen' ? undefined : key,
     claim: claim && claimState(claim),
-    volumeGone: (claim?.spec?.volumeName ?? '') !== '' && volume.is === 'absent',
+    volumeGone: (claim?.spec?.volumeName ?? '') !== '' && volume.kind === 'absent',
     pods: users.map(podState),
     binding: claim && bindingOf(claim, facts),
     storageClass: claim && classOf(claim, facts),
@@ -31,7 +31,7 @@ export function aroundClaim(key: string, seen: ReadResult<PersistentVolumeClaim>
   }
 }
 
-export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterFacts): Around {
+export function volumeContext(seen: ReadResult<PersistentVolume>, facts: ClusterFacts): ClaimContext {
   const pv = objectOf(seen)
   const driver = pv && driverOf(pv)
   const attachments = facts.attachments.filter((va) => pv !== undefined && volumeNameOf(va) === pv.metadata?.name)
@@ -44,7 +44,7 @@ export function aroundVolume(seen: ReadResult<PersistentVolume>, facts: ClusterF
     attaches: driver !== undefined && objectOf(facts.drivers.get(driver))?.spec.attachRequired !== false,
     nameOnNodes: pv && nameOnNodes(pv),
     // The CSINode is deleted after its Node, so a node counts as gone only if both are missing.
-    nodeGone: (name) => facts.nodes.get(name).is === 'absent' && facts.csiNodes.get(name).is === 'absent',
+    nodeGone: (name) => facts.nodes.get(name).kind === 'absent' && facts.csiNodes.get(name).kind === 'absent',
     node: (name) => nodeState(name, facts),
     // The API objects do not show errors of driver calls. Only sidecars and events report these errors.
     failing: () => undefined,
@@ -159,7 +159,7 @@ export function bindingEvent({ metadata }: PersistentVolumeClaim, facts: Cluster
   return (isTrying ? lastEvent(metadata?.uid, facts, ['ProvisioningFailed']) : undefined) ?? last
 }
 
-function bindingOf(claim: PersistentVolumeClaim, facts: ClusterFacts): Around['binding'] {
+function bindingOf(claim: PersistentVolumeClaim, facts: ClusterFacts): ClaimContext['binding'] {
   const event = bindingEvent(claim, facts)
   return event && { reason: event.reason ?? '', message: event.message ?? '' }
 }
@@ -176,15 +176,15 @@ function classOf(claim: PersistentVolumeClaim, { storageClasses }: ClusterFacts)
     const isDefault = storageClasses.present.some(({ metadata }) =>
       DEFAULT_CLASS.some((name) => metadata?.annotations?.[name] === 'true'),
     )
-    return storageClasses.complete ? { is: 'none', hasDefault: isDefault } : undefined
+    return storageClasses.complete ? { kind: 'none', hasDefault: isDefault } : undefined
   }
   // An empty class name means that an administrator creates the volume by hand.
   if (className === '') return undefined
   const seen = storageClasses.get(className)
-  if (seen.is === 'absent') return { is: 'missing' }
+  if (seen.kind === 'absent') return { kind: 'missing' }
   const isChosen = claim.metadata?.annotations?.[SELECTED_NODE] !== undefined
   const mode = objectOf(seen)?.volumeBindingMode
-  return mode === undefined ? undefined : { is: 'present', waitsForPod: mode === 'WaitForFirstConsumer' && !isChosen }
+  return mode === undefined ? undefined : { kind: 'present', waitsForPod: mode === 'WaitForFirstConsumer' && !isChosen }
 }
 
 function warningOf(

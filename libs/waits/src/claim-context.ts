@@ -58,12 +58,12 @@ export type FailureText = string
 
 /** The known facts about the class of a claim without a volume. */
 export type ClaimClass =
-  | { readonly is: 'none'; readonly hasDefault: boolean }
-  | { readonly is: 'missing' }
-  | { readonly is: 'present'; readonly waitsForPod: boolean }
+  | { readonly kind: 'none'; readonly hasDefault: boolean }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'present'; readonly waitsForPod: boolean }
 
 /** A claim with its volume and their users, at one moment. Unknown facts are undefined, and no reason to wait. */
-export interface Around {
+export interface ClaimContext {
   /** The key of the claim, which need not exist. Undefined for a volume without a claim. */
   readonly claimKey: string | undefined
   readonly claim: WaitingClaim | undefined
