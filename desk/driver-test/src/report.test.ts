@@ -86,7 +86,7 @@ describe('markdownOf', () => {
     const text = markdownOf(report(good, bad))
     expect(text).toContain('1 of 2 seeds found something.')
     expect(text).toContain(
-      '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### Nothing is left when everything was deleted\n\nvolume <vol-1> & "more" is left (3 times)\n',
+      '## Seed 2\n\nAgain:\n\n    test --seed=\'2\'\n\n### No volume, snapshot or mount is left after the deletion of everything\n\nvolume <vol-1> & "more" is left (3 times)\n',
     )
     expect(text).toContain('- volume vol-1: refused')
   })

@@ -25,7 +25,7 @@ describe('verdictOf', () => {
     const withCalls = { ...gone, calls: ['+1.000 s ListVolumes'] }
     const first = verdictOf(seed(1, withCalls), [])
     const text = 'volume vol-1 is gone (2 times)'
-    const rule = 'What was created and attached stays so until its end is requested'
+    const rule = 'Volumes, snapshots and attachments exist until their deletion is requested'
     expect(first).toMatchObject({ summary: '9 actions, 20 calls', findings: [{ rule, text }] })
     expect(first.details?.({ rule, text })).toEqual(['+1.000 s ListVolumes'])
     const second = verdictOf(seed(2, withCalls), [seed(1, { ...gone, text: 'volume vol-9 is gone' })])
@@ -61,7 +61,7 @@ describe('comparisonOf', () => {
     expect(comparisonOf(seed(1, gone, leak), other)).toEqual([
       '1: seed 1, 2: seed 1, with /originals',
       '1  2  found by one of them',
-      'x     What was created and attached stays so until its end is requested: volume vol-1 is gone (2 times)',
+      'x     Volumes, snapshots and attachments exist until their deletion is requested: volume vol-1 is gone (2 times)',
       `   x  The cluster keeps to its own rules: ${rule}`,
       '1   2  calls',
       '20  0  CreateVolume',
@@ -72,7 +72,7 @@ describe('comparisonOf', () => {
   it('the comparison of two runs states that the findings are equal', () => {
     expect(comparisonOf(seed(1, gone), seed(1, { ...gone, text: 'volume vol-8 is gone' }))).toEqual([
       '1: seed 1, 2: seed 1',
-      'Both have found the same.',
+      'Both runs have the same findings.',
       '1   2   calls',
       '20  20  CreateVolume',
     ])

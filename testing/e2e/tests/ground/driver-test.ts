@@ -128,7 +128,7 @@ long(
     })
     equal(code, 0, output)
     ok(output.includes(`1: seed 1, 2: seed 1, with ${theirs}`), output)
-    match(output, /Both have found the same\.\n +1 +2 +calls\n/)
+    match(output, /Both runs have the same findings\.\n +1 +2 +calls\n/)
     match(output, /^ +[1-9]\d* +[1-9]\d* +ControllerModifyVolume$/m)
     match(readFileSync(join(folder, 'report.md'), 'utf8'), /^## Side by side$/m)
   },
@@ -188,7 +188,7 @@ check('driver test: a driver that does not start causes a finding', OPTIONS, asy
   ok(readFileSync(junit, 'utf8').includes(`name="${CHECKS.alive}"><failure message="`))
 })
 
-/** Returns a folder with the Go originals. Their snapshotter is missing: it forgets snapshots that are deleted early. */
+/** Returns a folder with the Go sidecars. Their snapshotter is missing: it forgets snapshots that are deleted early. */
 function originalsIn(folder: string): string {
   const names = SIDECARS.filter((app) => app !== 'snapshotter').map((app) => `csi-${app}`)
   for (const name of names) symlinkSync(build(ROOT, name), join(folder, name))
