@@ -14,7 +14,7 @@ withHelm('dependent chart', () => {
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'vendor-'))
-    // The vendor's chart refers to our chart by the same relative path as in the repository.
+    // Both charts are copied, so that the relative path from the vendor's chart to ours stays valid.
     cpSync(CHART, join(folder, 'csi-sidecars'), { recursive: true })
     const chart = join(folder, 'tests/vendor-chart')
     cpSync(VENDOR_CHART, chart, { recursive: true })

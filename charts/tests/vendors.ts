@@ -31,7 +31,7 @@ function rights(...all: readonly Right[]): readonly PolicyRule[] {
   return all.map(([group, resource, verbs]) => ({ apiGroups: [group], resources: [resource], verbs: verbs.split(' ') }))
 }
 
-/** The rules in the manifests of the original sidecars. */
+/** The rules in the manifests of the Go sidecars. */
 const ORIGINAL: readonly Right[] = [
   ['', 'persistentvolumes', `${READ} patch`],
   ['', 'persistentvolumeclaims', READ],

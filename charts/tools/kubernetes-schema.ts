@@ -20,7 +20,7 @@ interface Manifest {
   readonly metadata: { readonly name: string }
 }
 
-/** Returns the errors of an object. */
+/** Returns the errors that a validation of an object against the schema of its kind finds. */
 export type Check = (object: Manifest) => readonly string[]
 
 /** Returns a check for unknown fields and wrong types, like the strict field validation of the API server. */

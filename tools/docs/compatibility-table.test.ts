@@ -2,7 +2,7 @@ import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { compatibilityTable, requiredModule } from './compatibility-table.ts'
 
-/** The folders of the Go originals with a go.mod of their own. */
+/** The folders of the Go sidecars with a go.mod of their own. */
 const FOLDERS: Readonly<Record<string, string>> = {
   'external-provisioner': 'originals/provisioner',
   'external-snapshotter': 'originals/snapshotter',

@@ -13,7 +13,7 @@ export function requiredModule(path: string, module: string, text = read(path)):
   return version
 }
 
-/** Returns the table of the versions of Kubernetes, CSI and the Go originals with which this version is tested. */
+/** Returns the table of the versions of Kubernetes, CSI and the Go sidecars with which this version is tested. */
 export function compatibilityTable(): string {
   const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
     requiredModule(path, 'k8s.io/kubernetes'),
@@ -29,7 +29,7 @@ export function compatibilityTable(): string {
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       [
         'Kubernetes',
-        `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also as 1.33; older ones are not tested`,
+        `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also with the API of 1.33, which a newer server emulates; older ones are not tested`,
       ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],

@@ -31,7 +31,7 @@ const HEADLINES: readonly Headline[] = [
   line('100 volumes to attach at once', ATTACHMENTS, 'attacher', '100: attached (s)'),
   line('100 claims to expand', 'Claims raised at once, no limits given', 'resizer', '100: resized (s)'),
   line(
-    'SIGTERM to a leading attacher, until the next one works',
+    'from SIGTERM to the leading attacher until another one works',
     'Failover gap',
     'attacher',
     "SIGTERM to the next leader's first call (s)",
@@ -47,7 +47,7 @@ const HEADLINES: readonly Headline[] = [
   ),
 ]
 
-/** The text of a row, the figure of this project and the figure of the Go original, both with their unit. */
+/** The text of a row, the figure of this project and the figure of the Go sidecar, both with their unit. */
 export type HeadlineFigures = readonly [says: string, ours: string, theirs: string]
 
 export interface Headlines {
@@ -64,7 +64,7 @@ export function headlines(results = readFileSync(join(ROOT, 'testing/bench/RESUL
 export function headlineTable(): string {
   const { forUs, forTheOriginals } = headlines()
   return table(
-    ['default flags, unless said', 'csi-sidecars', 'originals'],
+    ['default flags, unless the row names others', 'csi-sidecars', 'originals'],
     [...forUs, ['**where the originals are ahead or equal**', '', ''], ...forTheOriginals],
   )
 }
@@ -73,7 +73,7 @@ function isForUs([, ours, theirs]: HeadlineFigures): boolean {
   return Number.parseFloat(ours) < Number.parseFloat(theirs)
 }
 
-/** Returns the medians of this project and of the Go original, with the unit. Throws if RESULTS.md lacks them. */
+/** Returns the medians of this project and of the Go sidecar, with the unit. Throws if RESULTS.md lacks them. */
 export function figuresOf(results: string, { scene, sidecar, what }: Omit<Headline, 'says'>): [string, string] {
   const section = results.split(/^### /m).find((text) => text.startsWith(scene)) ?? ''
   const cells = section

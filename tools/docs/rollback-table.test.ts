@@ -37,7 +37,7 @@ describe('the rollback section of docs/migration.md', () => {
 
 it.each(Object.keys(ORIGINAL_FLAGS))('the recorded flags of the Go original %s equal the flags in its help', (app) => {
   const original = join(ROOT, `.cache/control-plane/bin/csi-${app}`)
-  // The test is skipped if the Go originals are not built.
+  // The test is skipped if the Go sidecars are not built.
   if (!existsSync(original)) return
   const { stderr } = spawnSync(original, ['--help'], { encoding: 'utf8' })
   const names = [...stderr.matchAll(/^ {2,6}(?:-v, )?--?([a-z][a-z-]*)/gm)].map(([, name = '']) => name)

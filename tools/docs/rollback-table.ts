@@ -9,7 +9,7 @@ const OF_ALL =
   'log-text-info-buffer-size log-text-split-stream logging-format metrics-address metrics-path retry-interval-max ' +
   'retry-interval-start timeout v version vmodule'
 
-/** The flags in the `--help` of the Go originals. A test compares them with the originals if these are built. */
+/** The flags in the `--help` of the Go sidecars. A test compares them with the Go sidecars if these are built. */
 export const ORIGINAL_FLAGS: Readonly<Record<string, readonly string[]>> = {
   attacher: `${OF_ALL} default-fstype max-entries max-grpc-log-length reconcile-sync resync worker-threads`.split(' '),
   provisioner:
@@ -31,7 +31,7 @@ interface SidecarFlags {
   readonly gates: GateTable
 }
 
-/** Returns the table of flags and values that the Go originals refuse. They must be removed before a rollback. */
+/** Returns the table of flags and values that the Go sidecars refuse. They must be removed before a rollback. */
 export function rollbackTable(): string {
   const all = unknownNames(STANDARD_FLAGS, Object.values(ORIGINAL_FLAGS).flat())
   const rows = [...SIDECARS, ...PREVIEWS].flatMap(({ app, value }) => rowsOf(app, value))

@@ -144,7 +144,7 @@ describe('the documentation', () => {
       }
     }
     const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']
-    // These flags are in texts about older versions, or in a message of the Go originals.
+    // These flags are in texts about older versions, or in a message of the Go sidecars.
     const ofOthers = ['log_dir', 'logtostderr', 'stderrthreshold', 'capacity-controller-deployment-mode']
     const placeholders = ['flag', 'attacher-X', 'resizer-X', 'provisioner-X', 'snapshotter-X']
     const foreign = [...ofCommands, ...removed, ...ofOthers, ...placeholders, 'enable-node-deployment']
