@@ -1,5 +1,5 @@
 // A plugin of the mutation tester that injects no faults into log calls. End-to-end tests compare the log lines with
-// those of the Go originals, and unit tests do not write log lines of high levels.
+// those of the Go sidecars, and unit tests do not write log lines of high levels.
 
 const WRITES = new Set(['info', 'warn', 'error'])
 

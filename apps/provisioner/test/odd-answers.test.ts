@@ -12,7 +12,7 @@ const OWNER = 'volume.kubernetes.io/storage-provisioner'
 const MANY = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key-${index}`, 'x'.repeat(100)]))
 const NO_VOLUME = 'the CSI driver answered CreateVolume without a volume'
 
-/** Starts a provisioner. The returned function creates a claim, and returns its PersistentVolume after a while. */
+/** Starts a provisioner. The returned function creates a claim, and returns the PersistentVolume that it has later. */
 function begin(change: Partial<Pick<ProcessOptions, 'answer' | 'onDelete'>>) {
   const clock = new FakeClock()
   const api = new FakeApi({ clock, errorOf: apiErrorOf })

@@ -41,7 +41,7 @@ const DISTURBANCES: Readonly<Record<string, (model: Model) => void | Promise<voi
   },
 }
 
-/** The disturbances of tests with two disturbances: first one of the first two names, then any of the four. */
+/** Tests with two disturbances combine one of the first two entries with any of the four. */
 const COMBINED = [
   'the process dies after the request took effect',
   'the answer is lost',

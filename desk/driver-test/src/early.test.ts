@@ -5,7 +5,7 @@ import { junitOf } from './report.ts'
 import { verdictLines } from './verdict.ts'
 
 describe('EarlyFindings', () => {
-  it('a driver that ends while the test tries an ability causes a finding with the name of the ability', () => {
+  it('if the driver exits while the test probes a capability, a finding names this capability', () => {
     const early = new EarlyFindings(systemClock)
     early.trials.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)

@@ -33,7 +33,9 @@ export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[
   )
   return [
     `1: ${one.title}, 2: ${two.title}`,
-    ...(rows.length === 0 ? ['Both runs have the same findings.'] : tableOf([['1', '2', 'found by one of them'], ...rows])),
+    ...(rows.length === 0
+      ? ['Both runs have the same findings.']
+      : tableOf([['1', '2', 'found by one of them'], ...rows])),
     ...tableOf([['1', '2', 'calls'], ...counts]),
   ]
 }

@@ -14,7 +14,7 @@ const field = (number: number, ...content: (Buffer | string)[]): Buffer => {
 }
 const read = <T>(message: MessageReader<T>, bytes: Buffer): T => message(new ProtobufReader(bytes), bytes.length)
 
-/** Returns the value without undefined fields, as JSON has it. */
+/** Returns the value without undefined fields, as JSON would write it. */
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('an object', () => {

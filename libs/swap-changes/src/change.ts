@@ -1,4 +1,4 @@
-/** A sidecar whose Go original this project replaces. */
+/** A sidecar whose Go sidecar this project replaces. */
 export type SidecarName = 'attacher' | 'provisioner' | 'resizer' | 'snapshotter' | 'livenessprobe'
 
 /** The subject of a change. */

@@ -61,7 +61,7 @@ export class RunningSidecar extends Sidecar {
 export class TestContext extends TestObjects {
   readonly app: TestedApp
   readonly target: Target
-  /** True if the test runs our sidecars, false for the Go originals. Some expectations differ. */
+  /** True if the test runs our sidecars, false for the Go sidecars. Some expectations differ. */
   readonly ours: boolean
   readonly folder: string
   readonly drivers: FakeDriver[] = []
@@ -89,7 +89,7 @@ export class TestContext extends TestObjects {
     return this.#options.binaries === 'one' && app !== 'both' ? [`--controllers=${app}`] : []
   }
 
-  /** Returns the path of the Go original of this sidecar. */
+  /** Returns the path of the Go sidecar of this sidecar. */
   original(app: TestedApp = this.app): string {
     return this.#options.originals[app]
   }

@@ -8,7 +8,7 @@ interface Described {
 
 /**
  * Returns the end state of claims and attachments, by object name. It must be equal for our sidecars and the Go
- * originals, and contains only fields that sidecars write.
+ * sidecars, and contains only fields that sidecars write.
  */
 export function endsOf(
   { attachments, slots }: AttachmentState,

@@ -1,4 +1,4 @@
-// Runs a random history (a sequence of steps) with our sidecars and the Go originals, then checks the invariants.
+// Runs a random history (a sequence of steps) with our sidecars and the Go sidecars, then checks the invariants.
 import { statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { messageOf } from '@csi-sidecars/base'
@@ -64,7 +64,7 @@ const root = resolve(import.meta.dirname, '../../..')
 const target = targetOf(values.target)
 const reports = join(root, '.cache', 'e2e', 'histories')
 const ours = copied(root)
-/** The Go originals do not run with `--app all`, because none of them runs several sidecars in one process. */
+/** The Go sidecars do not run with `--app all`, because none of them runs several sidecars in one process. */
 const originals =
   values.only === 'ours' || values.app === 'all' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
@@ -198,13 +198,13 @@ function appsOf(seed: number): readonly TestedApp[] {
   return (Object.keys(SUBJECTS) as TestedApp[]).filter((app) => values.app === 'all' || app === values.app)
 }
 
-/** Builds the Go originals if Go is installed, and returns their folder. */
+/** Builds the Go sidecars if Go is installed, and returns their folder. */
 function builtOriginals(): string {
   if (hasGo()) for (const app of APPS) build(root, `csi-${app}`)
   return cacheFolder(root)
 }
 
-/** Returns the executables at a path, which is a folder with all Go originals, or one executable. */
+/** Returns the executables at a path, which is a folder with all Go sidecars, or one executable. */
 function originalsAt(path: string): Executables {
   const folder = statSync(path).isDirectory() ? path : undefined
   const of = (name: string): string => (folder === undefined ? path : join(folder, name))

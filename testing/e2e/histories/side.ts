@@ -46,7 +46,7 @@ export interface End {
   readonly limits: ReadonlySet<string>
 }
 
-/** Runs one history with one implementation, our sidecars or the Go originals. */
+/** Runs one history with one implementation, our sidecars or the Go sidecars. */
 export class HistorySide {
   readonly #t: TestContext
   readonly #history: History
@@ -289,7 +289,7 @@ export class HistorySide {
 
   /**
    * Returns violations of the rules that must hold at all times. Ignores overlapping calls if there are several
-   * replicas, because a frozen leader cannot end its calls. Skips the Go originals, whose calls do overlap.
+   * replicas, because a frozen leader cannot end its calls. Skips the Go sidecars, whose calls do overlap.
    */
   #always(): readonly Finding[] {
     if (!this.#t.ours) return []

@@ -5,7 +5,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../harness/subject.ts'
 
-/** Builds the real control plane and the Go originals from modules in testing/e2e, into a folder that Git ignores. */
+/** Builds the real control plane and the Go sidecars from modules in testing/e2e, into a folder that Git ignores. */
 
 interface Build {
   /** The folder of the Go module, under testing/e2e. */
@@ -75,7 +75,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
       return [value.name, { module: 'originals', package: FACTS[app].original, ldflags }]
     }),
   ),
-  // These Go originals have separate modules, because their libraries conflict with those of attacher and resizer.
+  // These Go sidecars have separate modules, because their libraries conflict with those of attacher and resizer.
   'csi-provisioner': {
     module: 'originals/provisioner',
     package: 'github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner',
@@ -103,7 +103,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
 const REMEDY =
   'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
 
-/** Returns the folder of the programs that are the same for all versions of Kubernetes, such as the Go originals. */
+/** Returns the folder of the programs that are the same for all versions of Kubernetes, such as the Go sidecars. */
 export function cacheFolder(root: string): string {
   return join(root, '.cache', 'control-plane', 'bin')
 }

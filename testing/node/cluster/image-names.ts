@@ -1,6 +1,6 @@
 import type { KubernetesVersion } from '../command/options.ts'
 
-/** The names of the sidecars that exist as a Go original and as an image of ours. */
+/** The names of the sidecars that exist as a Go sidecar and as an image of ours. */
 export const SIDECAR_NAMES = ['attacher', 'provisioner', 'resizer', 'snapshotter'] as const
 
 export const OUR_REPOSITORY = 'ghcr.io/csi-sidecars'
@@ -16,7 +16,7 @@ export const TEST_IMAGE = `${TESTS}/busybox:node`
  */
 export type ImageNames = Readonly<Record<string, string>>
 
-/** Returns the images of a node. With `asUpstream: 'ours'` our sidecars answer to the names of the originals. */
+/** Returns the images of a node. With `asUpstream: 'ours'` our sidecars answer to the names of the Go sidecars. */
 export function imageNames(version: KubernetesVersion, asUpstream: 'go' | 'ours'): ImageNames {
   const both = SIDECAR_NAMES.flatMap((name) => [
     [`${OUR_REPOSITORY}/csi-${name}`, name],

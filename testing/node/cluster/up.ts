@@ -36,7 +36,7 @@ export async function up(settings: NodeSettings, print: Print): Promise<NodeReco
   return await start(found, { kubernetes, driver: driver.kind }, print)
 }
 
-/** Writes which images the names of the originals mean. The registry reads it at each request. */
+/** Writes which images the names of the Go sidecars mean. The registry reads it at each request. */
 export function writeImageNames(kubernetes: KubernetesVersion, asUpstream: 'go' | 'ours'): void {
   writeFileSync(join(FOLDERS.state, 'images.json'), JSON.stringify(imageNames(kubernetes, asUpstream)))
 }

@@ -7,7 +7,7 @@ export const VERSIONS = ['1.36', '1.37'] as const
 export type KubernetesVersion = (typeof VERSIONS)[number]
 
 /**
- * The sidecars of the driver: the Go originals, our image for each of them, or one process of ours that our Helm
+ * The sidecars of the driver: the Go sidecars, our image for each of them, or one process of ours that our Helm
  * chart installs.
  */
 export const SIDECARS = ['go', 'ours', 'chart'] as const

@@ -106,7 +106,7 @@ export function socketVolume({ name }: DriverFacts): object {
   return { name: SOCKET_VOLUME, hostPath: { path: socketFolder(name), type: 'DirectoryOrCreate' } }
 }
 
-/** Returns the image of a sidecar: of the Go original or of ours. */
+/** Returns the image of a sidecar: of the Go sidecar or of ours. */
 export function sidecarImage(sidecars: 'go' | 'ours', name: string): string {
   return sidecars === 'go' ? `${GO_REPOSITORY}/csi-${name}:node` : `${OUR_REPOSITORY}/csi-${name}:${OUR_TAG}`
 }

@@ -103,7 +103,7 @@ function reportIn(folder: string): TestRun {
   return new Map(runs.flatMap((run) => [...run]))
 }
 
-/** Makes the Go sidecars or ours answer to the names of the originals, and forgets the images pulled until now. */
+/** Makes the Go sidecars or ours answer to the names of the Go sidecars, and forgets the images pulled until now. */
 function useAsUpstream(node: NodeRecord, sidecars: 'go' | 'ours'): void {
   writeImageNames(node.kubernetes, sidecars)
   const ctr = ['ctr', '--address', '/run/containerd/containerd.sock', '--namespace', 'k8s.io', 'images']

@@ -43,14 +43,14 @@ export class Progress {
     this.#show()
   }
 
-  /** Prints a permanent line above the line of progress. */
+  /** Prints a permanent line above the progress line. */
   printLine(line: string): void {
     const terminal = this.#stream.isTTY === true
     this.#stream.write(terminal ? `${CLEAR_LINE}${line}\n` : `${line}\n`)
     if (terminal && this.#running.length > 0) this.#show()
   }
 
-  /** Clears the line of progress on a terminal. */
+  /** Clears the progress line on a terminal. */
   stop(): void {
     if (this.#stream.isTTY === true) this.#stream.write(CLEAR_LINE)
   }

@@ -22,7 +22,7 @@ export interface CachedVolume extends Cached {
   readonly deleting: boolean
   readonly finalizers: readonly string[] | undefined
   readonly migratedTo: string | undefined
-  /** A hash of the volume handle if another driver has the volume. The queue uses it to distinguish volumes. */
+  /** A hash of the volume handle if the volume belongs to another driver. The queue uses it to distinguish volumes. */
   readonly handleDigest: number | undefined
   /** The access modes as a number, one bit each. */
   readonly modes: number

@@ -31,7 +31,7 @@ export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode
 }
 
 /**
- * Returns the volume of an attachment. If another driver has the volume, its source is read from the API server. Throws
+ * Returns the volume of an attachment. If another driver owns the volume, its source is read from the API server. Throws
  * if that volume has changed since it was cached.
  */
 export async function readVolume(

@@ -168,7 +168,7 @@ const rows: Record<string, Row> = {
 }
 
 describe('decideModify', () => {
-  it.each(Object.entries(rows))('`decideModify` returns the expected steps for this case: %s', (_name, row) => {
+  it.each(Object.entries(rows))('`decideModify` returns the steps of the table for %s', (_name, row) => {
     expect(decideModify(viewOf(row)).map(withoutPatch)).toEqual(row.steps)
   })
 

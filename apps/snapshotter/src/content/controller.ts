@@ -14,7 +14,7 @@ import {
   type WorkSubject,
 } from '@csi-sidecars/controller'
 import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
-import { textLines, recorderWhileLeading } from '@csi-sidecars/events'
+import { recorderWhileLeading, textLines } from '@csi-sidecars/events'
 import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'

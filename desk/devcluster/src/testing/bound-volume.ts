@@ -23,7 +23,7 @@ export interface BoundVolumeOptions {
   readonly volumeHandle?: string
 }
 
-/** Creates the volume at the driver, and a claim and a PersistentVolume that are bound to each other. */
+/** Creates the volume in the driver, and a claim and a PersistentVolume that are bound to each other. */
 export function addBoundVolume({ api, driver }: TestCluster, options: BoundVolumeOptions = {}): void {
   const { modes = ['ReadWriteOnce'], spec = {}, claim = 'data', name = 'pv-1' } = options
   const { volumeHandle = VOLUME.volumeHandle } = options

@@ -96,7 +96,7 @@ function isUsed(api: ApiServer, claim: string): boolean {
     .some(({ spec }) => spec?.volumes?.some((each) => each.persistentVolumeClaim?.claimName === claim))
 }
 
-/** Deletes all pods, snapshots and claims. Returns the objects that then remain in the API or at the driver. */
+/** Deletes all pods, snapshots and claims. Returns the objects that then remain in the API or in the driver. */
 export async function waitGone(target: Target, expected: Expected, limits: Limits): Promise<readonly string[]> {
   const { api, driver } = target
   const { claims, pods, snapshots } = expected

@@ -17,7 +17,7 @@ export type Sighting =
   | { readonly kind: 'snapshotting'; readonly snapshot: string; readonly source: string }
   /** A DeleteSnapshot has begun, though the VolumeSnapshotContent of the snapshot is not being deleted. */
   | { readonly kind: 'snapshotDeleting'; readonly id: string; readonly content: string }
-  /** The size of a claim in the API, or of a volume at the driver. */
+  /** The size of a claim in the API, or of a volume in the driver. */
   | { readonly kind: 'size'; readonly of: string; readonly size: string }
 
 interface OnNode {

@@ -34,7 +34,7 @@ export class Listing {
     return differences.flatMap(({ broken, volume }) => (this.#isOld(broken, volume) ? [broken] : []))
   }
 
-  /** Returns true exactly once, when enough lists in a row have shown the difference. */
+  /** Returns true once: when the same violation was in enough lists in a row. */
   #isOld({ text }: Violation, { changed }: KnownVolume): boolean {
     const before = this.#seen.get(text)
     const entry = before?.changed === changed ? before : { changed, looks: 0 }

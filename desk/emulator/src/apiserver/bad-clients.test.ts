@@ -26,7 +26,7 @@ function speak(text: string): Promise<string> {
   })
 }
 
-test('the server refuses a too large Content-Length before it reads the body', async () => {
+test('the server refuses a Content-Length that is too large before it reads the body', async () => {
   const answer = await speak(`POST ${CONFIGS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10000000\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1.1 413 /)
   expect(answer).toContain('"reason":"RequestEntityTooLarge"')

@@ -44,7 +44,7 @@ export interface DriverSettings {
   groupSnapshots: boolean
   /** The time until a new snapshot is ready to use. With Infinity, it is not ready until this setting changes. */
   snapshotReadyAfterMs: number
-  /** The names of the known mutable parameters. Undefined if each name is accepted. */
+  /** The names of the known mutable parameters. Undefined if every name is accepted. */
   mutableParameters: readonly string[] | undefined
   /** True if the node service creates and removes the target paths, as the spec requires. */
   makesTargets: boolean

@@ -31,7 +31,7 @@ export interface ObjectTable<T> {
   readonly present: readonly T[]
 }
 
-/** A table of objects that is filled by reads. */
+/** The objects that were read so far. */
 export class KnownObjects<T> implements ObjectTable<T> {
   readonly #seen = new Map<string, ReadResult<T>>()
   complete = false

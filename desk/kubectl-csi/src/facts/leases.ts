@@ -10,7 +10,7 @@ const PREFIX: Readonly<Record<OriginalName, string>> = {
   'external-provisioner': '',
 }
 
-/** Returns the name of a sidecar's Lease, which equals the name that the Go original uses. */
+/** Returns the name of a sidecar's Lease, which equals the name that the Go sidecar uses. */
 export function leaseName(sidecar: OriginalName, driver: string): string {
   const name = `${PREFIX[sidecar]}${driver}`.replace(/[^A-Za-z0-9-]/gu, '-')
   return name.endsWith('-') ? `${name}X` : name

@@ -24,7 +24,7 @@ interface Rule {
 }
 
 /**
- * The error messages of our sidecars and of the Go originals, in the order in which they are tried. The messages are
+ * The error messages of our sidecars and of the Go sidecars, in the order in which they are tried. The messages are
  * stable, because users rely on them.
  */
 const RULES: readonly Rule[] = [

@@ -10,9 +10,9 @@ export type { SidecarName } from '@csi-sidecars/swap-changes'
 
 /** A Go sidecar with the program of this project that takes its place. */
 export interface KnownSidecar extends FlaggedApp {
-  /** The name of the Go original, such as `external-attacher`. */
+  /** The name of the Go sidecar, such as `external-attacher`. */
   readonly original: string
-  /** The version of the Go original that our program is a copy of. */
+  /** The version of the Go sidecar that our program is a copy of. */
   readonly replaces: string
   /** The name of our image and executable. Undefined if only the combined process contains the sidecar. */
   readonly image: string | undefined

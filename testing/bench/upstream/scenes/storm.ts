@@ -69,7 +69,7 @@ async function threeWaves(
   await interleaved(bench, (side, round) => storm(bench, ground, { side, round, count, args, waves: WAVES }))
 }
 
-/** Runs the waves in turn, then stops the process. */
+/** Runs the waves one after the other, then stops the sidecar. */
 export async function runWaves(how: Storm, subject: Measured, oneWave: (wave: Wave) => Promise<void>): Promise<void> {
   const { count, waves, side, round } = how
   for (let wave = 1; wave <= waves; wave += 1) {

@@ -264,7 +264,7 @@ again('the backoff of an attach doubles from --retry-interval-start to --retry-i
   await attach(t, at)
   const tries = t.ours ? 6 : 7
   await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
-  // The Go originals often repeat the first try at once, so only their last two waits are checked.
+  // The Go sidecars often repeat the first try at once, so only their last two waits are checked.
   const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
   const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
   const text = `gaps ${gaps} instead of ${wanted}`
@@ -293,7 +293,7 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The Go originals often repeat the first try at once. This pause lets the second try end.
+  // The Go sidecars often repeat the first try at once. This pause lets the second try end.
   await pause(700)
   return at
 }

@@ -23,7 +23,7 @@ import {
 /** Tests in which another writer changes an object while the attacher still sees the old object. */
 
 const test = testsOf('attacher', 'other writers', { only: 'ours' })
-/** Declares tests that run with our attacher and with the Go original. */
+/** Declares tests that run with our attacher and with the Go sidecar. */
 const shared = testsOf('attacher', 'other writers')
 
 /** Lets another writer change the VolumeAttachment right before our patch. The patch is based on the old object. */
@@ -68,7 +68,7 @@ shared('an attached VolumeAttachment that lacks our finalizer at the start is no
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
 
 const identity = testsOf('attacher', 'identity', { only: 'ours' })
-/** Declares tests of recreated objects, which run with our attacher and with the Go original. */
+/** Declares tests of recreated objects, which run with our attacher and with the Go sidecar. */
 const sharedIdentity = testsOf('attacher', 'identity')
 
 const CALL_MS = 1000

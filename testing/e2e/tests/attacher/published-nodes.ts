@@ -37,7 +37,7 @@ function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = 
   return { reply: { entries, nextToken } }
 }
 
-/** Starts an attacher that trusts a single ListVolumes answer, as the Go original does. */
+/** Starts an attacher that trusts a single ListVolumes answer, as the Go sidecar does. */
 async function comparing(
   t: TestContext,
   setup: AttacherSceneSetup & { list: (driver: FakeDriver) => DriverReply },

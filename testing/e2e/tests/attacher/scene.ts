@@ -131,7 +131,7 @@ export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly
   return driver.callsOf('ControllerUnpublishVolume')
 }
 
-/** Returns the body of a patch without the UID of the object. The patches of the Go originals contain no UID. */
+/** Returns the body of a patch without the UID of the object. The patches of the Go sidecars contain no UID. */
 export function changeOf(t: TestContext, request: WireRequest | undefined): unknown {
   const body = request?.body
   if (!t.ours) return body
@@ -146,7 +146,7 @@ export function changeOf(t: TestContext, request: WireRequest | undefined): unkn
   return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
-/** Returns the patch that removes a finalizer from a VolumeAttachment. The Go originals write the whole list. */
+/** Returns the patch that removes a finalizer from a VolumeAttachment. The Go sidecars write the whole list. */
 export function finalizerRemoved(
   t: TestContext,
   { finalizer }: Pick<AttacherScene, 'finalizer'>,
@@ -171,7 +171,7 @@ export function volumeCalls({ calls }: FakeDriver): readonly Call[] {
   return calls.filter(({ method }) => method === 'ControllerPublishVolume' || method === 'ControllerUnpublishVolume')
 }
 
-/** Returns one line for each write. Omits equal writes of the Go originals, which often try an attach twice. */
+/** Returns one line for each write. Omits equal writes of the Go sidecars, which often try an attach twice. */
 export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
   const once = requests.filter(
     ({ method, path, bytes }, index) =>

@@ -101,7 +101,7 @@ function notes(output: string): readonly string[] {
 }
 
 const MIGRATION = linesOf('docs/migration.md')
-/** The number of commands in docs/migration.md that replace the originals. Later commands are about other changes. */
+/** The number of commands in docs/migration.md that replace the Go sidecars. Later commands are about other changes. */
 const SWAP = 6
 
 const migration = LONG ? installationTests('attacher', 'migration page') : () => undefined

@@ -111,7 +111,7 @@ export async function onlyRuns(kubelet: Kubelet, images: Readonly<Record<string,
   await eventually(`two of each of ${expected.join()}`, asExpected, { within: 40_000 })
 }
 
-/** Creates a controller Deployment of a driver with the original sidecars, as many vendors' charts contain it. */
+/** Creates a controller Deployment of a driver with the Go sidecars, as many vendors' charts contain it. */
 export async function vendorDeployment(t: TestContext): Promise<void> {
   const name = 'example-controller'
   if ((await t.api.find(NAMESPACES, { name: NAMESPACE })) === undefined) {

@@ -23,7 +23,7 @@ function toRemove(app: App): ReadonlySet<string> {
   return new Set(rows.flatMap((row) => [...row.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)))
 }
 
-/** Returns arguments that set every flag that the original lacks. The values differ from the defaults if possible. */
+/** Returns arguments that set every flag that the Go sidecar lacks. The values differ from the defaults if possible. */
 function argsOfOurs(t: TestContext, app: App): readonly string[] {
   const table = FLAG_TABLES[app]
   const names = table.flatMap(({ name, aliases = [] }) => [name, ...aliases])
@@ -34,7 +34,7 @@ function argsOfOurs(t: TestContext, app: App): readonly string[] {
     '--tls-cipher-suites=ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
     '--tls-min-version=VersionTLS12',
     '--authorization-always-allow-paths=/livez,/readyz',
-    // The original needs leader election, which node deployment excludes. So the test does not enable node deployment.
+    // The Go sidecar needs leader election, which node deployment excludes. So the test does not enable node deployment.
     ...(app === 'resizer' ? ['--node-deployment=false', '--node-name='] : []),
     '--on-driver-loss=exit',
     '--on-lease-loss=exit',

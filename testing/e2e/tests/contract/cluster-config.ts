@@ -178,7 +178,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const PASSWORD = 'hunter2'
 
-/** Kubeconfigs with unusual YAML that the originals accept. */
+/** Kubeconfigs with unusual YAML that the Go sidecars accept. */
 const READABLE: Readonly<Record<string, (text: string) => string>> = {
   'an unknown tag on the whole mapping': (text) => `!config ${text}`,
   'an unknown tag on the token': (text) => text.replace('"token":', '"token": !mine '),

@@ -171,7 +171,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       const flags = [...stderr.matchAll(/^ {2}-(\S+)/gm)].map(([, name]) => name ?? '')
       equal(flags, [...flags].sort())
       for (const flag of ORIGINAL_FLAGS[app] ?? []) ok(flags.includes(flag), `usage has no -${flag}`)
-      // Fails if a newer original has a flag that our sidecars lack.
+      // Fails if a newer Go sidecar has a flag that our sidecars lack.
       if (!t.ours) equal(flags, [...(ORIGINAL_FLAGS[app] ?? [])].sort())
     }
   })

@@ -34,7 +34,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('log level 5 shows driver calls and answers with the field names of the proto file, without secrets', async (t) => {
-    // The originals run with level 7, because from level 8 on they log whole answers of the API server with Secrets.
+    // The Go sidecars run with level 7, because from level 8 on they log whole answers of the API server with Secrets.
     const sidecar = await worked(t, [t.ours ? '-v=10' : '-v=7'])
     const call = await sidecar.line(`method="${method}"`)
     const text = JSON.parse(/ request=("(?:[^"\\]|\\.)*")/.exec(call)?.[1] ?? '""')

@@ -71,7 +71,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     equal(early.sort(), expected)
   })
 
-  // The test fails if a newer original has a metric that docs/reference.md does not mention.
+  // The test fails if a newer Go sidecar has a metric that docs/reference.md does not mention.
   test('docs/reference.md documents every metric of the Go original', { only: 'originals' }, async (t) => {
     const metrics = await (await worked(t)).metrics()
     const documented = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8')

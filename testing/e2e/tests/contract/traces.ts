@@ -76,7 +76,7 @@ function drawn({ root, parts }: Trace): string {
 }
 
 const test = testsOf('attacher', 'traces')
-/** The originals have no tracing. */
+/** The Go sidecars have no tracing. */
 const OURS = { only: 'ours' } as const
 const PUBLISH = 'csi.v1.Controller/ControllerPublishVolume'
 

@@ -85,7 +85,7 @@ export function sidecarArgs(executables: Readonly<Record<TestedApp, string>>): s
 }
 
 const root = resolve(import.meta.dirname, '../../../..')
-/** The maximum number of runs of the demo with the Go originals, which may give up a claim after a conflict. */
+/** The maximum number of runs of the demo with the Go sidecars, which may give up a claim after a conflict. */
 const TRIES_OF_ORIGINALS = 3
 
 async function playOurs({ folder }: CheckContext, args: readonly string[]): Promise<void> {
@@ -104,7 +104,7 @@ async function playWithOriginals({ cluster, folder }: CheckContext, args: readon
   }
 }
 
-/** Returns the Go originals. Their provisioner searches each second for snapshots with a left-over finalizer. */
+/** Returns the Go sidecars. Their provisioner searches each second for snapshots with a left-over finalizer. */
 function sweepingOriginals({ folder }: CheckContext): Readonly<Record<TestedApp, string>> {
   const provisioner = join(folder, 'sweeping-provisioner')
   const all = originals(root)

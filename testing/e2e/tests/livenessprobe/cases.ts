@@ -21,7 +21,7 @@ interface ProbeSetup {
   readonly args?: readonly string[]
 }
 
-/** Starts the livenessprobe alone, with the flags of the Go original. Does not wait until it listens. */
+/** Starts the livenessprobe alone, with the flags of the Go sidecar. Does not wait until it listens. */
 export async function livenessprobe(t: TestContext, { side, socket, args = [] }: ProbeSetup): Promise<Probe> {
   const port = await freePort()
   const own = [
@@ -64,11 +64,11 @@ function messages({ sidecar }: Probe): readonly string[] {
   return all.filter((message) => message !== 'Version')
 }
 
-/** The long tests also run each case with the Go original. Both programs must give the same answers. */
+/** The long tests also run each case with the Go sidecar. Both programs must give the same answers. */
 const SIDES: readonly Side[] = LONG ? ['original', 'ours'] : ['ours']
 
 const test = testsOf('both', 'livenessprobe')
-/** The options of tests that need the Go original. Only test runs with the real API server build Go programs. */
+/** The options of tests that need the Go sidecar. Only test runs with the real API server build Go programs. */
 const ONE_TARGET = { only: 'ours', target: 'real' } as const
 
 type Start = (setup: Partial<ProbeSetup>) => Promise<Probe>
@@ -327,7 +327,7 @@ test('the livenessprobe logs the same lines as the Go original', { ...ONE_TARGET
     driver.on('Probe', { reply: { ready: false } })
     await get(probe.port)
     driver.on('Probe', { reply: { ready: true } })
-    // The lines are sorted, because the Go original starts its two servers at the same time.
+    // The lines are sorted, because the Go sidecar starts its two servers at the same time.
     lines.push([...messages(probe)].sort())
   }
   equal(lines[1], lines[0])

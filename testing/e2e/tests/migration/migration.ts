@@ -242,7 +242,7 @@ attacher('an ID with 80,000 slashes fails quickly and blocks no other volume', {
     await attach(t, at, { suffix, pv: inTree(t, { driver: EBS, spec: { awsElasticBlockStore: { volumeID } } }) })
   }
   await attached(t, t.name('va-good'))
-  // The originals do not shorten the error message, so the API server refuses the status.
+  // The Go sidecars do not shorten the error message, so the API server refuses the status.
   if (t.ours) await attachFailed(t, 'Invalid format for AWS volume', t.name('va-bad'))
   equal((await sidecar.http(t.ours ? '/livez' : '/metrics')).code, 200)
   const cpuSeconds = (await sidecar.metrics()).value('process_cpu_seconds_total') ?? Infinity

@@ -77,7 +77,7 @@ async function ready(t: TestContext, { sites = SITES, prepare, ...setup }: Setup
   })
 }
 
-/** Flags for fast writes of CSIStorageCapacity objects. By default, the Go original writes one object a second. */
+/** Flags for fast writes of CSIStorageCapacity objects. By default, the Go sidecar writes one object a second. */
 const LIMITS = ['--kube-api-capacity-qps=100', '--kube-api-capacity-burst=100']
 
 const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>

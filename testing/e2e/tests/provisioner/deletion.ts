@@ -94,7 +94,7 @@ test('bound PersistentVolumes have the finalizer of the provisioner, unless thei
 test('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', async (t) => {
   const { driver, sidecar } = await scene(t, {
     controller: ['PUBLISH_UNPUBLISH_VOLUME'],
-    // The Go original retries the deletion only when the back-off ends, so its back-off is short.
+    // The Go sidecar retries the deletion only when the back-off ends, so its back-off is short.
     args: [`--retry-interval-start=${t.ours ? '1m' : '2s'}`],
   })
   await t.watching(sidecar, 'volumeattachments')

@@ -176,7 +176,7 @@ test('a provisioner instance ignores a claim while another node is selected', as
     t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
   await select('other')
   await pause(100)
-  // The random delay may have allowed earlier GetCapacity calls, which do not count.
+  // The GetCapacity calls before this moment do not count: the random delay of the start decides how many there are.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
   await select(null)

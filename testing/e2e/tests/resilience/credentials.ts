@@ -172,7 +172,7 @@ attacher('the attacher reads the token file again after a 401 answer', async (t)
   gate.rules.push((request) => (isOld(request) ? UNAUTHORIZED : undefined))
   gate.dropWatches()
   await attach(t, at)
-  // The wait is longer for the originals, which read the token file once a minute.
+  // The wait is longer for the Go sidecars, which read the token file once a minute.
   await attached(t, t.name('va'), { within: t.ours ? 15_000 : 90_000 })
   ok(gate.requests.some(({ authorization }) => authorization === `Bearer ${fresh.token}`))
 })

@@ -17,7 +17,7 @@ const ready = async (sidecar: RunningSidecar): Promise<boolean> => (await sideca
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'driver loss', { only: 'ours' })
-  /** Declares tests that run with our sidecar and with the Go original. */
+  /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'driver loss')
   const { call } = FACTS[app]
 

@@ -42,7 +42,7 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
-  /** Declares tests that run with our sidecar and with the Go original. */
+  /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'leadership')
   const { call } = FACTS[app]
 

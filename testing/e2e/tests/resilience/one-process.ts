@@ -12,7 +12,7 @@ import { attach, attachAndWait, attached } from '../attacher/scene.ts'
 import { grown, raised, resized } from '../resizer/scene.ts'
 import { ELECTION, surroundings, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
 
-/** Returns the names of the Leases that the Go originals use for the test's driver. */
+/** Returns the names of the Leases that the Go sidecars use for the test's driver. */
 function leasesOf({ driverName }: TestContext): { readonly attacher: string; readonly resizer: string } {
   return { attacher: leaseName('attacher', driverName), resizer: leaseName('resizer', driverName) }
 }
@@ -87,7 +87,7 @@ interface Pod {
   readonly sidecars: readonly RunningSidecar[]
 }
 
-/** Starts a driver with its sidecars: the two originals, two of ours, or the combined process. */
+/** Starts a driver with its sidecars: the two Go sidecars, two of ours, or the combined process. */
 async function pod(t: TestContext, kind: Kind, hostname: string): Promise<Pod> {
   const driver = await t.fullDriver()
   for (const method of CALLS) driver.on(method, { reply: {}, after: CALL_MS })

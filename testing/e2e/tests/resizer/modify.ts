@@ -174,7 +174,7 @@ test('a new size and a new class in one edit cause an expansion and a modificati
     equal(await warningsOf(t), [])
     return
   }
-  // The Go originals may repeat conflicting patches without end, but they make both calls.
+  // The Go sidecars may repeat conflicting patches without end, but they make both calls.
   await eventually('both calls', () => modifies(at).length > 0 && expands(at).length > 0)
 })
 

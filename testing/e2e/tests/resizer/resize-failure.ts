@@ -207,7 +207,7 @@ test('the expansion fails without a driver call if the Secret is not UTF-8', asy
 
 const again = testsOf('resizer', 'resize again')
 
-/** Edits the claim for the Go originals. Without an edit, they may repeat a conflicting write without end. */
+/** Edits the claim for the Go sidecars. Without an edit, they may repeat a conflicting write without end. */
 async function nudge(t: TestContext): Promise<void> {
   if (t.ours) return
   await editClaim(t, { metadata: { labels: { nudged: String(Date.now()) } } })
@@ -242,7 +242,7 @@ again('an expansion to an infeasible size is retried once in each --retry-interv
   ok(quick <= 2, `${quick} quick tries`)
   await eventually('another', () => expands(at).length > quick, { within: 8000 })
   await pause(1500)
-  // The Go originals notice only at the next read that a claim is infeasible, so they may try three times.
+  // The Go sidecars notice only at the next read that a claim is infeasible, so they may try three times.
   ok(expands(at).length <= quick + (t.ours ? 1 : 3), `${expands(at).length} tries`)
 })
 

@@ -171,7 +171,7 @@ export const THREE_WRITES = [
   'PATCH persistentvolumeclaims/status 200',
 ]
 
-/** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go originals do not. */
+/** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go sidecars do not. */
 export function aimed(
   t: TestContext,
   { metadata }: PersistentVolume | PersistentVolumeClaim,
@@ -179,7 +179,7 @@ export function aimed(
   return t.ours ? { uid: metadata?.uid ?? '' } : {}
 }
 
-/** Returns the part of a patch that removes the only key of a map. The Go originals remove the whole map. */
+/** Returns the part of a patch that removes the only key of a map. The Go sidecars remove the whole map. */
 export function withoutKey(t: TestContext, key: string): object | null {
   return t.ours ? { [key]: null } : null
 }

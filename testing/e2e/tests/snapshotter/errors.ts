@@ -63,7 +63,7 @@ interface Failure {
   readonly says: (name: string, className: string) => string
   /** True if the being-created annotation stays, because the driver may still create the snapshot. */
   readonly marked?: true
-  /** True if the Go original adds the being-created annotation although it does not call the driver. */
+  /** True if the Go sidecar adds the being-created annotation although it does not call the driver. */
   readonly notSent?: true
 }
 
@@ -250,7 +250,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   'a missing Secret of a content that is a member of a group': {
     of: 'member',
-    // The Go original reads the handle of a group member only at a retry, so this test makes retries fast.
+    // The Go sidecar reads the handle of a group member only at a retry, so this test makes retries fast.
     args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
     parts: withSecret(SNAPSHOT, 'none'),
     says: (name) =>

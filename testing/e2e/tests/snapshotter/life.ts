@@ -163,7 +163,7 @@ async function deleteAndWait(t: TestContext, resource: Resource<unknown>, what: 
 
 const NOTHING = { volumes: [], snapshots: [], groups: [] }
 
-/** Asserts that no volume and no snapshot is left, neither at the driver nor as an object. */
+/** Asserts that no volume and no snapshot is left, neither in the driver nor as an object. */
 async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
   const left = (): object => Object.fromEntries(Object.entries(storage).map(([key, ids]) => [key, [...ids]]))
   const objects = async (): Promise<number> => {

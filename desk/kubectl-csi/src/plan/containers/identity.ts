@@ -19,7 +19,7 @@ export type Identity =
       readonly sidecar: SidecarName
       /** The version in the tag, such as `4.0.1`. Undefined if the image names none. */
       readonly version: string | undefined
-      /** The registry, if the image is a copy of the image of the Go original. */
+      /** The registry, if the image is a copy of the image of the Go sidecar. */
       readonly copiedTo: string | undefined
     }
   | { readonly kind: 'fork'; readonly sidecar: SidecarName; readonly why: string }
@@ -42,7 +42,7 @@ const REMAINING: readonly (readonly [RegExp, RemainingProgram])[] = [
   [/external-health-monitor/, 'health-monitor'],
 ]
 
-/** The registries of the Go originals. */
+/** The registries of the Go sidecars. */
 const ORIGINAL =
   /^(?:(?:registry\.k8s\.io|k8s\.gcr\.io)\/sig-storage|quay\.io\/k8scsi|gcr\.io\/k8s-staging-sig-storage)\//
 

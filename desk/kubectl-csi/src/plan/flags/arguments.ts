@@ -11,7 +11,7 @@ export type Argument =
       /** The removed name under which the flag is given, such as `csiTimeout`. */
       readonly removedName?: string
     }
-  /** A flag that the Go originals had once. It has no effect. */
+  /** A flag that the Go sidecars had once. It has no effect. */
   | { readonly kind: 'removed'; readonly name: string; readonly written: readonly string[] }
   | { readonly kind: 'unknown'; readonly name: string; readonly written: readonly string[] }
   /** A word that is no flag. It has no effect, or ends the flags. */

@@ -17,7 +17,7 @@ export interface RemarkedArgument {
 
 /** The command line of a Go sidecar, as our sidecar reads it. */
 export interface CheckedFlags {
-  /** Arguments with the meaning that they have for the current Go original. */
+  /** Arguments with the meaning that they have for the current Go sidecar. */
   readonly kept: readonly string[]
   readonly warned: readonly RemarkedArgument[]
   readonly refused: readonly RemarkedArgument[]
@@ -94,7 +94,7 @@ function flagVerdict(sidecar: KnownSidecar, argument: AcceptedFlag, variables: L
   const warnings =
     removedName === undefined ? [] : [{ why: `--${removedName} was removed, and is read as --${flag.name}` }]
   const value = expanded(argument.value, variables)
-  // A value that only the running pod knows is accepted, because the Go original accepts it as well.
+  // A value that only the running pod knows is accepted, because the Go sidecar accepts it as well.
   if (value === undefined) return { warnings, refusals: [], words, flag: argument }
   const error = refusalOf(sidecar, flag.name, value)
   if (error !== undefined) return { warnings, refusals: [{ why: error }], words: [] }
