@@ -31,7 +31,7 @@ const PAGE = `# A
 
 | you see | it means | do |
 |---|---|---|
-| a \\| b | is [this](x.md#y) | See below |
+| a \\| b | is [this](x.md#y) | Follow the steps below |
 | a \\| c | twice | do |
 | twice | d | e |
 | twice, too | d | e |
@@ -56,7 +56,7 @@ describe('adviserOf', () => {
     expect(read({ heading: 'One', see: 'a | b' })).toEqual({
       see: 'a | b',
       means: 'is this',
-      do: 'See below',
+      do: 'Follow the steps below',
       below: 'After it.\n\nkubectl x',
     })
     expect(read({ heading: 'Two', see: 'only' })).toEqual({ see: 'only here', means: 'f', do: 'g', below: undefined })

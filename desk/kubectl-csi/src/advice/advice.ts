@@ -13,7 +13,7 @@ export interface Advice {
 /** Finds the advice for a key in the text of docs/operations.md. */
 export type Adviser = (key: RowKey) => Advice
 
-const POINTS_BELOW = 'See below'
+const POINTS_BELOW = 'steps below'
 
 /** Returns an adviser for the text of docs/operations.md. It throws unless exactly one row fits a key. */
 export function adviserOf(page: string): Adviser {

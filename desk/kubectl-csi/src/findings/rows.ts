@@ -69,5 +69,5 @@ export const ROWS = {
   snapshotMissing: { heading: SNAPSHOTS, see: 'whose VolumeSnapshot does not exist' },
   restoreSource: { heading: SNAPSHOTS, see: 'a claim whose source is a VolumeSnapshot' },
   cloneSource: { heading: SNAPSHOTS, see: 'a claim whose source is another claim' },
-  mountPending: { heading: PODS, see: 'all of its volumes are attached' },
+  mountPending: { heading: PODS, see: 'a pod whose volumes are all attached' },
 } as const satisfies Readonly<Record<string, RowKey>>
