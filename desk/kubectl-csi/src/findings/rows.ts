@@ -40,7 +40,7 @@ export const ROWS = {
   modifying: { heading: MODIFYING, see: '`InProgress`, condition `ModifyingVolume`' },
   modifyInfeasible: { heading: MODIFYING, see: '`Infeasible`, condition `ModifyVolumeError`' },
   containerNotReady: { heading: SIDECARS, see: '`/readyz` says the driver is gone' },
-  pendingOnly: { heading: SIDECARS, see: 'pending work whose object' },
+  pendingOnly: { heading: SIDECARS, see: 'pending work without an error' },
   noLeader: { heading: SIDECARS, see: 'no replica leads' },
   twoLeaders: { heading: SIDECARS, see: 'two replicas lead' },
   multiAttach: { heading: PODS, see: 'Multi-Attach error' },
