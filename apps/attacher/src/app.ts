@@ -1,4 +1,4 @@
-import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { AnyController, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { clientWhileLeading } from '@csi-sidecars/kube-client'
@@ -107,7 +107,7 @@ function chooseControllers({
 }
 
 /** Returns the controllers that run while this process leads. */
-export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly Controller[] {
+export function attacherControllers(deps: AttacherDeps, { assertLeading }: Lead): readonly AnyController[] {
   const api = clientWhileLeading(deps.client, assertLeading)
   if (deps.attaching === undefined) return [trivialController({ ...deps, api })]
   const { volumes } = deps.attaching

@@ -15,7 +15,7 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>
   ['no change of an attachment starts a run', { onAttachment: () => [] }],
   ['the removal of our finalizer by another writer is not noticed', { hasLostFinalizer: () => false }],
   ['a published volume without an attachment is not unpublished', { onAttachmentEnd: () => () => [] }],
-  ['a created volume wakes no attachment', { causesOfVolume: () => [], onVolumeAdded: () => () => [] }],
+  ['a created volume wakes no attachment', { wakesOnVolume: () => [], onVolumeAdded: () => () => [] }],
   ['an attached attachment is never repaired', { decideKeep: () => [] }],
   ['a listing never disagrees with a status', { compare: () => ({ kind: 'same' }) }],
   ['a listing never shows that an error is outdated', { hasStaleError: () => false }],

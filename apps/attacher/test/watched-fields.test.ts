@@ -41,11 +41,11 @@ it('a change of a field that an attach or a detach reads starts a run, with list
     decideKeep: (view) => ATTACHMENT_RULES.decideKeep(recorded(view)),
     decideDetach: (view) => ATTACHMENT_RULES.decideDetach(recorded(view)),
     onAttachment: (event, queue) => ATTACHMENT_RULES.onAttachment(recordingEvent(event, watched.va), queue),
-    causesOfVolume: (event) => ATTACHMENT_RULES.causesOfVolume(recordingEvent(event, watched.pv)),
+    wakesOnVolume: (event) => ATTACHMENT_RULES.wakesOnVolume(recordingEvent(event, watched.pv)),
   } satisfies Partial<typeof ATTACHMENT_RULES>
   explore(attachmentModel({ created: '', lists: true, most: 1, rules }))
-  ATTACHMENT_RULES.causesOfVolume(
-    recordingEvent({ type: 'updated', before: volume(), after: volume(), cause: 'change' }, watched.pv),
+  ATTACHMENT_RULES.wakesOnVolume(
+    recordingEvent({ type: 'updated', before: volume(), after: volume(), origin: 'change' }, watched.pv),
   )
   expect(unwatched(reads.va, watched.va)).toEqual(Object.keys(UNWATCHED_ATTACHMENT).sort())
   expect(unwatched(reads.pv, watched.pv)).toEqual(Object.keys(UNWATCHED_VOLUME).sort())

@@ -1,4 +1,4 @@
-import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { AnyController, Lead } from '@csi-sidecars/controller'
 import { recorderWhileLeading, structuredLines, textLines } from '@csi-sidecars/events'
 import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
@@ -10,7 +10,7 @@ import { SourceUses } from './sources/uses.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
-export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly Controller[] {
+export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly AnyController[] {
   const { client, caches, settings, log } = parts
   const api = clientWhileLeading(client, assertLeading)
   const driver = driverCalls({ ...parts, assertLeading })

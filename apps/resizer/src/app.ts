@@ -1,5 +1,5 @@
 import { KeyedMutex } from '@csi-sidecars/base'
-import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { AnyController, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import {
   ControllerServiceCapability_RPC_Type as ControllerRpc,
@@ -165,7 +165,7 @@ function settingsOf(
 }
 
 /** Returns the controllers that run while this process leads. */
-export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly Controller[] {
+export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly AnyController[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
   const common = {
     api: clientWhileLeading(client, assertLeading),

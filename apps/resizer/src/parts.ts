@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Backlog, type Controller, causesOf, failureLog, presentKey, type Source } from '@csi-sidecars/controller'
+import { type Backlog, type Controller, failureLog, presentKey, type Waker, wakesOn } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -8,6 +8,7 @@ import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import type { Informers } from './caches/open.ts'
 import type { ResizerClaimDeps } from './claim/run.ts'
+import type { ClaimWakeKind } from './claim/wake-events.ts'
 
 export interface ResizerSettings {
   readonly driverName: string
@@ -71,7 +72,8 @@ export function claimController(
   }
 }
 
-/** Returns the event source that wakes a waiting claim when its volume is created or changed. */
-export function causesOfVolumes({ volumes }: Pick<Informers, 'volumes'>): Source {
-  return causesOf(volumes, (event) => presentKey(event).map((name) => ({ on: 'volume', name })))
+/** Wakes a waiting claim when its PersistentVolume is created or changed. */
+export function volumeWaker({ volumes }: Pick<Informers, 'volumes'>): Waker<ClaimWakeKind> {
+  const source = wakesOn(volumes, (event) => presentKey(event).map((name) => ({ kind: 'volume', name }) as const))
+  return { object: 'PersistentVolume', reason: 'VolumeNotUsable', source }
 }

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Controller, Lead } from '@csi-sidecars/controller'
+import type { AnyController, Lead } from '@csi-sidecars/controller'
 import { getGroupControllerCapabilities } from '@csi-sidecars/csi'
 import { GroupControllerServiceCapability_RPC_Type as GroupRpc } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
@@ -106,7 +106,7 @@ async function chooseControllers(parts: Parts): Promise<AppControllers> {
 export function snapshotterControllers(
   parts: SnapshotterParts,
   lead: Pick<Lead, 'assertLeading'>,
-): readonly Controller[] {
+): readonly AnyController[] {
   const { log, snapshots, groups } = parts
   log.info('Starting CSI snapshotter', UNQUOTED)
   const single = {

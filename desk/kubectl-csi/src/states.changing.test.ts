@@ -87,7 +87,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   'modifying: a class that was deleted': {
     of: ['pvc', 'pvc-1'],
     objects: [...SOUND, modifying({ status: 'Pending' })],
-    reason: 'ClassMissing',
+    reason: 'VolumeAttributesClassMissing',
     says: 'VolumeAttributesClass gold, which does not exist',
   },
   'modifying: parameters that the driver refuses': {

@@ -31,11 +31,12 @@ const BACKOFF = { baseMs: 100, maxMs: 10_000 }
 export function baseController(
   name: string,
   { log }: Pick<ControllerParts, 'log'>,
-): Pick<Controller, 'name' | 'backoff' | 'caches' | 'callsDriver' | 'onFailure'> {
+): Pick<Controller, 'name' | 'backoff' | 'caches' | 'wakers' | 'callsDriver' | 'onFailure'> {
   return {
     name,
     backoff: BACKOFF,
     caches: [],
+    wakers: {},
     callsDriver: false,
     onFailure: (key, cause) => log.v(2)?.info('Will try again', { [name]: key, err: cause }),
   }

@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from './clock.ts'
-import { causesOf, isError } from './errors.ts'
+import { errorChain, isError } from './errors.ts'
 import { onAbort } from './on-abort.ts'
 
 /** An AbortSignal and a function that aborts it. Call `dispose` in `finally`, to leave no listener and no timer. */
@@ -27,7 +27,7 @@ export class CancelledError extends Error {
 
 /** Reports whether an error or one of its causes is a CancelledError, a DeadlineError or an AbortError of Node. */
 export function isAbort(thrown: unknown): boolean {
-  for (const cause of causesOf(thrown)) {
+  for (const cause of errorChain(thrown)) {
     if (cause instanceof CancelledError || cause instanceof DeadlineError) return true
     if (isError(cause) && cause.name === 'AbortError') return true
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
 import {
-  causesOf,
+  errorChain,
   InvariantError,
   invariant,
   isError,
@@ -45,7 +45,7 @@ describe('messageOf', () => {
   })
 })
 
-describe('causesOf', () => {
+describe('errorChain', () => {
   const inner = new Error('inner')
   const outer = new Error('outer', { cause: inner })
   const odd = new Error('odd', { cause: 'text' })
@@ -54,12 +54,12 @@ describe('causesOf', () => {
     ['an error with a cause', outer, [outer, inner]],
     ['a cause that is no error', odd, [odd, 'text']],
     ['nothing', undefined, []],
-  ])('`causesOf` returns the chain of causes of %s', (_, thrown, expected) => {
-    expect([...causesOf(thrown)]).toEqual(expected)
+  ])('`errorChain` returns the chain of causes of %s', (_, thrown, expected) => {
+    expect([...errorChain(thrown)]).toEqual(expected)
   })
 
-  test('`causesOf` ends even if the causes of an error form a ring', () => {
-    expect([...causesOf(ring())].map(messageOf)).toEqual(['outer', 'inner'])
+  test('`errorChain` ends even if the causes of an error form a ring', () => {
+    expect([...errorChain(ring())].map(messageOf)).toEqual(['outer', 'inner'])
   })
 })
 

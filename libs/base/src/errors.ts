@@ -16,7 +16,7 @@ export function messageOf(thrown: unknown): string {
 }
 
 /** Returns the thrown value and its causes, outermost first, each only once even if the causes form a ring. */
-export function* causesOf(thrown: unknown): Generator<unknown> {
+export function* errorChain(thrown: unknown): Generator<unknown> {
   const seen = new Set<unknown>()
   for (let cause = thrown; cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
     seen.add(cause)
@@ -30,7 +30,7 @@ function causeOf(thrown: unknown): unknown {
 
 /** Returns the code of the first system error of Node among the error and its causes, for example `ECONNREFUSED`. */
 export function systemCodeOf(thrown: unknown): string | undefined {
-  for (const cause of causesOf(thrown)) {
+  for (const cause of errorChain(thrown)) {
     if (isError(cause) && 'code' in cause && typeof cause.code === 'string') return cause.code
   }
   return undefined

@@ -4,7 +4,7 @@ export { Batches, inBatches, inParallel } from './batches.ts'
 export { type Cancel, type Clock, MINUTE, SECOND, systemClock } from './clock.ts'
 export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 export {
-  causesOf,
+  errorChain,
   InvariantError,
   invariant,
   isError,

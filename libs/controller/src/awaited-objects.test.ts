@@ -4,7 +4,8 @@ import { SECRETS } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { awaitedObjects } from './awaited-objects.ts'
 import type { Enqueuer } from './sources.ts'
-import { type Cause, WaitingKeys } from './waiting.ts'
+import { WaitingKeys } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
 const NOT_FOUND = new ApiError({ code: 404, reason: 'NotFound', message: 'not found' })
 const UNAVAILABLE = new ApiError({ code: 503, reason: 'ServiceUnavailable', message: 'not now' })
@@ -29,14 +30,14 @@ function open() {
     return { metadata: { uid, resourceVersion } } as never
   }
   const queue = {
-    keysWaitingFor: (cause: Cause) => waiting.keysOf(cause),
-    onWait: (listener: (causes: readonly Cause[]) => void) => waiting.onWait(listener),
+    keysWaitingFor: (event: WakeEvent) => waiting.keysOf(event),
+    onWait: (listener: (events: readonly WakeEvent[]) => void) => waiting.onWait(listener),
     isInWork: (key: string) => inWork.has(key),
     resetBackoff: () => undefined,
     add: (key: string) => runs.push(key),
   } as unknown as Enqueuer
-  const stop = awaitedObjects({ api: { get } as never, clock, resources: { secret: SECRETS } })(queue)
-  const wait = (key: string, ...causes: readonly Cause[]) => waiting.set(key, causes)
+  const stop = awaitedObjects({ api: { get } as never, clock, resources: { secret: SECRETS } }).secret(queue)
+  const wait = (key: string, ...events: readonly WakeEvent[]) => waiting.set(key, events)
   const runsOf = async (ms: number): Promise<readonly string[]> => {
     await clock.advance(ms)
     return runs.splice(0)
@@ -44,11 +45,11 @@ function open() {
   return { clock, waiting, inWork, versions, reads, server, stop, wait, runsOf }
 }
 
-const secret = (name: string): Cause => ({ on: 'secret', name: `ns/${name}` })
+const secret = (name: string): WakeEvent => ({ kind: 'secret', name: `ns/${name}` })
 
 it('a waiting key runs once within a second after its missing object appears, and once for each change', async () => {
   const { versions, wait, runsOf, stop } = open()
-  wait('key', secret('a'), { on: 'class', name: 'cached' })
+  wait('key', secret('a'), { kind: 'class', name: 'cached' })
   expect(await runsOf(60_000)).toEqual([])
   versions.set('ns/a', 'u/1')
   expect(await runsOf(1_000)).toEqual(['key'])
@@ -118,7 +119,7 @@ it('no object is read after the last key has stopped waiting, and no timer is le
   wait('other', secret('c'))
   wait('settled')
   waiting.delete('forgotten')
-  wait('other', { on: 'class', name: 'cached' })
+  wait('other', { kind: 'class', name: 'cached' })
   await clock.advance(10_000)
   expect([reads, clock.pending]).toEqual([[], 0])
   stop()

@@ -2,13 +2,13 @@ import { CancelledError, type Clock, isAbort, scope } from '@csi-sidecars/base'
 import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type KubeObject, type Resource, refOf } from '@csi-sidecars/kube-types'
 import type { Enqueuer, Source } from './sources.ts'
-import type { Cause } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
-export interface AwaitedObjectsOptions {
+export interface AwaitedObjectsOptions<K extends string = string> {
   readonly api: Pick<KubeClient, 'get'>
   readonly clock: Clock
-  /** The resources of the objects, by the kind of the causes. The name of a cause is the key of the object. */
-  readonly resources: Readonly<Record<string, Resource<KubeObject>>>
+  /** The resources of the objects, by the kind of the wake events. The name of an event is the key of the object. */
+  readonly resources: Readonly<Record<K, Resource<KubeObject>>>
 }
 
 /** The shortest pause between two reads of an object. A key that has waited for a minute runs within a second. */
@@ -25,6 +25,8 @@ const MISSING = ''
  * Runs keys when an object that they wait for (`run.waitFor`) changes, although no cache holds the object. Published
  * roles of drivers allow only to read, for example, a Secret by its name, so the object is read again and again.
  *
+ * Returns one source for the wakers of all kinds, which starts once. It shares its limit of requests between the kinds.
+ *
  * Guarantees: an object is read only while a key waits for it, once for all its keys, with low priority. The pause between
  * its reads grows with the time of the wait, from 0.7 to 30 seconds. However many keys wait, at most ten requests are sent
  * in 0.7 seconds. A change is never missed: each key runs once for each version that appears while it waits, or that
@@ -35,20 +37,23 @@ const MISSING = ''
  *
  * Errors: a failed read changes nothing. The object is read again after its pause.
  */
-export function awaitedObjects(options: AwaitedObjectsOptions): Source {
-  return (queue) => {
+export function awaitedObjects<K extends string>(options: AwaitedObjectsOptions<K>): Readonly<Record<K, Source>> {
+  const source: Source = (queue) => {
     const life = scope()
     const objects = new AwaitedObjects(options, queue, life.signal)
-    const stop = queue.onWait((causes) => objects.await(causes))
+    const stop = queue.onWait((events) => objects.await(events))
     return () => {
       stop()
       life.abort(new CancelledError('the term has ended'))
     }
   }
+  const sources = Object.keys(options.resources).map((kind) => [kind, source])
+  // The type of `Object.fromEntries` does not keep the keys.
+  return Object.fromEntries(sources) as Readonly<Record<K, Source>>
 }
 
 interface AwaitedObject {
-  readonly cause: Cause
+  readonly event: WakeEvent
   readonly resource: Resource<KubeObject>
   /** When the first key began to wait, in monotonic milliseconds. */
   readonly since: number
@@ -71,14 +76,14 @@ class AwaitedObjects {
     this.#signal = signal
   }
 
-  /** Begins to read the objects of these causes. Ignores other causes, because their caches report changes. */
-  await(causes: readonly Cause[]): void {
+  /** Begins to read the objects of these events. Ignores other events, because their caches report changes. */
+  await(events: readonly WakeEvent[]): void {
     const now = this.#options.clock.monotonic()
-    for (const cause of causes) {
-      const id = `${cause.on} ${cause.name ?? ''}`
-      const resource = this.#options.resources[cause.on]
+    for (const event of events) {
+      const id = `${event.kind} ${event.name ?? ''}`
+      const resource = this.#options.resources[event.kind]
       if (resource === undefined || this.#objects.has(id)) continue
-      this.#objects.set(id, { cause, resource, since: now, dueAt: now, versions: new Map() })
+      this.#objects.set(id, { event, resource, since: now, dueAt: now, versions: new Map() })
     }
     if (this.#objects.size > 0 && !this.#isReading) void this.#readWhileAwaited()
   }
@@ -99,7 +104,7 @@ class AwaitedObjects {
     const now = this.#options.clock.monotonic()
     const overdue: AwaitedObject[] = []
     for (const [id, object] of this.#objects) {
-      const waiting = this.#queue.keysWaitingFor(object.cause)
+      const waiting = this.#queue.keysWaitingFor(object.event)
       // A key in work may wait for the object again. It must not run again for a version that it has seen.
       for (const key of object.versions.keys())
         if (!waiting.has(key) && !this.#queue.isInWork(key)) object.versions.delete(key)
@@ -119,8 +124,8 @@ class AwaitedObjects {
   }
 
   /** Runs the waiting keys for which the version is new. */
-  #runKeys({ cause, versions }: AwaitedObject, version: string): void {
-    for (const key of this.#queue.keysWaitingFor(cause)) {
+  #runKeys({ event, versions }: AwaitedObject, version: string): void {
+    for (const key of this.#queue.keysWaitingFor(event)) {
       if ((versions.get(key) ?? MISSING) !== version) {
         this.#queue.resetBackoff(key)
         this.#queue.add(key)
@@ -130,7 +135,7 @@ class AwaitedObjects {
   }
 
   /** Returns the UID and version of the object, `MISSING` after a 404, or undefined after another error. */
-  async #versionOf({ resource, cause: { name = '' } }: AwaitedObject): Promise<string | undefined> {
+  async #versionOf({ resource, event: { name = '' } }: AwaitedObject): Promise<string | undefined> {
     try {
       const { metadata } = await this.#options.api.get(resource, refOf(name), { signal: this.#signal, priority: 'low' })
       return `${metadata?.uid ?? ''}/${metadata?.resourceVersion ?? ''}`

@@ -10,7 +10,8 @@ import {
   WORK_SECONDS,
   WORK_WAIT_SECONDS,
 } from '@csi-sidecars/telemetry'
-import type { Operation, PendingWork } from './pending.ts'
+import type { Operation, Reason } from '@csi-sidecars/waits'
+import type { PendingWork } from './pending.ts'
 
 /** The numbers of waiting and of running keys of a queue. */
 export interface Depth {
@@ -21,7 +22,7 @@ export interface Depth {
 interface Series {
   readonly operation: Operation
   readonly state: string
-  readonly reason: string
+  readonly reason: Reason
   count: number
   stuck: number
   oldest: number

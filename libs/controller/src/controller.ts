@@ -2,7 +2,8 @@ import type { Informer } from '@csi-sidecars/informer'
 import type { KeyOrder } from '@csi-sidecars/workqueue'
 import type { PendingTable, WorkSubject } from './pending.ts'
 import type { Enqueuer, Source } from './sources.ts'
-import type { Cause } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
+import type { Wakers } from './wakers.ts'
 
 /**
  * The result of a call of `reconcile` for a key.
@@ -20,7 +21,7 @@ export type Outcome =
    * grows, because a constant pause would repeat a lasting failure too often.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
-  /** The run has failed, and no retry helps. The key waits for one of the causes that the run has set. */
+  /** The run has failed, and no retry helps. The key waits for one of the events that the run has set. */
   | { readonly kind: 'blocked'; readonly cause: unknown }
   /** The key runs again after `ms` milliseconds, regardless of its back-off. */
   | { readonly kind: 'postponed'; readonly ms: number }
@@ -45,19 +46,19 @@ export const STOPPED: Outcome = { kind: 'stopped' }
  *
  * Caveats: a change after the run has read the caches starts another run at once, even if this run fails.
  */
-export interface Run {
+export interface Run<K extends string = never> {
   /** Aborted when the run must end at once. */
   readonly signal: AbortSignal
   /** True if the last run for the key has failed. Requests to the API server should then have low priority. */
   readonly retrying: boolean
-  /** The causes that the key waited for when the run began. */
-  readonly waitedFor: readonly Cause[]
+  /** The events that the key waited for when the run began. */
+  readonly waitedFor: readonly WakeEvent[]
   /**
-   * Sets the causes that run the key again as soon as they happen, for example the creation of a missing object. A
-   * failed run without this call keeps the earlier causes. Call it before the steps that may fail, so that no cause
+   * Sets the events that run the key again as soon as they happen, for example the creation of a missing object. A
+   * failed run without this call keeps the earlier events. Call it before the steps that may fail, so that no event
    * during these steps is missed.
    */
-  waitFor(...causes: readonly Cause[]): void
+  readonly waitFor: (...events: readonly WakeEvent<K>[]) => void
   /**
    * Calls `read`, which reads the caches again. Changes up to this call then cause no further run of the key. Without
    * the call, every change since the start of the run causes a further run.
@@ -88,7 +89,7 @@ export type ReadCache = Pick<Informer<unknown, never>, 'caughtUp'>
  *
  * Errors: an error of `reconcile` is a failed run of its key. An error of any other function ends all controllers.
  */
-export interface Controller {
+export interface Controller<K extends string = never> {
   /** The name of the queue in metrics. Metrics add up queues with the same name. */
   readonly name: string
   /** The largest number of keys that run at the same time. With 0 or less no key runs. */
@@ -100,9 +101,11 @@ export interface Controller {
   /** The caches that `reconcile` reads. The controller starts when they are up to date. */
   readonly caches: readonly ReadCache[]
   /** The sources that add keys, started in this order. */
-  readonly sources: readonly Source[]
+  readonly sources: readonly Source<K>[]
+  /** The events that keys wait for. Their sources start after `sources`. Without such events it is empty. */
+  readonly wakers: Wakers<K>
   /** Brings the object of the key closer to its desired state. Must end soon after `run.signal` is aborted. */
-  readonly reconcile: (key: string, run: Run) => Promise<Outcome>
+  readonly reconcile: (key: string, run: Run<K>) => Promise<Outcome>
   /** Returns the attributes of a run for its trace. Called when a traced run starts. */
   readonly traceSubject?: (key: string) => TraceSubject
   /** Wraps each run. Must return the outcome of the run. */
@@ -122,5 +125,8 @@ export interface Controller {
   /** Called at the end of a controller that has started. */
   readonly onEnd?: () => void
   /** A task that runs next to the workers until `stop` is aborted. */
-  readonly alongside?: (queue: Enqueuer, stop: AbortSignal) => Promise<void>
+  readonly alongside?: (queue: Enqueuer<K>, stop: AbortSignal) => Promise<void>
 }
+
+/** A controller whose keys may wait for events of any kind. Each `Controller` is one. */
+export type AnyController = Controller<string>

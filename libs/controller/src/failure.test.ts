@@ -1,9 +1,10 @@
-import { RpcError } from '@csi-sidecars/csi'
+import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
+import { DRIVER_REFUSALS } from '@csi-sidecars/waits'
 import { describe, expect, it } from '@jest/globals'
-import { failureLog } from './failure.ts'
+import { failureLog, failureOf } from './failure.ts'
 
 describe('failureLog', () => {
   const conflict = new ApiError({ code: 409, reason: 'Conflict', message: 'changed' })
@@ -21,5 +22,15 @@ describe('failureLog', () => {
 
   it('a conflict is not logged if level 3 is off', () => {
     expect(failureLog(conflict, silentLogger)).toBeUndefined()
+  })
+})
+
+describe('failureOf', () => {
+  it('each code of gRPC is a reason, except OK', () => {
+    expect(['OK', ...DRIVER_REFUSALS]).toEqual(Object.keys(CODES))
+  })
+
+  it('a code that gRPC does not know has the reason `Unknown`', () => {
+    expect(failureOf(new RpcError(99, 'odd')).reason).toBe('Unknown')
   })
 })

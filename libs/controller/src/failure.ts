@@ -1,12 +1,13 @@
-import { causesOf, messageOf } from '@csi-sidecars/base'
-import { CODES, RpcError } from '@csi-sidecars/csi'
+import { errorChain, messageOf } from '@csi-sidecars/base'
+import { RpcError } from '@csi-sidecars/csi'
 import { ApiError, isOutdated } from '@csi-sidecars/kube-client'
 import type { Logger, Verbose } from '@csi-sidecars/telemetry'
+import { API_REFUSALS, DRIVER_REFUSALS, type RefusalReason } from '@csi-sidecars/waits'
 
 /** The reason why a run has failed, for reports about pending work. */
 export interface RunFailure {
-  /** One of a few short reasons, for metrics. Undefined if neither the driver nor the API server refused the work. */
-  readonly reason: string | undefined
+  /** Undefined if neither the driver nor the API server refused the work. */
+  readonly reason: RefusalReason | undefined
   readonly code: string | undefined
   readonly message: string
 }
@@ -14,28 +15,14 @@ export interface RunFailure {
 /** The longest message in a report, in characters. The status of the object and the log have the whole message. */
 const MAX_MESSAGE_LENGTH = 512
 
-/** The reasons of the API server that metrics show. Other reasons count as `Refused`; webhooks may invent them. */
-const API_REASONS: ReadonlySet<string> = new Set([
-  'AlreadyExists',
-  'BadRequest',
-  'Conflict',
-  'Forbidden',
-  'Invalid',
-  'NotFound',
-  'ServiceUnavailable',
-  'Timeout',
-  'TooManyRequests',
-  'Unauthorized',
-])
-
 /** Returns the message of an error. The reason and the code come from the driver or API error in its cause chain. */
 export function failureOf(thrown: unknown): RunFailure {
   const text = messageOf(thrown)
   const message = text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : text
-  for (const cause of causesOf(thrown)) {
+  for (const cause of errorChain(thrown)) {
     if (cause instanceof RpcError) {
       const { codeName } = cause
-      return { reason: Object.hasOwn(CODES, codeName) ? codeName : 'Unknown', code: codeName, message }
+      return { reason: DRIVER_REFUSALS.find((each) => each === codeName) ?? 'Unknown', code: codeName, message }
     }
     if (cause instanceof ApiError) return { ...apiReason(cause), message }
   }
@@ -44,14 +31,14 @@ export function failureOf(thrown: unknown): RunFailure {
 
 function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reason' | 'code'> {
   if (code === 0) return { reason: 'APIUnreachable', code: undefined }
-  const known = API_REASONS.has(reason) ? reason : 'Refused'
+  const known = API_REFUSALS.find((each) => each === reason) ?? 'Refused'
   const subject = details?.kind === 'secrets' ? 'Secret' : 'API'
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
 
 /** Returns how many milliseconds the API server asks to wait, according to the cause chain of the error. */
 export function serverWaitOf(thrown: unknown): number | undefined {
-  for (const cause of causesOf(thrown)) {
+  for (const cause of errorChain(thrown)) {
     if (cause instanceof ApiError) return cause.retryAfterMs
   }
   return undefined
@@ -66,7 +53,7 @@ const OUTDATED_LEVEL = 3
  * is off.
  */
 export function failureLog(thrown: unknown, log: Logger): Pick<Verbose, 'error'> | undefined {
-  for (const cause of causesOf(thrown)) {
+  for (const cause of errorChain(thrown)) {
     if (isOutdated(cause)) return log.v(OUTDATED_LEVEL)
   }
   return log

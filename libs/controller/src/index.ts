@@ -1,12 +1,20 @@
 export { awaitedObjects } from './awaited-objects.ts'
 export { Backlog } from './backlog.ts'
-export { AGAIN, type Controller, DONE, type Outcome, type Run, SETTLED, type TraceSubject } from './controller.ts'
+export {
+  AGAIN,
+  type AnyController,
+  type Controller,
+  DONE,
+  type Outcome,
+  type Run,
+  SETTLED,
+  type TraceSubject,
+} from './controller.ts'
 export { failureLog } from './failure.ts'
 export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export {
   bringsNews,
-  causesOf,
   type Enqueuer,
   KeyFeed,
   keysOf,
@@ -17,7 +25,10 @@ export {
   resetsOf,
   type Source,
   type Trigger,
+  WakeFeed,
+  wakesOn,
 } from './sources.ts'
 export { type Lead, runTerm } from './term.ts'
 export { type UpdateResult, updateLatest } from './update-latest.ts'
-export type { Cause } from './waiting.ts'
+export type { WakeEvent } from './wake-event.ts'
+export type { Waker, Wakers } from './wakers.ts'

@@ -1,6 +1,6 @@
 import type { Clock, RunPhase } from '@csi-sidecars/base'
 import type { Backlog } from './backlog.ts'
-import type { Controller } from './controller.ts'
+import type { AnyController } from './controller.ts'
 import { failureOf } from './failure.ts'
 import { dueSince, type PendingWork, type WorkSubject } from './pending.ts'
 import { type KeyRecord, pendingWork } from './pending-work.ts'
@@ -21,12 +21,12 @@ export interface KeyRecordsOptions {
 
 /** Records when each key of one controller was added, the number of its runs, and its last failure. */
 export class KeyRecords {
-  readonly #controller: Controller
+  readonly #controller: AnyController
   readonly #options: KeyRecordsOptions
   readonly #records = new Map<string, KeyRecord>()
   readonly #active = new Map<string, ActiveRun>()
 
-  constructor(controller: Controller, options: KeyRecordsOptions) {
+  constructor(controller: AnyController, options: KeyRecordsOptions) {
     this.#controller = controller
     this.#options = options
   }
@@ -84,7 +84,7 @@ export class KeyRecords {
 
   /** Lists the pending work of all keys that are not settled. */
   *pending(positionOf: (key: string) => KeyPosition): Generator<PendingWork> {
-    const { pending: table, name: queue } = this.#controller
+    const { pending: table, wakers, name: queue } = this.#controller
     if (table === undefined) return
     for (const [key, record] of this.#records) {
       const active = this.#active.get(key)
@@ -92,7 +92,8 @@ export class KeyRecords {
       const position = positionOf(key)
       const state = active?.phase ?? position.state
       if (subject === undefined || state === undefined) continue
-      yield pendingWork({ ...position, key, queue, record, subject, state, now: this.#options.clock.now(), table })
+      const now = this.#options.clock.now()
+      yield pendingWork({ ...position, key, queue, record, subject, state, now, sidecar: table.sidecar, wakers })
     }
   }
 

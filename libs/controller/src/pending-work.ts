@@ -1,8 +1,9 @@
-import { isStuck, remedyOf } from '@csi-sidecars/waits'
+import { isStuck, type Reason, remedyOf } from '@csi-sidecars/waits'
 import type { RunFailure } from './failure.ts'
-import { dueSince, type KeyState, type PendingTable, type PendingWork, type WorkSubject } from './pending.ts'
+import { dueSince, type KeyState, type PendingWork, type WorkSubject } from './pending.ts'
 import type { KeyPosition } from './schedule.ts'
-import type { Cause } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
+import type { Wakers } from './wakers.ts'
 
 /** The record of a key, from its first addition until it has no pending work. */
 export interface KeyRecord {
@@ -13,7 +14,7 @@ export interface KeyRecord {
   failure: RunFailure | undefined
   /** True if the last run has failed and will be retried. */
   retrying: boolean
-  /** True if the last run has failed and the key waits for a cause, because no retry helps. */
+  /** True if the last run has failed and the key waits for an event, because no retry helps. */
   blocked: boolean
 }
 
@@ -26,18 +27,19 @@ export interface KeySnapshot extends Omit<KeyPosition, 'state'> {
   readonly state: KeyState
   /** The current time, in milliseconds since 1970. */
   readonly now: number
-  readonly table: Pick<PendingTable, 'causes' | 'sidecar'>
+  readonly sidecar: string
+  readonly wakers: Wakers<string>
 }
 
 /** Returns the report about the pending work of a key. Pure. */
 export function pendingWork(snapshot: KeySnapshot): PendingWork {
-  const { key, queue, record, state, dueIn, now, table } = snapshot
+  const { key, queue, record, state, dueIn, now, sidecar } = snapshot
   const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
   const since = Math.min(dueSince(record.addedAt, sinceSeconds), now)
   const reason = reasonOf(snapshot)
   return {
     ...about,
-    sidecar: table.sidecar,
+    sidecar,
     key,
     queue,
     state,
@@ -47,19 +49,19 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
     tries: record.tries,
     code: record.failure?.code,
     message: record.failure?.message,
-    waitsFor: waitsFor(snapshot),
+    waitsFor: partiesOf(snapshot),
     nextTry: dueIn === undefined ? undefined : now + dueIn,
   }
 }
 
 /** Returns why work is pending: the refusal of a request, or an obstacle, or the state of the key. */
-function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: KeySnapshot): string {
+function reasonOf({ state, record, subject, waitsFor, paused, blockedBy, wakers }: KeySnapshot): Reason {
   if (paused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'
   const { failure } = record
   if (failure?.reason !== undefined) return failure.reason
-  const [first] = causes
-  const waited = first && table.causes[first.on]?.reason
+  const [first] = waitsFor
+  const waited = first && wakers[first.kind]?.reason
   if (state === 'waiting') return subject.obstacle ?? waited ?? 'Failed'
   if (failure !== undefined || state === 'backoff') {
     return subject.obstacle ?? waited ?? (failure === undefined ? 'Postponed' : 'Failed')
@@ -67,25 +69,26 @@ function reasonOf({ state, record, subject, causes, paused, blockedBy, table }: 
   return FIRST_TRY[state]
 }
 
-const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, string>> = {
+const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, Reason>> = {
   queued: 'NoWorkerFree',
   deciding: 'Reading',
   calling: 'DriverCall',
   writing: 'APIWrite',
 }
 
-/** The largest number of causes in a report: a volume may wait for many nodes. */
-const MAX_CAUSES = 10
+/** The largest number of events in a report: a volume may wait for many nodes. */
+const MAX_EVENTS = 10
 
-function waitsFor({ state, causes, paused, blockedBy, table }: KeySnapshot): readonly string[] {
+/** Returns the objects and programs that the work waits for. */
+function partiesOf({ state, waitsFor, paused, blockedBy, wakers }: KeySnapshot): readonly string[] {
   if (state === 'calling' || (paused && state === 'queued')) return ['CSI driver']
   if (state === 'writing') return ['API server']
   if (state === 'queued') return blockedBy === undefined ? [] : [blockedBy]
-  return causes.slice(0, MAX_CAUSES).map((cause) => causeText(cause, table))
+  return waitsFor.slice(0, MAX_EVENTS).map((event) => objectText(event, wakers))
 }
 
 /** Returns the kind of the object that a key waits for, and its name if it is known. */
-function causeText({ on, name }: Cause, table: KeySnapshot['table']): string {
-  const kind = table.causes[on]?.kind ?? on
-  return name ? `${kind} ${name}` : kind
+function objectText({ kind, name }: WakeEvent, wakers: Wakers<string>): string {
+  const object = wakers[kind]?.object ?? kind
+  return name ? `${object} ${name}` : object
 }

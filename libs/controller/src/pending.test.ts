@@ -5,7 +5,7 @@ import { ApiError } from '@csi-sidecars/kube-client'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Backlog } from './backlog.ts'
-import { type Controller, DONE, type Outcome, type Run, SETTLED } from './controller.ts'
+import { type AnyController, DONE, type Outcome, type Run, SETTLED } from './controller.ts'
 import type { PendingWork, WorkSubject } from './pending.ts'
 import type { Enqueuer } from './sources.ts'
 import { runTerm } from './term.ts'
@@ -15,12 +15,12 @@ const NOW = 1_700_000_000_000
 let clock: FakeClock
 let metrics: Metrics
 let backlog: Backlog
-let queue: Enqueuer
+let queue: Enqueuer<string>
 let stop: AbortController
 let ended: Promise<void>
 let completed: string[]
 let subject: WorkSubject | undefined
-let reconcile: (key: string, run: Run) => Promise<Outcome>
+let reconcile: (key: string, run: Run<string>) => Promise<Outcome>
 
 beforeEach(async () => {
   clock = new FakeClock({ now: NOW })
@@ -30,7 +30,7 @@ beforeEach(async () => {
   completed = []
   subject = { operation: 'attach' }
   reconcile = async () => SETTLED
-  const controller: Controller = {
+  const controller: AnyController = {
     name: 'q',
     workers: 1,
     backoff: { baseMs: 1000, maxMs: 8000 },
@@ -42,10 +42,10 @@ beforeEach(async () => {
       },
     ],
     reconcile: (key, run) => reconcile(key, run),
+    wakers: { volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: () => () => undefined } },
     pending: {
       sidecar: 's',
       subject: (key) => (key === 'idle' ? undefined : subject),
-      causes: { volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' } },
     },
     onComplete: (key, { operation }, since) => completed.push(`${operation} ${key} since ${since - NOW}`),
     callsDriver: false,
@@ -168,7 +168,7 @@ describe('waiting keys', () => {
     ['blocked', { kind: 'blocked', cause: new Error('the volume is gone') }],
   ])('the report lists a %s key that waits for a cause, until that cause comes', async (kind, outcome) => {
     reconcile = async (_, run) => {
-      run.waitFor({ on: 'volume', name: 'pv' })
+      run.waitFor({ kind: 'volume', name: 'pv' })
       return outcome
     }
     await add('a')
@@ -185,19 +185,19 @@ describe('waiting keys', () => {
       run.waitFor()
       return SETTLED
     }
-    queue.wake({ on: 'volume', name: 'pv' })
+    queue.wake({ kind: 'volume', name: 'pv' })
     await clock.settle()
     expect(pending()).toEqual([])
   })
 
   test('a blocked key no longer counts as stuck after a run with the outcome `retry`', async () => {
     reconcile = async (_, run) => {
-      run.waitFor({ on: 'volume', name: 'pv' })
+      run.waitFor({ kind: 'volume', name: 'pv' })
       return { kind: 'blocked', cause: new Error('the volume is gone') }
     }
     await add('a')
     reconcile = async () => ({ kind: 'retry', cause: new Error('no') })
-    queue.wake({ on: 'volume', name: 'pv' })
+    queue.wake({ kind: 'volume', name: 'pv' })
     await clock.settle()
     expect(only()).toMatchObject({ stuck: false, nextTry: NOW + 1000 })
   })

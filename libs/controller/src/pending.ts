@@ -1,20 +1,8 @@
 import type { RunPhase } from '@csi-sidecars/base'
+import type { Operation, Reason } from '@csi-sidecars/waits'
 
-/** The state of a key. A `waiting` key waits for an event (see `Cause`), and perhaps also for its back-off. */
+/** The state of a key. A `waiting` key waits for a `WakeEvent`, and perhaps also for its back-off. */
 export type KeyState = 'queued' | 'waiting' | 'backoff' | RunPhase
-
-/** The operation on an object. `release` removes the finalizer of a volume. The kubelet does `node-expand`. */
-export type Operation =
-  | 'attach'
-  | 'detach'
-  | 'release'
-  | 'expand'
-  | 'modify'
-  | 'node-expand'
-  | 'provision'
-  | 'delete'
-  | 'create-snapshot'
-  | 'delete-snapshot'
 
 /** An API object in a report. */
 export interface SubjectObject {
@@ -34,8 +22,8 @@ export interface WorkSubject {
   readonly node?: string | undefined
   /** When the work became due according to the API, in seconds since 1970. Default: when its key was added. */
   readonly sinceSeconds?: number | undefined
-  /** The reason why the work cannot be done, according to the caches. One of a small set, for metrics. */
-  readonly obstacle?: string | undefined
+  /** The reason why the work cannot be done, according to the caches. */
+  readonly obstacle?: Reason | undefined
 }
 
 /** A report about pending work. */
@@ -47,8 +35,8 @@ export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacl
   /** The name of the queue. Undefined for work of another process, for example of the kubelet. */
   readonly queue?: string | undefined
   readonly state: KeyState
-  /** The reason why the work is still pending. One of a small set, in CamelCase: it is a label of metrics. */
-  readonly reason: string
+  /** The reason why the work is still pending. It is a label of metrics. */
+  readonly reason: Reason
   /** When the work became due, in milliseconds since 1970. */
   readonly since: number
   readonly stuck: boolean
@@ -69,8 +57,6 @@ export interface PendingTable {
    * Returns the pending work of a key, or undefined. Called before each run and by each reader, so it must be cheap.
    */
   readonly subject: (key: string) => WorkSubject | undefined
-  /** Texts about waiting keys, by `on` of the cause: the kind of the object, and a reason if no obstacle is known. */
-  readonly causes: Readonly<Record<string, { readonly kind: string; readonly reason: string }>>
 }
 
 /** Returns the moment when work became due: `addedAt`, or the nearest moment within the second `sinceSeconds`. */

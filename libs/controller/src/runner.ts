@@ -1,14 +1,15 @@
 import { aborted, isAbort, onPhase, scope } from '@csi-sidecars/base'
 import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
-import { type Controller, type Outcome, type Run, STOPPED } from './controller.ts'
+import { type AnyController, type Outcome, type Run, STOPPED } from './controller.ts'
 import { type ActiveRun, KeyRecords, type KeyRecordsOptions } from './key-records.ts'
 import type { PendingWork } from './pending.ts'
 import { type FollowedDriver, Schedule } from './schedule.ts'
 import type { Enqueuer } from './sources.ts'
-import type { Cause, WaitListener } from './waiting.ts'
+import type { WaitListener } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
 /** A run that has not ended. */
-interface Active extends Run, ActiveRun {
+interface Active extends Run<string>, ActiveRun {
   /** True once the run has called `waitFor`. */
   decided: boolean
   /** The number of reconnects of the driver when the run began. */
@@ -16,12 +17,12 @@ interface Active extends Run, ActiveRun {
 }
 
 /** The workers of one controller while this process leads. */
-export class Runner implements Enqueuer {
-  readonly #controller: Controller
+export class Runner implements Enqueuer<string> {
+  readonly #controller: AnyController
   readonly #schedule: Schedule
   readonly #records: KeyRecords
 
-  constructor(controller: Controller, queue: WorkQueue, options: KeyRecordsOptions) {
+  constructor(controller: AnyController, queue: WorkQueue, options: KeyRecordsOptions) {
     this.#controller = controller
     this.#schedule = new Schedule(queue, controller.backoff)
     this.#records = new KeyRecords(controller, options)
@@ -41,8 +42,8 @@ export class Runner implements Enqueuer {
     this.#schedule.resetBackoff(key)
   }
 
-  wake(cause: Cause): void {
-    this.#schedule.wake(cause)
+  wake(event: WakeEvent): void {
+    this.#schedule.wake(event)
   }
 
   forget(key: string): void {
@@ -55,8 +56,8 @@ export class Runner implements Enqueuer {
     return this.#schedule.isInWork(key)
   }
 
-  keysWaitingFor(cause: Cause): ReadonlySet<string> {
-    return this.#schedule.keysWaitingFor(cause)
+  keysWaitingFor(event: WakeEvent): ReadonlySet<string> {
+    return this.#schedule.keysWaitingFor(event)
   }
 
   onWait(listener: WaitListener): () => void {
@@ -117,14 +118,14 @@ export class Runner implements Enqueuer {
     const run: Active = {
       signal,
       retrying: record.retrying,
-      waitedFor: this.#schedule.causesOf(key),
+      waitedFor: this.#schedule.awaitedBy(key),
       phase: 'deciding',
       decided: false,
       driverReturns: this.#schedule.driverReturns,
       subject,
-      waitFor: (...causes) => {
+      waitFor: (...events) => {
         run.decided = true
-        this.#schedule.waitFor(key, causes)
+        this.#schedule.waitFor(key, events)
       },
       observe: (read) => {
         this.#schedule.markSeen(key)
@@ -136,7 +137,7 @@ export class Runner implements Enqueuer {
   }
 
   /** Returns the outcome `retry` if `reconcile` throws, and `stopped` if it throws because of `cut`. */
-  async #attempt(key: string, run: Run, cut: AbortSignal): Promise<Outcome> {
+  async #attempt(key: string, run: Run<string>, cut: AbortSignal): Promise<Outcome> {
     try {
       return await this.#controller.reconcile(key, run)
     } catch (cause) {
@@ -144,9 +145,9 @@ export class Runner implements Enqueuer {
     }
   }
 
-  /** Reports completed work. A settled key gets a new record, unless it waits for a cause. */
+  /** Reports completed work. A settled key gets a new record, unless it waits for an event. */
   #settled(key: string, { subject }: Active, done: boolean): void {
     if (done && subject !== undefined) this.#records.complete(key, subject)
-    if (this.#schedule.causesOf(key).length === 0) this.#records.renew(key)
+    if (this.#schedule.awaitedBy(key).length === 0) this.#records.renew(key)
   }
 }

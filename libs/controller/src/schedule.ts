@@ -1,10 +1,11 @@
 import { unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
-import type { Controller, Outcome } from './controller.ts'
+import type { AnyController, Outcome } from './controller.ts'
 import { serverWaitOf } from './failure.ts'
 import type { KeyState } from './pending.ts'
-import { type Cause, WaitingKeys, type WaitListener } from './waiting.ts'
+import { WaitingKeys, type WaitListener } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
 /** The part of a driver that reports whether it is connected. */
 export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
@@ -12,8 +13,8 @@ export type FollowedDriver = Pick<Driver, 'state' | 'subscribe'>
 /** The state of a key between its runs, for a report. */
 export interface KeyPosition {
   readonly state: Extract<KeyState, 'queued' | 'waiting' | 'backoff'> | undefined
-  /** The causes that the key waits for. */
-  readonly causes: readonly Cause[]
+  /** The events that the key waits for. */
+  readonly waitsFor: readonly WakeEvent[]
   /** True: the driver is disconnected, so no key starts. */
   readonly paused: boolean
   /** The group of keys whose limit keeps this key from starting, even if a worker is free. */
@@ -25,12 +26,12 @@ export interface KeyPosition {
 /** Decides when the keys of one controller run. It is the only caller of its queue. */
 export class Schedule {
   readonly #queue: WorkQueue
-  readonly #backoff: Controller['backoff']
+  readonly #backoff: AnyController['backoff']
   readonly #waiting = new WaitingKeys()
   #driverReturns = 0
   #paused = false
 
-  constructor(queue: WorkQueue, backoff: Controller['backoff']) {
+  constructor(queue: WorkQueue, backoff: AnyController['backoff']) {
     this.#queue = queue
     this.#backoff = backoff
   }
@@ -48,13 +49,13 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** Runs the keys that wait for the cause. The keys keep their causes until a run replaces them. */
-  wake(cause: Cause): void {
-    for (const key of [...this.#waiting.keysOf(cause)]) this.#retryNow(key)
+  /** Runs the keys that wait for the event. The keys keep their events until a run replaces them. */
+  wake(event: WakeEvent): void {
+    for (const key of [...this.#waiting.keysOf(event)]) this.#retryNow(key)
   }
 
-  keysWaitingFor(cause: Cause): ReadonlySet<string> {
-    return this.#waiting.keysOf(cause)
+  keysWaitingFor(event: WakeEvent): ReadonlySet<string> {
+    return this.#waiting.keysOf(event)
   }
 
   onWait(listener: WaitListener): () => void {
@@ -70,15 +71,15 @@ export class Schedule {
     return this.#queue.isInWork(key)
   }
 
-  waitFor(key: string, causes: readonly Cause[]): void {
-    this.#waiting.set(key, causes)
+  waitFor(key: string, events: readonly WakeEvent[]): void {
+    this.#waiting.set(key, events)
   }
 
-  causesOf(key: string): readonly Cause[] {
-    return this.#waiting.causesOf(key)
+  awaitedBy(key: string): readonly WakeEvent[] {
+    return this.#waiting.eventsOf(key)
   }
 
-  /** Reports whether a run for the key is planned or running, or the key waits for a cause. */
+  /** Reports whether a run for the key is planned or running, or the key waits for an event. */
   hasPendingRun(key: string): boolean {
     return this.#stateOf(key) !== undefined
   }
@@ -86,7 +87,7 @@ export class Schedule {
   positionOf(key: string): KeyPosition {
     return {
       state: this.#stateOf(key),
-      causes: this.#waiting.causesOf(key),
+      waitsFor: this.#waiting.eventsOf(key),
       paused: this.#paused,
       blockedBy: this.#queue.blockedBy(key),
       dueIn: this.#queue.dueIn(key),

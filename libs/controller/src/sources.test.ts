@@ -1,6 +1,16 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { bringsNews, causesOf, type Enqueuer, KeyFeed, keysOf, objectsOf, resetsOf, type Source } from './sources.ts'
+import {
+  bringsNews,
+  type Enqueuer,
+  KeyFeed,
+  keysOf,
+  objectsOf,
+  resetsOf,
+  type Source,
+  WakeFeed,
+  wakesOn,
+} from './sources.ts'
 
 interface Claim extends Cached {
   readonly volume: string
@@ -33,7 +43,7 @@ class ScriptedInformer {
 
 const EVENTS: readonly InformerEvent<Claim>[] = [
   { type: 'added', object: claim('c', 'pv-5') },
-  { type: 'updated', before: claim('a', 'pv-1'), after: claim('a', 'pv-3'), cause: 'change' },
+  { type: 'updated', before: claim('a', 'pv-1'), after: claim('a', 'pv-3'), origin: 'change' },
   { type: 'deleted', object: claim('b', 'pv-2') },
 ]
 
@@ -41,11 +51,11 @@ const volumesOf = (event: InformerEvent<Claim>): string[] =>
   event.type === 'updated' ? [event.before.volume, event.after.volume] : [`${event.type} ${event.object.volume}`]
 
 let done: string[]
-const queue: Enqueuer = {
+const queue: Enqueuer<string> = {
   add: (key, priority = 'normal') => done.push(`add ${key}${priority === 'retry' ? ' as retry' : ''}`),
   resetBackoff: (key) => done.push(`reset ${key}`),
   renew: (key) => done.push(`renew ${key}`),
-  wake: ({ on, name }) => done.push(`wake ${on} ${name}`),
+  wake: ({ kind, name }) => done.push(`wake ${kind} ${name}`),
   forget: (key) => done.push(`forget ${key}`),
   isInWork: (key) => key === 'a',
   keysWaitingFor: () => new Set(),
@@ -55,7 +65,7 @@ beforeEach(() => {
   done = []
 })
 
-function run(informer: ScriptedInformer, source: Source): readonly string[] {
+function run(informer: ScriptedInformer, source: Source<string>): readonly string[] {
   const end = source(queue)
   for (const event of EVENTS) informer.emit(event)
   end()
@@ -77,8 +87,8 @@ test('failed objects at the start and all objects at a resync are added with the
   ]
   const end = keysOf(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
   const object = claim('b', 'pv-2')
-  for (const cause of ['resync', 'change'] as const) {
-    informer.emit({ type: 'updated', before: object, after: object, cause })
+  for (const origin of ['resync', 'change'] as const) {
+    informer.emit({ type: 'updated', before: object, after: object, origin })
   }
   end()
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
@@ -99,12 +109,22 @@ test('`resetsOf` resets the back-off of the keys of each event, and ignores cach
   expect(run(informer, updated)).toEqual(['renew a'])
 })
 
-test('`causesOf` wakes the keys that wait for an event, and ignores cached objects', () => {
+test('`wakesOn` wakes the keys that wait for an event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const added = causesOf(informer.asInformer, (event) =>
-    event.type === 'added' ? [{ on: 'volume', name: event.object.volume }] : [],
+  const added = wakesOn(informer.asInformer, (event) =>
+    event.type === 'added' ? [{ kind: 'volume', name: event.object.volume }] : [],
   )
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
+})
+
+test('a `WakeFeed` wakes the keys of all its controllers until they end', () => {
+  const feed = new WakeFeed<'endOfUse'>()
+  feed.wake({ kind: 'endOfUse', name: 'too early' })
+  const stops = [feed.source(queue), feed.source({ ...queue, wake: ({ name }) => done.push(`other ${name}`) })]
+  feed.wake({ kind: 'endOfUse', name: 'a' })
+  for (const stop of stops) stop()
+  feed.wake({ kind: 'endOfUse', name: 'too late' })
+  expect(done).toEqual(['wake endOfUse a', 'other a'])
 })
 
 test('`objectsOf` forgets the key of a deleted object before it calls `onDelete`', () => {
@@ -154,14 +174,14 @@ describe('bringsNews', () => {
     ['the finalizer of another writer', state('2', { finalizers: ['ours', 'other'] }), true],
     ['a field of another writer', state('2', { size: '2Gi' }), true],
   ])('an update of %s brings news only if another writer wrote it', (_, after, news) => {
-    expect(bringsNews({ type: 'updated', before, after, cause: 'change' }, withoutOurs)).toBe(news)
+    expect(bringsNews({ type: 'updated', before, after, origin: 'change' }, withoutOurs)).toBe(news)
   })
 
   test('an added object, a deleted object and a resync bring news', () => {
     const events: readonly InformerEvent<Guarded>[] = [
       { type: 'added', object: before },
       { type: 'deleted', object: before },
-      { type: 'updated', before, after: before, cause: 'resync' },
+      { type: 'updated', before, after: before, origin: 'resync' },
     ]
     expect(events.map((event) => bringsNews(event, withoutOurs))).toEqual([true, true, true])
   })

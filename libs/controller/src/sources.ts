@@ -1,36 +1,40 @@
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { jsonEqual } from '@csi-sidecars/kube-types'
 import type { KeyPriority } from '@csi-sidecars/workqueue'
-import type { Cause, WaitListener } from './waiting.ts'
+import type { WaitListener } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
 /**
- * The operations on the queue of a controller that sources may use.
+ * The operations on the queue of a controller that sources may use. `K` are the kinds of events that the source wakes.
  *
  * Guarantees: each added key runs. If it is added several times before its run reads the caches, it runs once.
  *
  * Caveats: the functions neither wait nor throw.
  */
-export interface Enqueuer {
+export interface Enqueuer<K extends string = never> {
   /** Adds the key, which runs as soon as possible. Its failures are not forgotten. */
   add(key: string, priority?: KeyPriority): void
   /** Forgets the failures of the key, so that its next back-off is as short as the first. */
   resetBackoff(key: string): void
   /** Forgets the failures and the age of the key, because it has other work from now on. */
   renew(key: string): void
-  /** Runs every key that waits for the cause, and resets its back-off. */
-  wake(cause: Cause): void
+  /** Runs every key that waits for the event, and resets its back-off. */
+  readonly wake: (event: WakeEvent<K>) => void
   /** Forgets the key, because its object is deleted. */
   forget(key: string): void
   /** Reports whether a worker is running the key. */
   isInWork(key: string): boolean
-  /** Returns the keys that wait for the cause now. */
-  keysWaitingFor(cause: Cause): ReadonlySet<string>
-  /** Calls the listener with the causes that a key begins to wait for. Returns the function that ends this. */
+  /** Returns the keys that wait for the event now. */
+  keysWaitingFor(event: WakeEvent): ReadonlySet<string>
+  /** Calls the listener with the events that a key begins to wait for. Returns the function that ends this. */
   onWait(listener: WaitListener): () => void
 }
 
-/** Starts to add keys to the queue of a controller, and returns the function that ends this. */
-export type Source = (queue: Enqueuer) => () => void
+/**
+ * Starts to add keys to the queue of a controller, or to wake keys that wait for events of the kinds `K`. Returns the
+ * function that ends this.
+ */
+export type Source<K extends string = never> = (queue: Enqueuer<K>) => () => void
 
 /** Returns the keys that must run because of an event. Pure. */
 export type Trigger<T> = (event: InformerEvent<T>) => Iterable<string>
@@ -52,7 +56,7 @@ export function keysOf<T>(
       for (const key of trigger(event, queue)) queue.add(key, priority)
     }
     const stop = informer.subscribe((event) =>
-      handle(event, event.type === 'updated' && event.cause === 'resync' ? 'retry' : 'normal'),
+      handle(event, event.type === 'updated' && event.origin === 'resync' ? 'retry' : 'normal'),
     )
     for (const object of informer.store.values())
       handle({ type: 'added', object }, hasFailed(object) ? 'retry' : 'normal')
@@ -71,14 +75,14 @@ export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, tri
     })
 }
 
-/** Runs the keys that wait for a cause that the event contains. */
-export function causesOf<T>(
+/** Runs the keys that wait for one of the wake events that an event of the cache causes. */
+export function wakesOn<T, K extends string>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
-  causes: (event: InformerEvent<T>) => Iterable<Cause>,
-): Source {
+  wakes: (event: InformerEvent<T>) => Iterable<WakeEvent<K>>,
+): Source<K> {
   return (queue) =>
     informer.subscribe((event) => {
-      for (const cause of causes(event)) queue.wake(cause)
+      for (const wake of wakes(event)) queue.wake(wake)
     })
 }
 
@@ -119,6 +123,23 @@ export class KeyFeed {
 }
 
 /**
+ * Wakes keys because of an event that this process causes itself, in all controllers that list the source. An event
+ * before the start of a controller wakes no key of it: its keys have not waited yet.
+ */
+export class WakeFeed<K extends string> {
+  readonly #queues = new Set<Enqueuer<K>>()
+
+  readonly source: Source<K> = (queue) => {
+    this.#queues.add(queue)
+    return () => this.#queues.delete(queue)
+  }
+
+  wake(event: WakeEvent<K>): void {
+    for (const queue of this.#queues) queue.wake(event)
+  }
+}
+
+/**
  * Reports whether an event brings news: an object that appears or disappears, a resync, or an update that changes more
  * than the fields of this process. `withoutOurs` returns an object without these fields.
  *
@@ -126,7 +147,7 @@ export class KeyFeed {
  * own write brings news if it also shows a change by another writer.
  */
 export function bringsNews<T extends Cached>(event: InformerEvent<T>, withoutOurs: (object: T) => T): boolean {
-  if (event.type !== 'updated' || event.cause === 'resync') return true
+  if (event.type !== 'updated' || event.origin === 'resync') return true
   const state = (object: T): object => ({ ...withoutOurs(object), resourceVersion: undefined, traceparent: undefined })
   return !jsonEqual(state(event.before), state(event.after))
 }

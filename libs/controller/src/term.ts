@@ -1,7 +1,7 @@
 import { aborted, CancelledError, type Clock, isAbort, type Scope, scope, TokenBucket } from '@csi-sidecars/base'
 import { perKeyExponential, type QueueMetrics, WorkQueue } from '@csi-sidecars/workqueue'
 import type { Backlog } from './backlog.ts'
-import type { Controller, ReadCache } from './controller.ts'
+import type { AnyController, ReadCache } from './controller.ts'
 import { Runner } from './runner.ts'
 import type { FollowedDriver } from './schedule.ts'
 
@@ -38,7 +38,7 @@ export interface TermOptions {
  * Runs controllers until `lead.stop` is aborted and all runs have ended. Each controller starts once its caches are
  * ready. If a controller throws, all controllers are stopped, and the error is thrown when all runs have ended.
  */
-export async function runTerm(lead: Lead, controllers: readonly Controller[], options: TermOptions): Promise<void> {
+export async function runTerm(lead: Lead, controllers: readonly AnyController[], options: TermOptions): Promise<void> {
   // Without controllers, `allEnded` resolves at once, but `runTerm` must wait for `stop`.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
@@ -50,7 +50,7 @@ export async function runTerm(lead: Lead, controllers: readonly Controller[], op
   )
 }
 
-async function runController(lead: Lead, controller: Controller, options: TermOptions): Promise<void> {
+async function runController(lead: Lead, controller: AnyController, options: TermOptions): Promise<void> {
   if (!(await caughtUp(controller.caches, lead))) return
   controller.onStart?.()
   // Each controller has separate signals, because a signal with the listeners of all idle workers would be slow.
@@ -62,6 +62,9 @@ async function runController(lead: Lead, controller: Controller, options: TermOp
     using undo = new DisposableStack()
     if (options.backlog !== undefined) undo.defer(options.backlog.join(() => runner.pending()))
     for (const source of controller.sources) undo.defer(source(runner))
+    // Several kinds of wake events may share one source.
+    const wakeSources = new Set(Object.values(controller.wakers).map(({ source }) => source))
+    for (const source of wakeSources) undo.defer(source(runner))
     if (controller.callsDriver && options.driver !== undefined) undo.defer(runner.follow(options.driver))
     const parts = [runner.work(stop.signal, cut.signal), controller.alongside?.(runner, stop.signal)]
     await allEnded(parts, () => end(stop, cut))
@@ -105,7 +108,7 @@ function end(...scopes: readonly Scope[]): void {
 const RETRIES_PER_SECOND = 100
 const RETRIES_AT_ONCE = 500
 
-function newQueue({ name, backoff, order }: Controller, { clock, queues }: TermOptions): WorkQueue {
+function newQueue({ name, backoff, order }: AnyController, { clock, queues }: TermOptions): WorkQueue {
   return new WorkQueue({
     clock,
     pace: new TokenBucket({ clock, qps: RETRIES_PER_SECOND, burst: RETRIES_AT_ONCE }),

@@ -1,41 +1,92 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { type Outcome, SETTLED } from './controller.ts'
+import { type Controller, type Outcome, type Run, SETTLED } from './controller.ts'
+import { type Source, WakeFeed } from './sources.ts'
 import { busy, endTerms, hanging, RETRY, type Reconcile, Term } from './testing/scripted-term.ts'
-import type { Cause } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
 /** Checks that `runTerm` leaves no listeners and no timers behind after a stop. */
 afterEach(async () => {
   for (const left of await endTerms()) expect(left).toEqual({ listeners: 0, timers: 0 })
 })
 
-describe('the causes of waiting keys', () => {
-  const on = (name: string): Cause => ({ on: 'volume', name })
+describe('wakers', () => {
+  test('the source of each waker runs while the controller runs, and wakes its keys', async () => {
+    const deletions = new WakeFeed<'volume'>()
+    const wakers = {
+      volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: deletions.source },
+    } as const
+    const waitForVolume: Reconcile = async (key, run) => {
+      run.waitFor({ kind: 'volume', name: key })
+      return SETTLED
+    }
+    const term = await Term.begin(waitForVolume, { wakers })
+    await term.add('a')
+    deletions.wake({ kind: 'volume', name: 'a' })
+    await term.clock.settle()
+    expect(term.runs.splice(0)).toEqual(['a@0', 'a@0'])
+    await endTerms()
+    deletions.wake({ kind: 'volume', name: 'a' })
+    await term.clock.settle()
+    expect(term.runs).toEqual([])
+  })
+
+  test('a wait for an event that no waker reports does not compile', () => {
+    const source: Source = () => () => undefined
+    const waker = { object: 'PersistentVolume', reason: 'VolumeNotUsable', source } as const
+    const base = {
+      name: 'x',
+      workers: 1,
+      backoff: { baseMs: 1, maxMs: 1 },
+      caches: [],
+      sources: [],
+      callsDriver: false,
+    }
+    const waitForNode = async (_: string, run: Run<'node'>): Promise<Outcome> => {
+      run.waitFor({ kind: 'node' })
+      return SETTLED
+    }
+    const reconcile = async (): Promise<Outcome> => SETTLED
+    const nodes = new WakeFeed<'node'>().source
+    const wrong: readonly Controller<'volume'>[] = [
+      // @ts-expect-error: the wait for a node has no waker.
+      { ...base, wakers: { volume: waker }, reconcile: waitForNode },
+      // @ts-expect-error: the waker of volumes is missing.
+      { ...base, wakers: {}, reconcile },
+      // @ts-expect-error: the source of volumes reports nodes.
+      { ...base, wakers: { volume: { ...waker, source: nodes } }, reconcile },
+    ]
+    expect(wrong).toHaveLength(3)
+  })
+})
+
+describe('the events of waiting keys', () => {
+  const on = (name: string): WakeEvent => ({ kind: 'volume', name })
   /** Always fails, and waits for the volume with the name of the key and for node `n1`. */
   const waiting: Reconcile = async (key, run) => {
-    run.waitFor(on(key), { on: 'node', name: 'n1' })
+    run.waitFor(on(key), { kind: 'node', name: 'n1' })
     return RETRY
   }
 
-  test('a waiting key runs at once when one of its causes occurs, and its back-off starts again', async () => {
+  test('a waiting key runs at once when one of its events happens, and its back-off starts again', async () => {
     const { clock, queue, ...term } = await Term.begin(waiting)
     queue.add('a')
     await clock.advance(4_000)
     expect(term.runs.splice(0)).toEqual(['a@0', 'a@1000', 'a@3000'])
-    queue.wake({ on: 'node', name: 'n1' })
+    queue.wake({ kind: 'node', name: 'n1' })
     await clock.advance(1_000)
     expect(term.runs).toEqual(['a@4000', 'a@5000'])
   })
 
-  test('a waiting key does not run when the cause of another key occurs', async () => {
+  test('a waiting key does not run when the event of another key happens', async () => {
     const term = await Term.begin(waiting)
     await term.add('a')
     term.queue.wake(on('b'))
-    term.queue.wake({ on: 'class', name: 'a' })
+    term.queue.wake({ kind: 'class', name: 'a' })
     await term.clock.settle()
     expect(term.runs).toEqual(['a@0'])
   })
 
-  test('a run that fails before it calls `waitFor` keeps the causes of the earlier run', async () => {
+  test('a run that fails before it calls `waitFor` keeps the events of the earlier run', async () => {
     let runs = 0
     const reconcile: Reconcile = (key, run) => {
       runs += 1
@@ -52,7 +103,7 @@ describe('the causes of waiting keys', () => {
 
   test.each<[string, Reconcile]>([
     [
-      'calls `waitFor` without causes',
+      'calls `waitFor` without events',
       async (_, run) => {
         run.waitFor()
         return RETRY
@@ -117,7 +168,7 @@ describe('the driver', () => {
       ['waiting', SETTLED],
     ])
     const reconcile: Reconcile = async (key, run) => {
-      if (key === 'waiting') run.waitFor({ on: 'class', name: 'gold' })
+      if (key === 'waiting') run.waitFor({ kind: 'class', name: 'gold' })
       return outcomes.get(key) ?? SETTLED
     }
     let returns = 0

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type Cause, WaitingKeys } from './waiting.ts'
+import { WaitingKeys } from './waiting.ts'
+import type { WakeEvent } from './wake-event.ts'
 
-const node = (name: string): Cause => ({ on: 'node', name })
-const driver: Cause = { on: 'driver' }
+const node = (name: string): WakeEvent => ({ kind: 'node', name })
+const driver: WakeEvent = { kind: 'driver' }
 
 let waiting: WaitingKeys
 beforeEach(() => {
@@ -12,10 +13,10 @@ beforeEach(() => {
 const known = () => ['a', 'b'].map((key) => waiting.has(key))
 
 describe('WaitingKeys', () => {
-  it('the index of waiting keys finds a key by each cause that the key waits for', () => {
+  it('the index of waiting keys finds a key by each event that the key waits for', () => {
     waiting.set('a', [node('one'), driver])
     waiting.set('b', [node('one')])
-    expect([node('one'), driver, node('two')].map((cause) => [...waiting.keysOf(cause)])).toEqual([
+    expect([node('one'), driver, node('two')].map((event) => [...waiting.keysOf(event)])).toEqual([
       ['a', 'b'],
       ['a'],
       [],
@@ -24,11 +25,11 @@ describe('WaitingKeys', () => {
     expect(known()).toEqual([true, true])
   })
 
-  it('new causes of a waiting key replace its earlier causes', () => {
+  it('new events of a waiting key replace its earlier events', () => {
     waiting.set('a', [node('one')])
     waiting.set('b', [node('one')])
     waiting.set('a', [node('two')])
-    expect([node('one'), node('two')].map((cause) => [...waiting.keysOf(cause)])).toEqual([['b'], ['a']])
+    expect([node('one'), node('two')].map((event) => [...waiting.keysOf(event)])).toEqual([['b'], ['a']])
     waiting.set('b', [])
     expect([...waiting.keysOf(node('one'))]).toEqual([])
     expect(known()).toEqual([true, false])
@@ -39,17 +40,17 @@ describe('WaitingKeys', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver, node('one'), node('one')])
     waiting.delete('a')
     waiting.delete('unknown')
-    expect([driver, node('one')].map((cause) => [...waiting.keysOf(cause)])).toEqual([['b'], ['b']])
+    expect([driver, node('one')].map((event) => [...waiting.keysOf(event)])).toEqual([['b'], ['b']])
     expect(known()).toEqual([false, true])
   })
 
-  it('two causes are equal if kind and name are equal, and a missing name counts as empty', () => {
-    waiting.set('a', [{ on: 'node', name: '' }])
-    waiting.set('b', [{ on: 'node', name: 'driver' }])
-    expect([{ on: 'node' }, driver].map((cause) => [...waiting.keysOf(cause)])).toEqual([['a'], []])
+  it('two events are equal if kind and name are equal, and a missing name counts as empty', () => {
+    waiting.set('a', [{ kind: 'node', name: '' }])
+    waiting.set('b', [{ kind: 'node', name: 'driver' }])
+    expect([{ kind: 'node' }, driver].map((event) => [...waiting.keysOf(event)])).toEqual([['a'], []])
   })
 
-  it('the keys that wait for a cause can be deleted while a caller iterates over them', () => {
+  it('the keys that wait for an event can be deleted while a caller iterates over them', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of [...waiting.keysOf(driver)]) waiting.delete(key)
     expect(known()).toEqual([false, false])

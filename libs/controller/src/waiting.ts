@@ -1,33 +1,26 @@
-/**
- * An event that a key waits for: the change of an object, by kind and name, or of the driver. The key runs as soon as
- * it happens, instead of at the end of its back-off.
- */
-export interface Cause {
-  readonly on: string
-  readonly name?: string
-}
+import type { WakeEvent } from './wake-event.ts'
 
-/** Receives the causes that a key begins to wait for. */
-export type WaitListener = (causes: readonly Cause[]) => void
+/** Receives the events that a key begins to wait for. */
+export type WaitListener = (events: readonly WakeEvent[]) => void
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
-/** The waiting keys by their causes. The cost of an event grows only with the number of keys that wait for it. */
+/** The waiting keys by their events. The cost of an event grows only with the number of keys that wait for it. */
 export class WaitingKeys {
-  readonly #causes = new Map<string, readonly Cause[]>()
+  readonly #events = new Map<string, readonly WakeEvent[]>()
   readonly #keys = new Map<string, Set<string>>()
   readonly #listeners = new Set<WaitListener>()
 
-  /** Makes the key wait for these causes, instead of its earlier causes. */
-  set(key: string, causes: readonly Cause[]): void {
+  /** Makes the key wait for these events, instead of its earlier events. */
+  set(key: string, events: readonly WakeEvent[]): void {
     this.delete(key)
-    if (causes.length === 0) return
-    this.#causes.set(key, causes)
-    for (const id of causes.map(idOf)) {
+    if (events.length === 0) return
+    this.#events.set(key, events)
+    for (const id of events.map(idOf)) {
       const keys = this.#keys.get(id) ?? new Set()
       this.#keys.set(id, keys.add(key))
     }
-    for (const listener of this.#listeners) listener(causes)
+    for (const listener of this.#listeners) listener(events)
   }
 
   /** Calls the listener for each key that begins to wait. Returns the function that ends this. */
@@ -37,33 +30,33 @@ export class WaitingKeys {
   }
 
   delete(key: string): void {
-    for (const id of (this.#causes.get(key) ?? []).map(idOf)) {
+    for (const id of (this.#events.get(key) ?? []).map(idOf)) {
       const keys = this.#keys.get(id)
       keys?.delete(key)
       if (keys?.size === 0) this.#keys.delete(id)
     }
-    this.#causes.delete(key)
+    this.#events.delete(key)
   }
 
-  /** Returns the keys that wait for the cause. The set changes with each key that begins or ends to wait. */
-  keysOf(cause: Cause): ReadonlySet<string> {
-    return this.#keys.get(idOf(cause)) ?? NO_KEYS
+  /** Returns the keys that wait for the event. The set changes with each key that begins or ends to wait. */
+  keysOf(event: WakeEvent): ReadonlySet<string> {
+    return this.#keys.get(idOf(event)) ?? NO_KEYS
   }
 
-  causesOf(key: string): readonly Cause[] {
-    return this.#causes.get(key) ?? []
+  eventsOf(key: string): readonly WakeEvent[] {
+    return this.#events.get(key) ?? []
   }
 
   has(key: string): boolean {
-    return this.#causes.has(key)
+    return this.#events.has(key)
   }
 
   keys(): Iterable<string> {
-    return this.#causes.keys()
+    return this.#events.keys()
   }
 }
 
-/** Returns the ID of a cause. It is unique, because the kind contains no blank. */
-function idOf({ on, name = '' }: Cause): string {
-  return `${on} ${name}`
+/** Returns the ID of an event. It is unique, because the kind contains no blank. */
+function idOf({ kind, name = '' }: WakeEvent): string {
+  return `${kind} ${name}`
 }

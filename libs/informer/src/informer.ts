@@ -235,6 +235,6 @@ function isGone({ metadata }: KubeObject): boolean {
 function* resyncEvents<T extends Cached>(store: Reader<T>): Generator<InformerEvent<T>> {
   for (const { key } of [...store.values()]) {
     const object = store.get(key)
-    if (object !== undefined) yield { type: 'updated', before: object, after: object, cause: 'resync' }
+    if (object !== undefined) yield { type: 'updated', before: object, after: object, origin: 'resync' }
   }
 }

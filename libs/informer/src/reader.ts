@@ -22,7 +22,7 @@ export type InformerEvent<T> =
        * `resync`: the object has not changed. A change does not say who made it, because the watch may deliver our own
        * write before its answer.
        */
-      readonly cause: 'change' | 'resync'
+      readonly origin: 'change' | 'resync'
     }
   /**
    * `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. `last`,

@@ -30,7 +30,7 @@ function replace(version: number, ...things: Thing[]): InformerEvent<Thing>[] {
 const inWords = (events: Iterable<InformerEvent<Thing>>): string[] =>
   [...events].map((event) =>
     event.type === 'updated'
-      ? `${event.after.key} ${event.before.resourceVersion}->${event.after.resourceVersion} ${event.cause}`
+      ? `${event.after.key} ${event.before.resourceVersion}->${event.after.resourceVersion} ${event.origin}`
       : `${event.type} ${event.object.key} ${event.object.resourceVersion}`,
   )
 const versions = (): Record<string, string> =>

@@ -41,7 +41,7 @@ export class StoreWriter<T extends Cached> {
     this.#current.set(after)
     if (source !== 'watch') this.#learned?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
-    if (before.uid === after.uid) return [{ type: 'updated', before, after, cause: 'change' }]
+    if (before.uid === after.uid) return [{ type: 'updated', before, after, origin: 'change' }]
     // The object was deleted and recreated under the same name.
     this.#tombstones.add(before)
     return [
@@ -130,7 +130,8 @@ function* differences<T extends Cached>(
   for (const [key, after] of next) {
     const before = old.get(key)
     if (before === undefined || before.uid !== after.uid) yield { type: 'added', object: after }
-    else if (before.resourceVersion !== after.resourceVersion) yield { type: 'updated', before, after, cause: 'change' }
+    else if (before.resourceVersion !== after.resourceVersion)
+      yield { type: 'updated', before, after, origin: 'change' }
   }
 }
 

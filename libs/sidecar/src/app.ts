@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Backlog, Controller, Lead } from '@csi-sidecars/controller'
+import type { AnyController, Backlog, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger, Metrics, Pairs } from '@csi-sidecars/telemetry'
@@ -119,7 +119,7 @@ export interface AppControllers {
   /** The names of the controllers' queues. A standby exposes their metrics, too. */
   readonly queues: readonly string[]
   /** Creates the controllers of one term, the time in which the process leads. */
-  readonly controllers: (lead: Lead) => readonly Controller[]
+  readonly controllers: (lead: Lead) => readonly AnyController[]
   /** Saves pending reports, such as Kubernetes Events, when the process ends. Must stop when `signal` is aborted. */
   readonly close?: (signal: AbortSignal) => Promise<void>
 }

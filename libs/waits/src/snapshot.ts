@@ -1,4 +1,4 @@
-import type { Remedy } from './stuck.ts'
+import type { SnapshotReason } from './reasons.ts'
 
 /** The state of an object that another object refers to. An undefined field of this type means an unknown state. */
 type Presence = 'missing' | 'waits' | 'present'
@@ -41,34 +41,6 @@ export interface SourceContext {
   /** The state of the source. `waits` means that the snapshot is not ready, or that the claim is not bound. */
   readonly state: Presence | undefined
 }
-
-/** The reasons for which a snapshot or a claim with a data source waits, each with its remedy. */
-export const SNAPSHOT_REASONS = {
-  SourceClaimMissing: 'blocked',
-  SourceClaimNotBound: 'retried',
-  SnapshotClassMissing: 'blocked',
-  NoSnapshotClass: 'blocked',
-  ContentMissing: 'blocked',
-  ContentNotCreated: 'retried',
-  ContentNotReady: 'retried',
-  SnapshotInUse: 'retried',
-  ContentDeleting: 'retried',
-  SnapshotDeleting: 'retried',
-  SnapshotNotBegun: 'retried',
-  SnapshotFails: 'retried',
-  SnapshotNotReady: 'retried',
-  MemberNotReported: 'retried',
-  CreationUncertain: 'retried',
-  SnapshotMissing: 'blocked',
-  SnapshotNotDeleted: 'retried',
-  DeleteSnapshotFails: 'retried',
-  RestoreSourceMissing: 'blocked',
-  RestoreSourceNotReady: 'retried',
-  CloneSourceMissing: 'blocked',
-  CloneSourceNotBound: 'retried',
-} as const satisfies Readonly<Record<string, Remedy>>
-
-export type SnapshotReason = keyof typeof SNAPSHOT_REASONS
 
 /** The suffix of the finalizers on snapshots from which claims are being restored. */
 const AS_SOURCE = '/volumesnapshot-as-source-protection'

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { isStuck, remedyOf } from './stuck.ts'
+import { isStuck } from './stuck.ts'
 
 const now = 1_000_000
 
@@ -16,10 +16,4 @@ it.each([
 it('`isStuck` uses the given age instead of two minutes', () => {
   expect(isStuck('retried', { since: now - 5_000, now, olderThanMs: 5_000 })).toBe(true)
   expect(isStuck('retried', { since: now - 200_000, now, olderThanMs: 300_000 })).toBe(false)
-})
-
-it('`remedyOf` returns `blocked` for a reason that no retry can solve', () => {
-  expect(remedyOf('Infeasible')).toBe('blocked')
-  expect(remedyOf('DeadlineExceeded')).toBe('retried')
-  expect(remedyOf('DeadlineExceeded', 'blocked')).toBe('blocked')
 })

@@ -1,3 +1,5 @@
+import type { Remedy } from './reasons.ts'
+
 /** Defines stuck work for `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
 
 export interface Age {
@@ -9,35 +11,6 @@ export interface Age {
 
 /** The age in milliseconds from which work is stuck. The kubelet reports missing volumes after about two minutes. */
 export const STUCK_AFTER_MS = 120_000
-
-/** The event that ends a wait. */
-export type Remedy =
-  /** The wait ends by itself or by a retry. */
-  | 'retried'
-  /** No retry helps: an object has to change first. */
-  | 'blocked'
-  /** Nothing is wrong: the object waits for a user, perhaps for ever. */
-  | 'idle'
-
-/** The reasons of `/debug/stuck` and of `kubectl csi` that no retry removes. */
-const NO_RETRY_HELPS: ReadonlySet<string> = new Set([
-  'ClassMissing',
-  'Infeasible',
-  'InfeasibleSize',
-  'ModifyInfeasible',
-  'ModifyNotSupported',
-  'NodeGone',
-  'NodeResizeInfeasible',
-  'PersistentVolumeMissing',
-  'VolumeAttributesClassMissing',
-  'VolumeGone',
-  'VolumeMissing',
-])
-
-/** Returns `blocked` for a reason that no retry removes, and `otherwise` for other reasons. */
-export function remedyOf(reason: string, otherwise: Remedy = 'retried'): Remedy {
-  return NO_RETRY_HELPS.has(reason) ? 'blocked' : otherwise
-}
 
 /** Reports whether a wait is stuck: no retry helps, or it has lasted for two minutes or for `olderThanMs`. */
 export function isStuck(remedy: Remedy, { since, now, olderThanMs }: Age): boolean {

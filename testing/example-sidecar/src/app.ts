@@ -30,6 +30,7 @@ export const example: App = {
       backoff: { baseMs: 1000, maxMs: 60_000 },
       caches: [nodes],
       sources: [keysOf(nodes, (event) => (event.type === 'added' ? [event.object.key] : []))],
+      wakers: {},
       reconcile,
       callsDriver: false,
     }

@@ -118,8 +118,8 @@ describe('random objects', () => {
   it('watch events of random attachments and volumes cause no error in the attacher', () => {
     const trigger = onAttachment(FINALIZER, recordingLogger())
     const property = fc.property(anyVa, anyVa, anyPv, (before, after, pv) => {
-      for (const cause of ['change', 'resync'] as const) {
-        trigger({ type: 'updated', before, after, cause }, { isInWork: () => false })
+      for (const origin of ['change', 'resync'] as const) {
+        trigger({ type: 'updated', before, after, origin }, { isInWork: () => false })
       }
       const volume = volumeProjection(DRIVER)(pv)
       concernsUs(volume, { driverName: DRIVER, finalizer: FINALIZER })

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectsOf, type Trigger } from '@csi-sidecars/controller'
+import { type Controller, keysOf, objectsOf, type Trigger, wakesOn } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
@@ -7,13 +7,13 @@ import type { AttacherTerm } from '../term/term.ts'
 import { undoneBy } from '../term/undone-source.ts'
 import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
-import { reconcileVolume } from './reconcile.ts'
+import { reconcileVolume, type VolumeWakeKind } from './reconcile.ts'
 
 /** The name of the queue of PersistentVolumes in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
 /** Returns the controller that removes our finalizer from unused volumes, and restores it on volumes in use. */
-export function volumeController(term: AttacherTerm): Controller {
+export function volumeController(term: AttacherTerm): Controller<VolumeWakeKind> {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
   /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
@@ -34,6 +34,15 @@ export function volumeController(term: AttacherTerm): Controller {
       keysOf(attachments, onAttachmentGone),
       keysOf(volumes, onVolume(settings)),
     ],
+    wakers: {
+      attachment: {
+        object: 'VolumeAttachment',
+        reason: 'StillAttached',
+        source: wakesOn(attachments, (event) =>
+          event.type === 'deleted' ? [{ kind: 'attachment', name: event.object.key }] : [],
+        ),
+      },
+    },
     reconcile: (key, run) => reconcileVolume(key, deps, run),
     traceSubject: (key) => ({
       operation: 'remove finalizer',
@@ -48,7 +57,6 @@ export function volumeController(term: AttacherTerm): Controller {
         const object = { kind: 'PersistentVolume', namespace: '', name: key, uid: pv.uid }
         return { operation: 'release', object, volume: key }
       },
-      causes: { attachment: { kind: 'VolumeAttachment', reason: 'StillAttached' } },
     },
     callsDriver: false,
   }

@@ -78,13 +78,13 @@ describe('reconcileVolume', () => {
   it('the attacher removes the finalizer of a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
-    expect(own.causes).toEqual([])
+    expect(own.waitsFor).toEqual([])
   })
 
   it('the attacher keeps the finalizer of a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
-    expect(own.causes).toEqual([{ on: 'attachment', name: 'va1' }])
+    expect(own.waitsFor).toEqual([{ kind: 'attachment', name: 'va1' }])
   })
 
   it('the attacher reads a volume again if the cached finalizers are outdated before the removal', async () => {

@@ -22,11 +22,18 @@ export interface VolumeReleaseDeps {
   readonly log: Logger
 }
 
+/** A volume waits for the deletion of each attachment that uses it. */
+export type VolumeWakeKind = 'attachment'
+
 /**
  * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
  * removed it.
  */
-export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run: Run): Promise<Outcome> {
+export async function reconcileVolume(
+  name: string,
+  deps: VolumeReleaseDeps,
+  run: Run<VolumeWakeKind>,
+): Promise<Outcome> {
   const { signal } = run
   run.waitFor()
   const pv = deps.volumes.store.get(name)
@@ -39,7 +46,8 @@ export async function reconcileVolume(name: string, deps: VolumeReleaseDeps, run
   const patch = decideRelease(pv, attachments, deps.settings)
   if (patch === undefined) {
     // If our finalizer has to be removed later, the deletion of an attachment starts the next run.
-    if (concernsUs(pv, deps.settings)) run.waitFor(...attachments.map(({ key }) => ({ on: 'attachment', name: key })))
+    if (concernsUs(pv, deps.settings))
+      run.waitFor(...attachments.map(({ key }) => ({ kind: 'attachment', name: key }) as const))
     log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
     return SETTLED
   }

@@ -1,5 +1,5 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
-import type { Cause, Outcome } from '@csi-sidecars/controller'
+import type { Outcome, WakeEvent } from '@csi-sidecars/controller'
 import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -57,7 +57,7 @@ export class ReconcileFixture {
   readonly late = new Map<string, VolumeAttachment | undefined>()
   /** Returns the volume after our finalizer was written to it. */
   volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
-  readonly woken: Cause[] = []
+  readonly woken: WakeEvent[] = []
   readonly enqueued: string[] = []
   readonly log = recordingLogger()
   readonly signal = new AbortController()

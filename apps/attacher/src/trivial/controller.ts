@@ -53,6 +53,7 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
       ),
       keysOf(attachments, onAttachment(settings.finalizer, log)),
     ],
+    wakers: {},
     reconcile: (key, run) => reconcileTrivially(key, { ...deps, undone }, run),
     traceSubject: attachmentTraceSubject(attachments.store),
     pending: {
@@ -63,7 +64,6 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
         const { pvName: volume, nodeName: node, dueSeconds: sinceSeconds } = va
         return { operation: 'attach', object: objectOf(va), volume, node, sinceSeconds }
       },
-      causes: {},
     },
     callsDriver: false,
     ...lifecycleLogs(log),

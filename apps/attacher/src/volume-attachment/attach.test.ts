@@ -17,7 +17,7 @@ describe('attach', () => {
       cause: { message: 'failed to attach: persistentvolume "pv1" not found', cause: expect.any(Error) },
     })
     expect(fixture.calls).toEqual([])
-    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*attachError/)])
   })
 
@@ -95,8 +95,8 @@ describe('attach', () => {
   it("an attach waits for a volume only if the patch of the volume's finalizer returns 404", async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
     const held = { ...pv(), metadata }
-    for (const [error, causes] of [
-      [apiError(404, 'NotFound', 'gone'), [{ on: 'volume', name: 'pv1' }]],
+    for (const [error, waitsFor] of [
+      [apiError(404, 'NotFound', 'gone'), [{ kind: 'volume', name: 'pv1' }]],
       [apiError(500, 'InternalError', 'no'), []],
     ] as const) {
       fixture.api.put(held)
@@ -106,7 +106,7 @@ describe('attach', () => {
       expect(await fixture.run()).toMatchObject({
         cause: { message: expect.stringContaining('could not add PersistentVolume finalizer') },
       })
-      expect(fixture.lastRun.causes).toEqual(causes)
+      expect(fixture.lastRun.waitsFor).toEqual(waitsFor)
     }
   })
 

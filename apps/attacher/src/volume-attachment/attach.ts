@@ -63,7 +63,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
   const { deps, signal, log } = run
   log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
   const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
-    if (isNotFound(error)) run.waitFor({ on: 'volume', name })
+    if (isNotFound(error)) run.waitFor({ kind: 'volume', name })
     return during('could not add PersistentVolume finalizer')(error)
   })
   log.v(4)?.info('PersistentVolume finalizer added', { PersistentVolume: name })
@@ -139,7 +139,7 @@ async function publish(run: AttachmentRun, view: AttachmentView, { step, ...call
   })
   // The driver may refuse the publish because the volume is on another node. A detach from that node starts the next
   // try.
-  run.waitFor({ on: 'unpublish', name: volumeId })
+  run.waitFor({ kind: 'unpublish', name: volumeId })
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
   run.waitFor()
   return context

@@ -1,22 +1,22 @@
 import { invariant } from '@csi-sidecars/base'
-import type { Cause } from '@csi-sidecars/controller'
+import type { WorkSubject } from '@csi-sidecars/controller'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type PublishSource, usable } from '../volumes/call-source.ts'
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 import type { AttachmentView } from './observe.ts'
+import type { AttachmentWakeEvent } from './wake-events.ts'
 
 /** The reason why an attach or a detach waits for another object. */
-export type AttachObstacle =
-  | 'PersistentVolumeMissing'
-  | 'PersistentVolumeDeleting'
-  | 'CSINodeMissing'
-  | 'DriverNotOnNode'
+export type AttachObstacle = Extract<
+  WorkSubject['obstacle'],
+  'PersistentVolumeMissing' | 'PersistentVolumeDeleting' | 'CSINodeMissing' | 'DriverNotOnNode'
+>
 
 export interface FailStep {
   readonly kind: 'fail'
   readonly message: string
-  readonly waitsFor: Cause | undefined
+  readonly waitsFor: AttachmentWakeEvent | undefined
   readonly obstacle: AttachObstacle | undefined
 }
 
@@ -76,7 +76,7 @@ export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanC
 
 /** Returns a failure whose key runs again at once if the volume is recreated or its access modes change. */
 export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
-  const waitsFor = volume.from === 'pv' ? ({ on: 'volume', name: volume.name } as const) : undefined
+  const waitsFor = volume.from === 'pv' ? ({ kind: 'volume', name: volume.name } as const) : undefined
   return { kind: 'fail', message, waitsFor, obstacle }
 }
 
@@ -85,7 +85,7 @@ export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
   return {
     kind: 'fail',
     message: nodeFailureText(va.nodeName, node, settings.driverName),
-    waitsFor: { on: 'node', name: va.nodeName },
+    waitsFor: { kind: 'node', name: va.nodeName },
     obstacle: node.known === 'noDriver' ? 'DriverNotOnNode' : 'CSINodeMissing',
   }
 }

@@ -1,12 +1,13 @@
 import {
   type Controller,
-  causesOf,
   type Enqueuer,
   keysOf,
   objectsOf,
   resetsOf,
   type Source,
   type Trigger,
+  WakeFeed,
+  wakesOn,
 } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
@@ -28,8 +29,6 @@ import { attachmentTable, attachmentTraceSubject } from './pending.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
-  causesOfNode,
-  causesOfVolume,
   hasError,
   hasLostFinalizer,
   isStatusReverted,
@@ -37,13 +36,17 @@ import {
   onAttachmentEnd,
   onDetachWanted,
   onVolumeAdded,
+  wakesOnNode,
+  wakesOnVolume,
+  wakesOnVolumeGone,
 } from './triggers.ts'
+import type { AttachmentWakeKind } from './wake-events.ts'
 
 /** The name of the queue of VolumeAttachments in metrics. */
 export const VA_QUEUE = 'csi-attacher-va'
 
 /** Returns the controller that attaches and detaches volumes through the driver. */
-export function attachmentController(term: AttacherTerm): Controller {
+export function attachmentController(term: AttacherTerm): Controller<AttachmentWakeKind> {
   const { settings, attachments, volumes, nodes, api, driver, clock, log } = term
   const memory = new AttachmentMemory()
   const backoff = backoffOf(settings)
@@ -63,6 +66,7 @@ export function attachmentController(term: AttacherTerm): Controller {
       log,
     })
   const attachmentsOf = (volume: string): readonly CachedAttachment[] => attachments.store.byIndex(BY_VOLUME, volume)
+  const unpublishes = new WakeFeed<'unpublish'>()
   let queue: Enqueuer | undefined
   const deps: AttachmentDeps = {
     api,
@@ -74,7 +78,7 @@ export function attachmentController(term: AttacherTerm): Controller {
     memory,
     observe: observeAttachment({ ...term, memory }),
     placementUnchanged: (key) => lanes.placementUnchanged(key),
-    wake: (cause) => queue?.wake(cause),
+    wake: (event) => unpublishes.wake(event),
     enqueue: (key) => queue?.add(key),
     recordErrorCode: settings.recordErrorCode,
     clock,
@@ -103,10 +107,18 @@ export function attachmentController(term: AttacherTerm): Controller {
       ),
       keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(memory)),
-      causesOf(volumes, causesOfVolume),
       addedLater(volumes, onVolumeAdded(attachmentsOf)),
-      causesOf(nodes, causesOfNode),
     ],
+    wakers: {
+      volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: wakesOn(volumes, wakesOnVolume) },
+      volumeGone: {
+        object: 'the deletion of PersistentVolume',
+        reason: 'VolumeNotUsable',
+        source: wakesOn(volumes, wakesOnVolumeGone),
+      },
+      node: { object: 'CSINode', reason: 'DriverNotOnNode', source: wakesOn(nodes, wakesOnNode) },
+      unpublish: { object: 'a detach of volume', reason: 'VolumeOrNodeBusy', source: unpublishes.source },
+    },
     reconcile: (key, run) => work.run(key, run, () => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),

@@ -151,8 +151,8 @@ describe('decideAttach', () => {
     expect(summary(decideAttach(view(row.view)))).toStrictEqual(row.plan)
   })
 
-  const PV1 = { on: 'volume', name: 'pv1' }
-  const NODE1 = { on: 'node', name: 'node1' }
+  const PV1 = { kind: 'volume', name: 'pv1' }
+  const NODE1 = { kind: 'node', name: 'node1' }
   const waits: [string, Partial<AttachmentView>, unknown, string | undefined][] = [
     ['the volume', { volume: ofPv(undefined) }, PV1, 'PersistentVolumeMissing'],
     [

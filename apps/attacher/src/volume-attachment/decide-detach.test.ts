@@ -155,14 +155,14 @@ describe('decideDetach', () => {
     })
   })
 
-  const PV1 = { on: 'volume', name: 'pv1' }
+  const PV1 = { kind: 'volume', name: 'pv1' }
   const waits: [string, Partial<AttachmentView>, string, unknown, string | undefined][] = [
     ['the volume', { volume: ofPv(undefined) }, 'block', PV1, 'PersistentVolumeMissing'],
     [
       'the node',
       { node: { known: 'noNode' }, va: withFinalizer({ ...deleting, nodeId: undefined }) },
       'fail',
-      { on: 'node', name: 'node1' },
+      { kind: 'node', name: 'node1' },
       'CSINodeMissing',
     ],
     [

@@ -1,4 +1,3 @@
-import type { Cause } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
@@ -18,6 +17,7 @@ import {
   sourceIsUnknown,
 } from './checks.ts'
 import type { AttachmentView } from './observe.ts'
+import type { AttachmentWakeEvent } from './wake-events.ts'
 
 export type DetachStep =
   | LoadSecretStep
@@ -35,7 +35,7 @@ export type DetachStep =
   | {
       readonly kind: 'block'
       readonly message: string
-      readonly waitsFor: Cause
+      readonly waitsFor: AttachmentWakeEvent
       readonly obstacle: AttachObstacle | undefined
     }
   /** Removes our finalizer before the status is written: until then, `attached: false` means "maybe published". */
@@ -90,7 +90,7 @@ function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   if (pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
   const replaced = `PersistentVolume "${pv.key}" was recreated after the attach`
   const message = `${replaced}: its uid is ${pv.uid}, the uid of the attached volume was ${remembered.uid}`
-  return last({ kind: 'block', message, waitsFor: { on: 'volumeGone', name: pv.key }, obstacle: undefined })
+  return last({ kind: 'block', message, waitsFor: { kind: 'volumeGone', name: pv.key }, obstacle: undefined })
 }
 
 function volumeIsLost({ view, source }: CallFacts): DetachCheck {
@@ -99,7 +99,7 @@ function volumeIsLost({ view, source }: CallFacts): DetachCheck {
   const { name } = volume
   const request = rememberedRequest(view)
   if (request === undefined) {
-    const waitsFor = { on: 'volume', name } as const
+    const waitsFor = { kind: 'volume', name } as const
     return last({ kind: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
   }
   return last<DetachStep>(

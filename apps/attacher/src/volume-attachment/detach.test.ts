@@ -50,7 +50,7 @@ describe('detach', () => {
       cause: { message: expect.stringMatching(/^failed to detach: .*pv1/) },
     })
     expect(fixture.calls).toEqual([])
-    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status .*detachError/)])
   })
 
@@ -61,7 +61,7 @@ describe('detach', () => {
   it('a detach that the driver refuses retries without waiting for another object', async () => {
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
-    expect(fixture.lastRun.causes).toEqual([])
+    expect(fixture.lastRun.waitsFor).toEqual([])
   })
 
   it('a detach sends nothing if our finalizer is removed and `attached` is false', async () => {

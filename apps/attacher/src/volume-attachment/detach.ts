@@ -51,7 +51,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         const { request } = step
         log.v(2)?.info('Detached')
         deps.memory.unpublished(request, run.va)
-        deps.wake({ on: 'unpublish', name: request.volumeId })
+        deps.wake({ kind: 'unpublish', name: request.volumeId })
         break
       }
       case 'confirmLost':

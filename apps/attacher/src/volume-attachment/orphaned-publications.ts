@@ -42,7 +42,7 @@ export async function reconcileOrphanedPublication(
   }
   log.v(2)?.info('Detached')
   memory.unpublished(request)
-  deps.wake({ on: 'unpublish', name: request.volumeId })
+  deps.wake({ kind: 'unpublish', name: request.volumeId })
   return DONE
 }
 

@@ -17,12 +17,6 @@ export function attachmentTable(sources: SubjectSources): PendingTable {
   return {
     sidecar: SIDECAR,
     subject: (key) => subjectOf(key, sources),
-    causes: {
-      volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' },
-      volumeGone: { kind: 'the deletion of PersistentVolume', reason: 'VolumeNotUsable' },
-      node: { kind: 'CSINode', reason: 'DriverNotOnNode' },
-      unpublish: { kind: 'a detach of volume', reason: 'VolumeOrNodeBusy' },
-    },
   }
 }
 

@@ -45,7 +45,7 @@ describe('deleted attachment', () => {
     expect(fixture.enqueued).toContain(LEFT)
     expect(await fixture.run({}, LEFT)).toBe(DONE)
     expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-    expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(fixture.woken).toEqual([{ kind: 'unpublish', name: 'handle-1' }])
     expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(2)
   })

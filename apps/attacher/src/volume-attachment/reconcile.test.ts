@@ -135,10 +135,10 @@ describe('attach', () => {
   it('an attach waits for a missing volume until a run finds it', async () => {
     fixture.api.objects.delete('pv1')
     await fixture.run()
-    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
     fixture.api.put(pv())
     await fixture.run()
-    expect(fixture.lastRun.causes).toEqual([])
+    expect(fixture.lastRun.waitsFor).toEqual([])
   })
 
   it('an attach sends nothing if the attachment is gone or attached', async () => {
@@ -185,7 +185,7 @@ describe('recreated volume', () => {
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     expect(fixture.calls).toEqual([])
     expect(fixture.api.requests.at(-1)).toContain('is marked for deletion')
-    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
   })
 
   it("an attach of another driver's volume uses the source that was read before the patch of the finalizer", async () => {
@@ -199,7 +199,7 @@ describe('recreated volume', () => {
       throw apiError(404, 'NotFound', 'persistentvolumes "pv1" not found')
     }
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
-    expect(fixture.lastRun.causes).toEqual([{ on: 'volume', name: 'pv1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
   })
 })
 
@@ -216,13 +216,13 @@ describe('refusals', () => {
   it('a publish that the driver refuses waits for our next detach of the volume', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.FailedPrecondition, 'attached elsewhere'))
     await fixture.run()
-    expect(fixture.lastRun.causes).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'unpublish', name: 'handle-1' }])
     fixture.publish = async () => ({})
     await fixture.run()
-    expect(fixture.lastRun.causes).toEqual([])
+    expect(fixture.lastRun.waitsFor).toEqual([])
     fixture.api.put(deleting())
     await fixture.run()
-    expect(fixture.woken).toEqual([{ on: 'unpublish', name: 'handle-1' }])
+    expect(fixture.woken).toEqual([{ kind: 'unpublish', name: 'handle-1' }])
   })
 
   it('an unpublish that the driver refuses wakes no waiting publish', async () => {

@@ -10,9 +10,14 @@ import { AttachmentGoneError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
 import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
+import type { AttachmentWakeKind } from './wake-events.ts'
 
 /** Attaches, detaches or maintains one attachment, or unpublishes a volume without an attachment. */
-export async function reconcileAttachment(key: string, deps: AttachmentDeps, run: Run): Promise<Outcome> {
+export async function reconcileAttachment(
+  key: string,
+  deps: AttachmentDeps,
+  run: Run<AttachmentWakeKind>,
+): Promise<Outcome> {
   const { memory } = deps
   const { signal } = run
   const orphaned = memory.orphanedPublication(key)

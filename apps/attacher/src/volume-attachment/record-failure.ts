@@ -1,11 +1,12 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Cause, Outcome } from '@csi-sidecars/controller'
+import type { Outcome, WakeEvent } from '@csi-sidecars/controller'
 import { newest, patchStatus, statusWritePriority } from './api.ts'
 import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
 import { AttachmentGoneError, failureOf, OperationError, type OperationFailure } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
+import type { AttachmentWakeEvent } from './wake-events.ts'
 
 type Operation = 'attach' | 'detach'
 /** The failed operation. A blocked detach whose error is in the status waits for an event, and not for a back-off. */
@@ -22,8 +23,8 @@ export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | D
   else run.waitFor()
 }
 
-function isUnpublishOf(volumeId: string): (cause: Cause) => boolean {
-  return ({ on, name }) => on === 'unpublish' && name === volumeId
+function isUnpublishOf(volumeId: string): (event: WakeEvent) => event is AttachmentWakeEvent<'unpublish'> {
+  return (event): event is AttachmentWakeEvent<'unpublish'> => event.kind === 'unpublish' && event.name === volumeId
 }
 
 /** Records the failure in the status, and returns the outcome that retries the run. */

@@ -19,12 +19,12 @@ const deleting = (change: Partial<CachedAttachment> = {}): CachedAttachment =>
   withFinalizer({ deleting: true, attached: true, remembered: REMEMBERED, ...change })
 const detach = (change: Partial<AttachmentView>): unknown =>
   decideDetach(view({ va: deleting(), settings: recovering, ...change }))
-const block = (message: string, on = 'volume'): unknown => [
+const block = (message: string, kind = 'volume'): unknown => [
   {
     kind: 'block',
     message,
-    waitsFor: { on, name: 'pv1' },
-    obstacle: on === 'volume' ? 'PersistentVolumeMissing' : undefined,
+    waitsFor: { kind, name: 'pv1' },
+    obstacle: kind === 'volume' ? 'PersistentVolumeMissing' : undefined,
   },
 ]
 const again = (source: object = {}): AttachmentView['volume'] =>

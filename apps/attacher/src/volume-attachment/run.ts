@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Cause, Run } from '@csi-sidecars/controller'
+import type { Run } from '@csi-sidecars/controller'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import type { Informer, Reader } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -10,6 +10,7 @@ import type { CachedVolume } from '../caches/volume.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { ObserveAttachment } from './observe.ts'
+import type { AttachmentWakeEvent, AttachmentWakeKind } from './wake-events.ts'
 
 export interface PublishCallOptions {
   readonly migrated: boolean
@@ -41,8 +42,8 @@ export interface AttachmentDeps {
   readonly observe: ObserveAttachment
   /** Reports whether the queue would still put the key into the same lane and the same groups. */
   readonly placementUnchanged: (key: string) => boolean
-  /** Runs the keys that wait for the cause. */
-  readonly wake: (cause: Cause) => void
+  /** Runs the keys that wait for the event. */
+  readonly wake: (event: AttachmentWakeEvent<'unpublish'>) => void
   readonly enqueue: (key: string) => void
   /** The feature gate `MutableCSINodeAllocatableCount`: error codes of the driver are stored in the status. */
   readonly recordErrorCode: boolean
@@ -54,7 +55,7 @@ export interface AttachmentDeps {
  * One run over one attachment. `va` is the state that this run has observed or written. `newest` returns the newest
  * known state.
  */
-export interface AttachmentRun extends Run {
+export interface AttachmentRun extends Run<AttachmentWakeKind> {
   readonly key: string
   readonly deps: AttachmentDeps
   readonly log: Logger

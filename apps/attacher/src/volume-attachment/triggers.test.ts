@@ -6,12 +6,13 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
 import {
-  causesOfNode,
-  causesOfVolume,
   isStatusReverted,
   onAttachment,
   onAttachmentEnd,
   onVolumeAdded,
+  wakesOnNode,
+  wakesOnVolume,
+  wakesOnVolumeGone,
 } from './triggers.ts'
 
 const error = { message: 'boom', time: '2026-01-01T00:00:00Z' }
@@ -30,7 +31,7 @@ describe('onAttachment', () => {
   it('a new attachment starts a run only if it names this attacher', () => {
     expect([...trigger({ type: 'added', object: ours })]).toEqual(['va1'])
     expect([...trigger({ type: 'added', object: foreign })]).toEqual([])
-    expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'resync' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: foreign, after: foreign, origin: 'resync' })]).toEqual([])
   })
 
   it('a new attachment starts no run if it is attached, has our finalizer and has no error', () => {
@@ -45,9 +46,9 @@ describe('onAttachment', () => {
   it('the attacher logs an ignored change of an attachment', () => {
     const failed = attachment({ attachError: error })
     const again = attachment({ attachError: later })
-    expect([...trigger({ type: 'updated', before: failed, after: again, cause: 'change' })]).toEqual([])
-    expect([...trigger({ type: 'updated', before: foreign, after: foreign, cause: 'change' })]).toEqual([])
-    expect([...trigger({ type: 'updated', before: ours, after: ours, cause: 'change' })]).toEqual(['va1'])
+    expect([...trigger({ type: 'updated', before: failed, after: again, origin: 'change' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: foreign, after: foreign, origin: 'change' })]).toEqual([])
+    expect([...trigger({ type: 'updated', before: ours, after: ours, origin: 'change' })]).toEqual(['va1'])
     expect(log.lines.map(({ message, pairs }) => [message, pairs])).toEqual([
       ['Ignoring VolumeAttachment change', { VolumeAttachment: 'va1' }],
     ])
@@ -57,148 +58,148 @@ describe('onAttachment', () => {
     expect([...trigger({ type: 'deleted', object: ours })]).toEqual([])
   })
 
-  type Cause = 'change' | 'resync'
+  type Origin = 'change' | 'resync'
   const rows: {
     name: string
     before: CachedAttachment
     after: CachedAttachment
-    cause: Cause
+    origin: Origin
     inWork?: boolean
     runs: boolean
   }[] = [
-    { name: 'a resync', before: ours, after: ours, cause: 'resync', runs: true },
+    { name: 'a resync', before: ours, after: ours, origin: 'resync', runs: true },
     {
       name: 'a resync of an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true }),
-      cause: 'resync',
+      origin: 'resync',
       runs: false,
     },
     {
       name: 'a resync of an attached attachment without our finalizer',
       before: attachment({ attached: true }),
       after: attachment({ attached: true }),
-      cause: 'resync',
+      origin: 'resync',
       runs: true,
     },
     {
       name: 'a label on an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: '`attached` set by another writer',
       before: withFinalizer(),
       after: withFinalizer({ attached: true }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'the deletion of an attached attachment',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: true, deleting: true }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'a resync of an attachment with an error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error }),
-      cause: 'resync',
+      origin: 'resync',
       runs: true,
     },
-    { name: 'any change while there is no error', before: ours, after: withFinalizer(), cause: 'change', runs: true },
+    { name: 'any change while there is no error', before: ours, after: withFinalizer(), origin: 'change', runs: true },
     {
       name: 'a new error',
       before: withFinalizer(),
       after: withFinalizer({ attachError: error }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'the same error at another time',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: later }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'the error of a forced attach at another time',
       before: withFinalizer({ attached: true, attachError: error }),
       after: withFinalizer({ attached: true, attachError: later }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'a removed error',
       before: withFinalizer({ detachError: error }),
       after: withFinalizer(),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'a label changed during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'a deletion during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, deleting: true }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'a finalizer that another writer added during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, finalizers: [FINALIZER, 'a/b'] }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: '`attached` reverted by another writer',
       before: withFinalizer({ attached: true, attachError: error }),
       after: withFinalizer({ attached: false, attachError: error }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'a node ID that another writer changed during the back-off',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, nodeId: 'other' }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'a publish context that another writer changed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, metadata: { a: 'b' } }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: 'an absent publish context that became empty, and an absent `attached` that became false',
       before: withFinalizer({ attachError: error, attached: undefined }),
       after: withFinalizer({ attachError: later, metadata: {} }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'our finalizer that another writer removed together with the error',
       before: withFinalizer({ attachError: error }),
       after: withFinalizer({ attachError: error, finalizers: [] }),
-      cause: 'change',
+      origin: 'change',
       runs: true,
     },
     {
       name: '`attached` reverted during a run, which checks its status at its end',
       before: withFinalizer({ attached: true }),
       after: withFinalizer({ attached: false }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: false,
     },
@@ -206,7 +207,7 @@ describe('onAttachment', () => {
       name: 'our finalizer that another writer removed during a run',
       before: withFinalizer({ attached: true }),
       after: attachment({ attached: true }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: true,
     },
@@ -214,7 +215,7 @@ describe('onAttachment', () => {
       name: 'our finalizer that our detach removed',
       before: withFinalizer({ deleting: true }),
       after: attachment({ deleting: true }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: false,
     },
@@ -222,14 +223,14 @@ describe('onAttachment', () => {
       name: 'absent finalizers that became an empty list',
       before: attachment({ attachError: error }),
       after: attachment({ attachError: later, finalizers: [] }),
-      cause: 'change',
+      origin: 'change',
       runs: false,
     },
     {
       name: 'our finalizer that our attach added',
       before: ours,
       after: withFinalizer(),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: false,
     },
@@ -237,7 +238,7 @@ describe('onAttachment', () => {
       name: 'our finalizer that the watch delivers before the answer to our patch',
       before: ours,
       after: withFinalizer(),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: false,
     },
@@ -245,7 +246,7 @@ describe('onAttachment', () => {
       name: 'a deletion while a run is under way',
       before: withFinalizer(),
       after: withFinalizer({ deleting: true }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: true,
     },
@@ -253,7 +254,7 @@ describe('onAttachment', () => {
       name: 'our status write after a success',
       before: withFinalizer(),
       after: withFinalizer({ attached: true, metadata: { a: 'b' } }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: false,
     },
@@ -261,7 +262,7 @@ describe('onAttachment', () => {
       name: 'our own write whose answer shows a deletion',
       before: ours,
       after: withFinalizer({ deleting: true }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: true,
     },
@@ -269,14 +270,14 @@ describe('onAttachment', () => {
       name: "our own write whose answer shows another writer's finalizer",
       before: ours,
       after: withFinalizer({ finalizers: ['a/b', FINALIZER] }),
-      cause: 'change',
+      origin: 'change',
       inWork: true,
       runs: true,
     },
   ]
-  it.each(rows)('$name starts a run of the attachment: $runs', ({ before, after, cause, runs, ...row }) => {
+  it.each(rows)('$name starts a run of the attachment: $runs', ({ before, after, origin, runs, ...row }) => {
     inWork = row.inWork === true
-    expect([...trigger({ type: 'updated', before, after, cause })]).toEqual(runs ? ['va1'] : [])
+    expect([...trigger({ type: 'updated', before, after, origin })]).toEqual(runs ? ['va1'] : [])
   })
 })
 
@@ -289,11 +290,11 @@ describe('onAttachmentEnd', () => {
     ['an attachment is deleted', { type: 'deleted', object: before }, ['left on node1']],
     [
       'an attachment is being deleted',
-      { type: 'updated', before, after: attachment({ deleting: true }), cause: 'change' },
+      { type: 'updated', before, after: attachment({ deleting: true }), origin: 'change' },
       ['left on node1'],
     ],
     ['an attachment is created', { type: 'added', object: before }, []],
-    ['an attachment changes', { type: 'updated', before, after: withFinalizer(), cause: 'change' }, []],
+    ['an attachment changes', { type: 'updated', before, after: withFinalizer(), origin: 'change' }, []],
   ])('the attacher decides whether to unpublish orphaned volumes when %s: case %#', (_, event, keys) => {
     expect([...trigger(event)]).toEqual(keys)
   })
@@ -317,7 +318,7 @@ it.each([
   expect(isStatusReverted({ before, after })).toBe(is)
 })
 
-describe('causes', () => {
+describe('wake events', () => {
   const node = (
     nodeId: string | undefined,
   ): { key: string; uid: string; resourceVersion: string; nodeId: string | undefined } => ({
@@ -328,14 +329,14 @@ describe('causes', () => {
   })
 
   it('waiting attachments wake when their volume is created, deleted or gets other access modes', () => {
-    expect(causesOfVolume({ type: 'added', object: volume() })).toEqual([{ on: 'volume', name: 'pv1' }])
-    expect(causesOfVolume({ type: 'deleted', object: volume() })).toEqual([{ on: 'volumeGone', name: 'pv1' }])
-    expect(causesOfVolume({ type: 'updated', before: volume(), after: volume(), cause: 'change' })).toEqual([])
+    expect(wakesOnVolume({ type: 'added', object: volume() })).toEqual([{ kind: 'volume', name: 'pv1' }])
+    expect(wakesOnVolumeGone({ type: 'deleted', object: volume() })).toEqual([{ kind: 'volumeGone', name: 'pv1' }])
+    expect(wakesOnVolume({ type: 'updated', before: volume(), after: volume(), origin: 'change' })).toEqual([])
     const corrected = volume({ accessModes: ['ReadWriteMany'] })
-    expect(causesOfVolume({ type: 'updated', before: volume(), after: corrected, cause: 'change' })).toEqual([
-      { on: 'volume', name: 'pv1' },
+    expect(wakesOnVolume({ type: 'updated', before: volume(), after: corrected, origin: 'change' })).toEqual([
+      { kind: 'volume', name: 'pv1' },
     ])
-    expect(causesOfNode({ type: 'deleted', object: node('id') })).toEqual([])
+    expect(wakesOnNode({ type: 'deleted', object: node('id') })).toEqual([])
   })
 
   it.each([
@@ -347,10 +348,10 @@ describe('causes', () => {
     { name: 'the driver is removed from a node', before: node('id'), nodeId: undefined, is: false },
   ])('waiting attachments wake when $name: $is', ({ before, nodeId, is }) => {
     const after = node(nodeId)
-    const causes =
+    const wakes =
       before === undefined
-        ? causesOfNode({ type: 'added', object: after })
-        : causesOfNode({ type: 'updated', before, after, cause: 'change' })
-    expect(causes).toEqual(is ? [{ on: 'node', name: 'node1' }] : [])
+        ? wakesOnNode({ type: 'added', object: after })
+        : wakesOnNode({ type: 'updated', before, after, origin: 'change' })
+    expect(wakes).toEqual(is ? [{ kind: 'node', name: 'node1' }] : [])
   })
 })

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import type { Cause, QueueTrigger, Trigger } from '@csi-sidecars/controller'
+import { objectOf, type QueueTrigger, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
@@ -7,6 +7,7 @@ import type { CachedDriverNode } from '../caches/open.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { UpdateEvent } from '../term/update-event.ts'
 import type { AttachmentMemory } from './memory.ts'
+import type { AttachmentWakeEvent } from './wake-events.ts'
 
 /**
  * Returns our attachments that may need work. Attached attachments without an error are not queued: nearly all are like
@@ -38,9 +39,13 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
  * during a run are our own writes unless they touch fields of other writers: a run checks at its end that its success
  * is stored.
  */
-function matters({ before, after, cause }: UpdateEvent<CachedAttachment>, finalizer: string, inWork: boolean): boolean {
+function matters(
+  { before, after, origin }: UpdateEvent<CachedAttachment>,
+  finalizer: string,
+  inWork: boolean,
+): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
-  if (cause === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
+  if (origin === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
   if (inWork) return othersChanged(before, after, finalizer)
   if (!hasError(before) && !hasError(after)) return true
   return othersChanged(before, after, '') || statusChanged(before, after)
@@ -116,15 +121,16 @@ export function onAttachmentEnd(memory: Pick<AttachmentMemory, 'orphanedPublicat
   }
 }
 
-/**
- * Returns the causes that wake keys after a change of a volume. Attaches wait for a new volume or for corrected access
- * modes. A detach may be blocked until the recreated volume is deleted.
- */
-export function causesOfVolume(event: InformerEvent<CachedVolume>): readonly Cause[] {
-  if (event.type === 'added') return [{ on: 'volume', name: event.object.key }]
-  if (event.type === 'deleted') return [{ on: 'volumeGone', name: event.object.key }]
-  if (event.before.modes === event.after.modes) return []
-  return [{ on: 'volume', name: event.after.key }]
+/** Wakes attaches that wait for a new volume or for corrected access modes. */
+export function wakesOnVolume(event: InformerEvent<CachedVolume>): readonly AttachmentWakeEvent<'volume'>[] {
+  if (event.type === 'deleted') return []
+  if (event.type === 'updated' && event.before.modes === event.after.modes) return []
+  return [{ kind: 'volume', name: objectOf(event).key }]
+}
+
+/** Wakes detaches that are blocked until a recreated volume is deleted. */
+export function wakesOnVolumeGone(event: InformerEvent<CachedVolume>): readonly AttachmentWakeEvent<'volumeGone'>[] {
+  return event.type === 'deleted' ? [{ kind: 'volumeGone', name: event.object.key }] : []
 }
 
 /**
@@ -142,10 +148,10 @@ function isDone({ attached, deleting }: CachedAttachment): boolean {
   return attached === true && !deleting
 }
 
-/** Returns the cause that wakes waiting keys if the driver has registered on the node. */
-export function causesOfNode(event: InformerEvent<CachedDriverNode>): readonly Cause[] {
+/** Wakes attachments that wait for the registration of the driver on the node. */
+export function wakesOnNode(event: InformerEvent<CachedDriverNode>): readonly AttachmentWakeEvent<'node'>[] {
   if (event.type === 'deleted') return []
   const node = event.type === 'added' ? event.object : event.after
   const before = event.type === 'updated' ? event.before.nodeId : undefined
-  return node.nodeId !== undefined && node.nodeId !== before ? [{ on: 'node', name: node.key }] : []
+  return node.nodeId !== undefined && node.nodeId !== before ? [{ kind: 'node', name: node.key }] : []
 }

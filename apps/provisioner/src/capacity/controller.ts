@@ -82,6 +82,7 @@ export function capacityControllers(deps: CapacityDeps): {
     backoff,
     caches,
     sources: [feed.source, otherWriters(deps)],
+    wakers: {},
     // The required objects are unknown until the `csitopology` controller has read the classes and nodes once.
     reconcile: async (key, run) => (isFirst ? SETTLED : await reconcile(key, { ...deps, bucket }, run)),
     onFailure: (key, err) =>
@@ -95,6 +96,7 @@ export function capacityControllers(deps: CapacityDeps): {
     backoff,
     caches,
     sources: [changesOf(classes, segments)],
+    wakers: {},
     reconcile: async () => {
       const changed = items.update()
       addAll(isFirst ? items.keys() : changed)

@@ -1,5 +1,16 @@
-import { awaitedObjects, type Controller, causesOf, KeyFeed, keysOf, objectOf } from '@csi-sidecars/controller'
 import {
+  type AnyController,
+  awaitedObjects,
+  type Controller,
+  KeyFeed,
+  keysOf,
+  objectOf,
+  type Wakers,
+  wakesOn,
+} from '@csi-sidecars/controller'
+import {
+  type KubeObject,
+  type Resource,
   SECRETS,
   VOLUME_ATTRIBUTES_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
@@ -8,6 +19,7 @@ import {
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { topologyOfNode } from '../node/local-node.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
+import type { AwaitedKind, ClaimWakeKind } from '../request/wake-events.ts'
 import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import { isListedRestoring, isRestoring } from './content.ts'
@@ -16,10 +28,10 @@ import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
 import { storeController } from './save.ts'
-import { causesOfSources, causesOfTopology, claimTrigger, endsOf } from './triggers.ts'
+import { claimTrigger, endsOf, nodeSource, nodesSource, wakesOnClaim, wakesOnVolume } from './triggers.ts'
 
 /** The kinds of objects that claims wait for and no cache holds: roles of provisioners cannot watch them all. */
-const AWAITED = {
+const AWAITED: Readonly<Record<AwaitedKind, Resource<KubeObject>>> = {
   secret: SECRETS,
   snapshot: VOLUME_SNAPSHOTS,
   snapshotContent: VOLUME_SNAPSHOT_CONTENTS,
@@ -27,7 +39,7 @@ const AWAITED = {
 }
 
 /** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
-export function claimControllers(parts: TermParts): readonly Controller[] {
+export function claimControllers(parts: TermParts): readonly AnyController[] {
   const { settings, claims, volumes, classes, clock, log } = parts
   const cluster = settings.topology ? parts.topology : undefined
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
@@ -46,22 +58,15 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isListedRestoring(deps, key, signal)
     return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
   }
-  const claimController: Controller = {
+  const claimController: Controller<ClaimWakeKind> = {
     name: 'claims',
     workers: order.capacity,
     order,
     backoff: backoffOf(settings),
     onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
-    sources: [
-      endsOf(claims, memory),
-      awaitedObjects({ api: parts.api, clock, resources: AWAITED }),
-      again.source,
-      keysOf(claims, claimTrigger(settings, memory)),
-      causesOf(classes, (event) => [{ on: 'class', name: objectOf(event).key }]),
-      ...(cluster === undefined ? [] : causesOfTopology(cluster)),
-      ...causesOfSources(parts, settings),
-    ],
+    sources: [endsOf(claims, memory), again.source, keysOf(claims, claimTrigger(settings, memory))],
+    wakers: claimWakers(parts),
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),
     callsDriver: true,
@@ -69,6 +74,40 @@ export function claimControllers(parts: TermParts): readonly Controller[] {
     onDriverReturn: () => memory.onDriverReturn(),
   }
   return [claimController, storeController(deps, unsaved.source)]
+}
+
+function claimWakers(parts: TermParts): Wakers<ClaimWakeKind> {
+  const { settings, claims, volumes, classes, api, clock } = parts
+  const awaited = awaitedObjects({ api, clock, resources: AWAITED })
+  const cluster = settings.topology ? parts.topology : undefined
+  const noNodes = (): (() => void) => () => undefined
+  return {
+    class: {
+      object: 'StorageClass',
+      reason: 'StorageClassNotUsable',
+      source: wakesOn(classes, (event) => [{ kind: 'class', name: objectOf(event).key }]),
+    },
+    volume: { object: 'PersistentVolume', reason: 'VolumeNameTaken', source: wakesOn(volumes, wakesOnVolume) },
+    node: { object: 'Node', reason: 'TopologyOfNodeMissing', source: cluster ? nodeSource(cluster) : noNodes },
+    nodes: { object: 'Node', reason: 'TopologyMissing', source: cluster ? nodesSource(cluster) : noNodes },
+    claim: {
+      object: 'PersistentVolumeClaim',
+      reason: 'SourceNotUsable',
+      source: wakesOn(claims, wakesOnClaim(settings)),
+    },
+    snapshot: { object: 'VolumeSnapshot', reason: 'SourceNotUsable', source: awaited.snapshot },
+    snapshotContent: {
+      object: 'VolumeSnapshotContent',
+      reason: 'SourceNotUsable',
+      source: awaited.snapshotContent,
+    },
+    secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
+    attributesClass: {
+      object: 'VolumeAttributesClass',
+      reason: 'VolumeAttributesClassNotUsable',
+      source: awaited.attributesClass,
+    },
+  }
 }
 
 function topologyNodes({ settings, topology }: TermParts): TopologyNodes | undefined {

@@ -1,9 +1,9 @@
-import type { Cause } from '@csi-sidecars/controller'
 import { classNameOf, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { isKnown, type ProvisionerVolume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
@@ -28,11 +28,11 @@ export interface ClaimView {
 export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
 
 export type ClaimDecision =
-  | { readonly do: 'nothing'; readonly why: string; readonly waitsFor?: Cause }
+  | { readonly do: 'nothing'; readonly why: string; readonly waitsFor?: ClaimWakeEvent }
   /** Remove our finalizer from the claim. */
   | { readonly do: 'release'; readonly why: string }
   /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
-  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: Cause; readonly report: boolean }
+  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: ClaimWakeEvent; readonly report: boolean }
   | { readonly do: 'pause'; readonly ms: number }
   /** Make the node of this process the selected node of the claim. */
   | { readonly do: 'selectNode'; readonly class: Class; readonly node: LocalNode }
@@ -45,7 +45,7 @@ export function decideClaim(view: ClaimView): ClaimDecision {
   const marked = isMarked(claim, settings)
   const finish = (why: string): ClaimDecision => (marked ? { do: 'release', why } : { do: 'nothing', why })
   if (unsaved) {
-    const waitsFor = { on: 'volume', name: view.volumeName ?? '' }
+    const waitsFor = { kind: 'volume', name: view.volumeName ?? '' } as const
     return { do: 'nothing', why: 'its PersistentVolume is being stored', waitsFor }
   }
   if (existing !== undefined) {
@@ -76,7 +76,7 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
   if (node === undefined || !isElsewhere(view)) return undefined
   if (selectedNode(claim)) return { do: 'nothing', why: 'another node is selected' }
   if (storageClass === undefined) return undefined
-  const waitsFor = { on: 'class', name: classNameOf(claim) }
+  const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
   const isImmediate = !storageClass.waitsForConsumer && node.immediateBinding
   if (!isImmediate || !isKnown(storageClass.provisioner, settings.names)) {
     return { do: 'nothing', why: 'no node is selected', waitsFor }
@@ -102,14 +102,14 @@ function nameTaken({ key }: ProvisionerVolume): ClaimDecision {
   return {
     do: 'fail',
     message: `the PersistentVolume ${key} has the name of the volume and belongs to another claim`,
-    waitsFor: { on: 'volume', name: key },
+    waitsFor: { kind: 'volume', name: key },
     report: true,
   }
 }
 
 function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
   const { claim, class: storageClass, settings } = view
-  const waitsFor = { on: 'class', name: classNameOf(claim) }
+  const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
   if (storageClass === undefined) return provision(view, marked)
   if (storageClass.waitsForConsumer && !selectedNode(claim)) {
     return { do: 'nothing', why: 'no node is selected', waitsFor }
@@ -122,7 +122,7 @@ function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
 
 function provision({ claim, class: storageClass, settings }: ClaimView, marked: boolean): ClaimDecision {
   const name = classNameOf(claim)
-  const waitsFor = { on: 'class', name }
+  const waitsFor = { kind: 'class', name } as const
   if (storageClass === undefined) {
     return { do: 'fail', message: `storageClass "${name}" not found`, waitsFor, report: marked }
   }

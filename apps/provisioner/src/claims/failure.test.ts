@@ -41,7 +41,7 @@ describe('failureOf', () => {
   })
 
   it('the failure of a creation lists the objects that its ProvisionError waits for', () => {
-    const waitsFor = [{ on: 'secret', name: 'ns/a' }]
+    const waitsFor = [{ kind: 'secret', name: 'ns/a' }] as const
     expect(failureOf(new ProvisionError('x', { waitsFor }), FIRST).waitsFor).toBe(waitsFor)
   })
 })

@@ -1,7 +1,7 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Cause } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ProvisionError } from '../request/failure.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
 /** Thrown if CreateVolume succeeds with an unusable response, for example with a volume that is too small. */
 export class AnswerError extends Error {
@@ -27,7 +27,7 @@ export interface Failure {
   readonly answered: boolean
   /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
   readonly infeasible: boolean
-  readonly waitsFor: readonly Cause[]
+  readonly waitsFor: readonly ClaimWakeEvent[]
   /** Milliseconds to wait before the retry, as requested by the driver. */
   readonly retryAfterMs: number | undefined
 }

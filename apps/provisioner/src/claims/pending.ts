@@ -7,24 +7,10 @@ import { type ObserveDeps, observeClaim } from './observe.ts'
 /** The name of this sidecar in reports of pending work. It is the name of the Go original. */
 export const SIDECAR = 'external-provisioner'
 
-/** The kinds of objects that claims wait for, and the reasons that reports show for them. */
-const CAUSES: PendingTable['causes'] = {
-  class: { kind: 'StorageClass', reason: 'StorageClassNotUsable' },
-  volume: { kind: 'PersistentVolume', reason: 'VolumeNameTaken' },
-  node: { kind: 'Node', reason: 'TopologyOfNodeMissing' },
-  nodes: { kind: 'Node', reason: 'TopologyMissing' },
-  claim: { kind: 'PersistentVolumeClaim', reason: 'SourceNotUsable' },
-  snapshot: { kind: 'VolumeSnapshot', reason: 'SourceNotUsable' },
-  snapshotContent: { kind: 'VolumeSnapshotContent', reason: 'SourceNotUsable' },
-  secret: { kind: 'Secret', reason: 'SecretMissing' },
-  attributesClass: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassNotUsable' },
-}
-
 /** Returns the report of pending claims. A claim that waits for the scheduler to select a node is left out. */
 export function claimTable(deps: ObserveDeps): PendingTable {
   return {
     sidecar: SIDECAR,
-    causes: CAUSES,
     subject(uid) {
       const view = observeClaim(uid, deps)
       if (view === undefined || view.existing?.claimUid === uid) return undefined

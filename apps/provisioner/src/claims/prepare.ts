@@ -15,6 +15,7 @@ import {
   volumeNameOf,
 } from '../request/request.ts'
 import { secretRefOf, secretRefsOf, secretValues, secretValuesAgain } from '../request/secrets.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
 import { contentSource } from './content.ts'
@@ -83,7 +84,7 @@ async function mutableParameters(
 ): Promise<Readonly<Record<string, string>>> {
   const { api, settings } = deps
   if (!settings.attributesClasses || attributesClass === '') return {}
-  const waitsFor = [{ on: 'attributesClass', name: attributesClass }]
+  const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'attributesClass', name: attributesClass }]
   const found = await api
     .get(VOLUME_ATTRIBUTES_CLASSES, { name: attributesClass }, { signal })
     .catch((cause: unknown) => {

@@ -4,6 +4,7 @@ import { namespacedRef } from '@csi-sidecars/kube-types'
 import { objectRef } from '@csi-sidecars/telemetry'
 import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
+import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { releaseSource } from './content.ts'
 import { decideClaim, isMarked } from './decide.ts'
 import { forgetGone } from './forget.ts'
@@ -26,7 +27,11 @@ import {
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
-export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
+export async function reconcileClaim(
+  uid: string,
+  deps: ClaimDeps,
+  controllerRun: Run<ClaimWakeKind>,
+): Promise<Outcome> {
   try {
     return await takeStep(uid, deps, controllerRun)
   } finally {
@@ -35,7 +40,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, controllerRun
   }
 }
 
-async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promise<Outcome> {
+async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run<ClaimWakeKind>): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
@@ -55,7 +60,7 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       await removeOurFinalizer(run, claim)
       return SETTLED
     case 'pause':
-      controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
+      controllerRun.waitFor({ kind: 'class', name: classNameOf(claim) })
       log.v(4)?.info('Skipping the claim because provisioning previously failed with infeasible error')
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
@@ -65,7 +70,7 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run): Promi
       if (await giveUp(run, claim, decision.message)) return SETTLED
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'selectNode':
-      controllerRun.waitFor({ on: 'class', name: classNameOf(claim) })
+      controllerRun.waitFor({ kind: 'class', name: classNameOf(claim) })
       return await becomeOwner(run, { claim, class: decision.class, node: decision.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
         return recordFailure(run, controllerRun, { claim, class: decision.class, error, isRepeated: false })
@@ -83,7 +88,7 @@ interface Work {
   readonly mark: boolean
 }
 
-async function provision(run: ClaimRun, controllerRun: Run, work: Work): Promise<Outcome> {
+async function provision(run: ClaimRun, controllerRun: Run<ClaimWakeKind>, work: Work): Promise<Outcome> {
   const { deps, signal } = run
   const { claim } = work
   controllerRun.waitFor()

@@ -6,6 +6,7 @@ import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/cl
 import type { Class } from '../caches/cluster.ts'
 import { type ClaimEdit, withoutSelectedNode } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
+import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
 import { failureOf, isAlreadyExists } from './failure.ts'
@@ -25,7 +26,11 @@ interface FailedTry {
 const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'Finished', reschedule: 'Reschedule' }
 
 /** Records a failed attempt to create a volume, and decides when to retry. */
-export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: FailedTry): Promise<Outcome> {
+export async function recordFailure(
+  run: ClaimRun,
+  controllerRun: Run<ClaimWakeKind>,
+  failed: FailedTry,
+): Promise<Outcome> {
   const { deps, log } = run
   const { claim, class: storageClass, error, isRepeated } = failed
   const { memory, settings, driver } = deps
@@ -40,7 +45,7 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   }
   deps.metrics.creations.failed(labelsOf(claim))
   // Before the call, the class may be the cause: users correct it by deleting and recreating it.
-  const classes = state === 'unchanged' ? [{ on: 'class', name: storageClass.key }] : []
+  const classes = state === 'unchanged' ? [{ kind: 'class', name: storageClass.key } as const] : []
   controllerRun.waitFor(...failure.waitsFor, ...classes)
   if (state !== 'background' || !driver.lost) {
     failureLog(error, log)?.error(error, 'Failed to provision volume')
@@ -52,7 +57,7 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   // The driver has another request for the volume. The next try follows the class, which may be as before then.
   if (isRefused) {
     memory.inProgress.delete(claim.uid)
-    controllerRun.waitFor({ on: 'class', name: storageClass.key })
+    controllerRun.waitFor({ kind: 'class', name: storageClass.key })
   }
   const cannotRepeat = isRefused || (!answered && isLasting(error))
   if (cannotRepeat && (await giveUp(run, claim, message))) return SETTLED
@@ -68,7 +73,7 @@ export async function recordFailure(run: ClaimRun, controllerRun: Run, failed: F
   }
   if (!infeasible) return retry
   memory.pause(claim.uid, storageClass.uid)
-  controllerRun.waitFor({ on: 'class', name: storageClass.key })
+  controllerRun.waitFor({ kind: 'class', name: storageClass.key })
   return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
 }
 

@@ -157,6 +157,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
     // The claim controller has already waited for the caches when it adds keys to this controller.
     caches: [],
     sources: [source],
+    wakers: {},
     reconcile: async (name, { signal }) => {
       const unsaved = deps.memory.unsaved.get(name)
       if (unsaved === undefined) return SETTLED

@@ -28,7 +28,7 @@ const keys = (after: ReturnType<typeof claim>): readonly string[] => [
     type: 'updated',
     before: claim('1'),
     after,
-    cause: 'change',
+    origin: 'change',
   }),
 ]
 

@@ -1,11 +1,11 @@
-import { bringsNews, type Cause, causesOf, objectOf, type Source, type Trigger } from '@csi-sidecars/controller'
-import type { Informer, InformerEvent } from '@csi-sidecars/informer'
+import { bringsNews, objectOf, type Source, type Trigger, wakesOn } from '@csi-sidecars/controller'
+import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { changesKeys, changesLabels, type ProvisionerNode, type Registration } from '../caches/cluster.ts'
+import { changesKeys, changesLabels } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import type { TopologyCaches } from '../caches/open.ts'
-import { withoutOurFinalizer } from '../caches/volume.ts'
-import type { TermParts } from '../parts.ts'
+import { type ProvisionerVolume, withoutOurFinalizer } from '../caches/volume.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -44,31 +44,40 @@ export function endsOf(claims: Pick<Informer<ProvisionerClaim, never>, 'subscrib
     })
 }
 
-/** Wakes claims that wait for a claim or a PersistentVolume, for example for the source of a clone. */
-export function causesOfSources(
-  { claims, volumes }: Pick<TermParts, 'claims' | 'volumes'>,
-  settings: DecisionSettings,
-): readonly Source[] {
-  return [
-    causesOf(claims, (event) =>
-      bringsNews(event, (claim) => withoutOurFinalizers(claim, settings))
-        ? [{ on: 'claim', name: objectOf(event).key }]
-        : [],
-    ),
-    causesOf(volumes, (event) =>
-      bringsNews(event, withoutOurFinalizer) ? [{ on: 'volume', name: objectOf(event).key }] : [],
-    ),
-  ]
+/** Wakes claims that wait for another claim, for example for the source of a clone. */
+export function wakesOnClaim(settings: DecisionSettings) {
+  return (event: InformerEvent<ProvisionerClaim>): readonly ClaimWakeEvent<'claim'>[] => {
+    const hasNews = bringsNews(event, (claim) => withoutOurFinalizers(claim, settings))
+    return hasNews ? [{ kind: 'claim', name: objectOf(event).key }] : []
+  }
 }
 
-/** Wakes claims that wait for nodes, when the labels or the topology keys of a node change. */
-export function causesOfTopology({ nodes, registrations }: TopologyCaches): readonly Source[] {
-  return [
-    causesOf(nodes, (event) => (changesLabels(event) ? causes(event) : [])),
-    causesOf(registrations, (event) => (changesKeys(event) ? causes(event) : [])),
-  ]
+/** Wakes claims that wait for a PersistentVolume. */
+export function wakesOnVolume(event: InformerEvent<ProvisionerVolume>): readonly ClaimWakeEvent<'volume'>[] {
+  return bringsNews(event, withoutOurFinalizer) ? [{ kind: 'volume', name: objectOf(event).key }] : []
 }
 
-function causes(event: InformerEvent<ProvisionerNode | Registration>): readonly Cause[] {
-  return [{ on: 'node', name: objectOf(event).key }, { on: 'nodes' }]
+/** Wakes claims that wait for their node, when the labels or the topology keys of the node change. */
+export function nodeSource({ nodes, registrations }: TopologyCaches): Source<'node'> {
+  const wake = (event: InformerEvent<Cached>) => [{ kind: 'node', name: objectOf(event).key } as const]
+  return topologySource({ nodes, registrations }, wake)
+}
+
+/** Wakes claims that wait for any node, when the labels or the topology keys of a node change. */
+export function nodesSource({ nodes, registrations }: TopologyCaches): Source<'nodes'> {
+  return topologySource({ nodes, registrations }, () => [{ kind: 'nodes' }])
+}
+
+function topologySource<K extends 'node' | 'nodes'>(
+  { nodes, registrations }: TopologyCaches,
+  wakes: (event: InformerEvent<Cached>) => readonly ClaimWakeEvent<K>[],
+): Source<K> {
+  const ofNodes = wakesOn(nodes, (event) => (changesLabels(event) ? wakes(event) : []))
+  const ofRegistrations = wakesOn(registrations, (event) => (changesKeys(event) ? wakes(event) : []))
+  return (queue) => {
+    const stops = [ofNodes(queue), ofRegistrations(queue)]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
 }

@@ -4,6 +4,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
+import type { ClaimWakeEvent } from './wake-events.ts'
 
 /** Reports whether the class belongs to the in-tree plugin that is migrated to the driver. */
 export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
@@ -36,7 +37,7 @@ export function classForDriver(storageClass: Class, names: Names): Class {
     const translated = translateInTreeStorageClassToCSI(inTree, inTreeClass)
     return { ...projectClass(translated), mountOptions, reclaimPolicy, waitsForConsumer }
   } catch (cause) {
-    const waitsFor = [{ on: 'class', name }]
+    const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'class', name }]
     throw new ProvisionError(`failed to translate storage class: ${messageOf(cause)}`, { cause, waitsFor })
   }
 }

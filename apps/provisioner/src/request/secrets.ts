@@ -4,6 +4,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 import { isLasting, ProvisionError } from './failure.ts'
+import type { ClaimWakeEvent } from './wake-events.ts'
 
 /** The purposes of Secrets: one for each kind of CSI call. */
 export type SecretUse = keyof typeof USES
@@ -178,7 +179,9 @@ export async function secretValues(
   } catch (cause) {
     signal.throwIfAborted()
     const isUnread = ref !== undefined && cause instanceof SecretError
-    const waitsFor = isUnread ? [{ on: 'secret', name: `${ref.namespace}/${ref.name}` }] : []
+    const waitsFor: readonly ClaimWakeEvent[] = isUnread
+      ? [{ kind: 'secret', name: `${ref.namespace}/${ref.name}` }]
+      : []
     throw new ProvisionError(messageOf(cause), { cause, waitsFor })
   }
 }

@@ -4,6 +4,7 @@ import { namespacedRef, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-s
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { bytesOf } from '../request/request.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
 export interface CloneParts {
@@ -49,7 +50,7 @@ export async function cloneSource(
 ): Promise<VolumeContentSource> {
   const { claim, class: storageClass, source } = parts
   const original = checkOriginal(parts)
-  const waitsFor = [{ on: 'volume', name: original.volumeName }]
+  const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'volume', name: original.volumeName }]
   const pv = await api.get(PERSISTENT_VOLUMES, { name: original.volumeName }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
     throw sourceError(source, UNUSABLE, { cause, waitsFor })

@@ -1,7 +1,7 @@
-import type { Cause } from '@csi-sidecars/controller'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import { CLAIM_KIND, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from '../caches/claim.ts'
 import { ProvisionError } from '../request/failure.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
 export interface ClaimSource {
   readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
@@ -47,9 +47,9 @@ export function sourceOf(claim: ProvisionerClaim): ClaimSource | undefined {
 export function sourceError(
   { kind, namespace, name }: ClaimSource,
   why: string,
-  { cause, waitsFor = [] }: { readonly cause?: unknown; readonly waitsFor?: readonly Cause[] } = {},
+  { cause, waitsFor = [] }: { readonly cause?: unknown; readonly waitsFor?: readonly ClaimWakeEvent[] } = {},
 ): ProvisionError {
-  const own = { on: kind === 'VolumeSnapshot' ? 'snapshot' : 'claim', name: `${namespace}/${name}` }
+  const wake = kind === 'VolumeSnapshot' ? 'snapshot' : 'claim'
   const message = `error getting handle for DataSource Type ${kind} by Name ${name}: ${why}`
-  return new ProvisionError(message, { cause, waitsFor: [own, ...waitsFor] })
+  return new ProvisionError(message, { cause, waitsFor: [{ kind: wake, name: `${namespace}/${name}` }, ...waitsFor] })
 }

@@ -1,13 +1,14 @@
 import {
   type Controller,
-  causesOf,
   keysOf,
   type Outcome,
   type Run,
   SETTLED,
   type Trigger,
+  type WakeEvent,
+  wakesOn,
 } from '@csi-sidecars/controller'
-import type { Informer } from '@csi-sidecars/informer'
+import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -15,7 +16,7 @@ import { cloneKey, isPending, type ProvisionerClaim, sourceKeys } from '../cache
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { removeClaimFinalizer } from '../edit.ts'
-import { END_OF_USE, type SourceUses } from './uses.ts'
+import type { SourceUses } from './uses.ts'
 
 export interface ReleaseOptions {
   readonly api: KubeClient
@@ -26,27 +27,32 @@ export interface ReleaseOptions {
   readonly log: Logger
 }
 
+/** A deleted claim waits for the end of its clones, and for the end of the CreateVolume calls that clone it. */
+type ReleaseWakeKind = 'clone' | 'endOfUse'
+
 /** Removes our finalizer from deleted claims whose volumes are no longer being cloned. */
-export function cloneReleaseController(options: ReleaseOptions): Controller {
+export function cloneReleaseController(options: ReleaseOptions): Controller<ReleaseWakeKind> {
   const { claims, uses, workers, backoff } = options
   return {
     name: 'claims',
     workers,
     backoff,
     caches: [claims],
-    sources: [
-      keysOf(claims, onClaim),
-      // The source claim is checked again after a clone has ended, because the source may need no finalizer now.
-      causesOf(claims, (event) => {
-        if (event.type === 'updated' && event.before.phase === event.after.phase) return []
-        const clone = event.type === 'updated' ? event.before : event.object
-        return sourceKeys(clone).map((name) => ({ on: 'clone', name }))
-      }),
-      uses.source,
-    ],
+    sources: [keysOf(claims, onClaim)],
+    wakers: {
+      clone: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: wakesOn(claims, wakesOnClone) },
+      endOfUse: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: uses.source },
+    },
     reconcile: (key, run) => release(key, options, run),
     callsDriver: false,
   }
+}
+
+/** Wakes a source claim after a clone of it has ended, because the source may need no finalizer now. */
+function wakesOnClone(event: InformerEvent<ProvisionerClaim>): readonly WakeEvent<'clone'>[] {
+  if (event.type === 'updated' && event.before.phase === event.after.phase) return []
+  const clone = event.type === 'updated' ? event.before : event.object
+  return sourceKeys(clone).map((name) => ({ kind: 'clone', name }))
 }
 
 const onClaim: Trigger<ProvisionerClaim> = (event) => {
@@ -59,11 +65,11 @@ function isReleasing({ deleting, finalizers }: ProvisionerClaim): boolean {
   return deleting && finalizers?.includes(CLONE_FINALIZER) === true
 }
 
-async function release(key: string, options: ReleaseOptions, run: Run): Promise<Outcome> {
+async function release(key: string, options: ReleaseOptions, run: Run<ReleaseWakeKind>): Promise<Outcome> {
   const { api, claims, uses, log } = options
   const claim = claims.store.get(key)
   if (claim === undefined || !isReleasing(claim)) return SETTLED
-  run.waitFor({ on: 'clone', name: cloneKey(key) }, { on: END_OF_USE, name: claim.uid })
+  run.waitFor({ kind: 'clone', name: cloneKey(key) }, { kind: 'endOfUse', name: claim.uid })
   const write = { api, claims, signal: run.signal }
   const why = await uses.exclusively(claim.uid, run.signal, async () => {
     let reason = whyNeeded(claim, options)

@@ -13,6 +13,7 @@ import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ALLOW_MODE_CHANGE, SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import { bytesOf } from '../request/request.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
 export interface RestoreParts {
@@ -40,7 +41,7 @@ export async function snapshotSource(
     throw sourceError(source, `error getting snapshot ${name} from api server: ${messageOf(cause)}`, { cause })
   })
   const contentName = boundContent(parts, snapshot)
-  const waitsFor = [{ on: 'snapshotContent', name: contentName }]
+  const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'snapshotContent', name: contentName }]
   const content = await api.get(VOLUME_SNAPSHOT_CONTENTS, { name: contentName }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
     throw sourceError(source, `error getting snapshotcontent ${contentName} for snapshot ${name}`, { cause, waitsFor })

@@ -1,8 +1,5 @@
 import { KeyedMutex } from '@csi-sidecars/base'
-import type { Enqueuer, Source } from '@csi-sidecars/controller'
-
-/** The cause that happens when a CreateVolume call no longer uses the source. Its name is the name of the source. */
-export const END_OF_USE = 'endOfUse'
+import { type Source, WakeFeed } from '@csi-sidecars/controller'
 
 /**
  * The sources of the CreateVolume calls of this process. A source is a VolumeSnapshot, by its `snapshotKey`, or the
@@ -16,13 +13,10 @@ export class SourceUses {
   /** The source of each call, by the UID of the claim that gets the volume. */
   readonly #sources = new Map<string, string>()
   readonly #mutex = new KeyedMutex()
-  readonly #queues = new Set<Enqueuer>()
+  readonly #ends = new WakeFeed<'endOfUse'>()
 
-  /** Wakes keys that wait for `END_OF_USE`. */
-  readonly source: Source = (queue) => {
-    this.#queues.add(queue)
-    return () => this.#queues.delete(queue)
-  }
+  /** Wakes keys that wait for the end of the last CreateVolume call that uses the source of this name. */
+  readonly source: Source<'endOfUse'> = this.#ends.source
 
   begin(claimUid: string, source: string): void {
     this.#sources.set(claimUid, source)
@@ -32,7 +26,7 @@ export class SourceUses {
     const name = this.#sources.get(claimUid)
     if (name === undefined) return
     this.#sources.delete(claimUid)
-    for (const queue of this.#queues) queue.wake({ on: END_OF_USE, name })
+    this.#ends.wake({ kind: 'endOfUse', name })
   }
 
   isUsed(source: string): boolean {

@@ -5,6 +5,7 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
+import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
 export interface TopologyNodes {
   readonly nodes: Pick<Reader<ProvisionerNode>, 'get' | 'values'>
@@ -74,7 +75,7 @@ function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: T
   const registration = registrations.get(name)
   if (registration === undefined) {
     const why = `csinode.storage.k8s.io ${goQuote(name)} not found`
-    const waitsFor = [{ on: 'node', name }]
+    const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'node', name }]
     throw new ProvisionError(`failed to get selected CSINode ${name}: ${why}`, { reschedule: true, waitsFor })
   }
   const keys = registration.topologyKeys ?? []
@@ -133,7 +134,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
 
 /** Returns the error. The claim then waits for a change of the node, or of any node if `node` is undefined. */
 function failure(message: string, node?: string): ProvisionError {
-  const waitsFor = [node === undefined ? { on: 'nodes' } : { on: 'node', name: node }]
+  const waitsFor: readonly ClaimWakeEvent[] = [node === undefined ? { kind: 'nodes' } : { kind: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })
 }
 

@@ -1,17 +1,16 @@
-import { type Controller, causesOf, keysOf } from '@csi-sidecars/controller'
+import { type Controller, keysOf, type Source, wakesOn } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
-import { END_OF_USE } from '../sources/uses.ts'
 import { AttachedVolumes } from './attached.ts'
 import { decideVolume } from './decide.ts'
-import type { VolumeDeps } from './deletion.ts'
+import type { VolumeDeps, VolumeWakeKind } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { onVolume } from './triggers.ts'
 
 /** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */
-export function volumeController(parts: TermParts): Controller {
+export function volumeController(parts: TermParts): Controller<VolumeWakeKind> {
   const { settings, volumes, classes, attachments } = parts
   const memory = new VolumeMemory(parts.clock)
   const attached = attachments && new AttachedVolumes(parts.api)
@@ -31,12 +30,11 @@ export function volumeController(parts: TermParts): Controller {
           memory.forget(event.object.uid)
         }),
       keysOf(volumes, onVolume),
-      parts.uses.source,
-      // A released volume waits for the deletion of its VolumeAttachment.
-      ...(attachments === undefined
-        ? []
-        : [causesOf(attachments, (e) => (e.type === 'deleted' ? [{ on: 'attachment', name: e.object.volume }] : []))]),
     ],
+    wakers: {
+      attachment: { object: 'VolumeAttachment', reason: 'StillAttached', source: detachments(parts) },
+      endOfUse: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: parts.uses.source },
+    },
     reconcile: (name, run) => reconcileVolume(name, deps, run),
     pending: {
       sidecar: SIDECAR,
@@ -48,11 +46,15 @@ export function volumeController(parts: TermParts): Controller {
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }
       },
-      causes: {
-        attachment: { kind: 'VolumeAttachment', reason: 'StillAttached' },
-        [END_OF_USE]: { kind: 'PersistentVolumeClaim', reason: 'StillCloned' },
-      },
     },
     callsDriver: true,
   }
+}
+
+/** Wakes a released volume when its VolumeAttachment is deleted. */
+function detachments({ attachments }: Pick<TermParts, 'attachments'>): Source<'attachment'> {
+  if (attachments === undefined) return () => () => undefined
+  return wakesOn(attachments, (event) =>
+    event.type === 'deleted' ? [{ kind: 'attachment', name: event.object.volume }] : [],
+  )
 }

@@ -65,8 +65,11 @@ export interface VolumeDeps extends TermParts {
   readonly attached: AttachedVolumes | undefined
 }
 
+/** A released volume waits for the deletion of its VolumeAttachment, and for the CreateVolume calls that clone it. */
+export type VolumeWakeKind = 'attachment' | 'endOfUse'
+
 /** The dependencies of one run of the reconciler for one PersistentVolume. */
-export interface VolumeRun extends Pick<Run, 'signal' | 'waitFor'> {
+export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor'> {
   readonly deps: VolumeDeps
   readonly log: Logger
 }

@@ -15,19 +15,22 @@ import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import { secretsForDeletion } from '../request/secrets.ts'
-import { END_OF_USE } from '../sources/uses.ts'
 import { decideVolume, type VolumeDecision } from './decide.ts'
-import { deletionOf, InUseError, type VolumeDeps, type VolumeRun } from './deletion.ts'
+import { deletionOf, InUseError, type VolumeDeps, type VolumeRun, type VolumeWakeKind } from './deletion.ts'
 
 /** Decides the next step of one PersistentVolume, and performs it. */
-export async function reconcileVolume(name: string, deps: VolumeDeps, controllerRun: Run): Promise<Outcome> {
+export async function reconcileVolume(
+  name: string,
+  deps: VolumeDeps,
+  controllerRun: Run<VolumeWakeKind>,
+): Promise<Outcome> {
   const volume = deps.volumes.store.get(name)
   if (volume === undefined) return SETTLED
   const run: VolumeRun = {
     deps,
     log: deps.log.with({ PV: name }),
     signal: controllerRun.signal,
-    waitFor: (...causes) => controllerRun.waitFor(...causes),
+    waitFor: (...events) => controllerRun.waitFor(...events),
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
   const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })
@@ -93,7 +96,7 @@ async function deleteVolume(
   { isDeleted, attachedTo }: VolumeDecision & { do: 'delete' },
 ): Promise<Outcome> {
   const { deps, signal, log } = run
-  run.waitFor({ on: 'attachment', name: volume.key }, { on: END_OF_USE, name: volume.claimUid ?? '' })
+  run.waitFor({ kind: 'attachment', name: volume.key }, { kind: 'endOfUse', name: volume.claimUid ?? '' })
   const { pv, outcome } = await readReleased(run, volume, isDeleted)
   if (pv === undefined) return outcome
   const className = pv.spec?.storageClassName ?? ''

@@ -13,7 +13,7 @@ const volume = (resourceVersion: string, metadata: PersistentVolume['metadata'] 
   return project({ ...object, spec, status: { phase: 'Released' } })
 }
 const keys = (before: ProvisionerVolume, after: ProvisionerVolume): readonly string[] => [
-  ...onVolume({ type: 'updated', before, after, cause: 'change' }),
+  ...onVolume({ type: 'updated', before, after, origin: 'change' }),
 ]
 const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 

@@ -14,11 +14,11 @@ describe('unlessAtRest', () => {
 
   it('the trigger `unlessAtRest` ignores added and resynced claims that have no pending work', () => {
     expect(trigger({ type: 'added', object }, queue)).toEqual([])
-    expect(trigger({ type: 'updated', before: object, after: object, cause: 'resync' }, queue)).toEqual([])
+    expect(trigger({ type: 'updated', before: object, after: object, origin: 'resync' }, queue)).toEqual([])
   })
 
   it('the trigger `unlessAtRest` returns the key of a changed or deleted claim without pending work', () => {
-    expect(trigger({ type: 'updated', before: object, after: object, cause: 'change' }, queue)).toEqual(['ns/data'])
+    expect(trigger({ type: 'updated', before: object, after: object, origin: 'change' }, queue)).toEqual(['ns/data'])
     expect(trigger({ type: 'deleted', object }, queue)).toEqual(['ns/data'])
   })
 

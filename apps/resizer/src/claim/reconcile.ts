@@ -113,7 +113,7 @@ export function unlessAtRest(
   isAtRest: (claim: ResizerClaim) => boolean,
 ): QueueTrigger<ResizerClaim> {
   return (event, queue) => {
-    const isUnchanged = event.type === 'added' || (event.type === 'updated' && event.cause === 'resync')
+    const isUnchanged = event.type === 'added' || (event.type === 'updated' && event.origin === 'resync')
     return isUnchanged && isAtRest(objectOf(event)) ? [] : trigger(event, queue)
   }
 }

@@ -1,4 +1,4 @@
-import { causesOf } from '@csi-sidecars/base'
+import { errorChain } from '@csi-sidecars/base'
 import type { Outcome } from '@csi-sidecars/controller'
 import { isUidMismatch } from '@csi-sidecars/kube-client'
 import type { ResizerVolume } from '../caches/volume.ts'
@@ -32,10 +32,10 @@ export function replacedOutcome(
   volume: ResizerVolume,
   error: unknown,
 ): Outcome | undefined {
-  const causes = [...causesOf(error)]
+  const causes = [...errorChain(error)]
   if (causes.some((cause) => cause instanceof ReplacedError)) return { kind: 'superseded', cause: error }
   if (!causes.some(isUidMismatch)) return undefined
   // The cache still has the old volume. The claim runs again when the cache has the new volume.
-  run.waitFor({ on: 'volume', name: volume.key })
+  run.waitFor({ kind: 'volume', name: volume.key })
   return { kind: 'retry', cause: new ReplacedError(volume, error) }
 }

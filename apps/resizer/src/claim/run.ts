@@ -15,6 +15,7 @@ import {
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
+import type { ClaimWakeKind } from './wake-events.ts'
 
 /** The maximum number of attempts to patch a claim in one run, if other writers keep changing the claim. */
 export const CONFLICT_TRIES = 5
@@ -43,13 +44,17 @@ export interface ResizerClaimDeps {
   readonly log: Logger
 }
 
-export interface ResizerClaimRun<D extends ResizerClaimDeps> extends Run {
+export interface ResizerClaimRun<D extends ResizerClaimDeps, K extends string = ClaimWakeKind> extends Run<K> {
   readonly key: string
   readonly deps: D
   readonly log: Logger
 }
 
-export function newRun<D extends ResizerClaimDeps>(key: string, deps: D, controllerRun: Run): ResizerClaimRun<D> {
+export function newRun<D extends ResizerClaimDeps, K extends string>(
+  key: string,
+  deps: D,
+  controllerRun: Run<K>,
+): ResizerClaimRun<D, K> {
   return { ...controllerRun, key, deps, log: deps.log.with({ PVC: objectRef(namespacedRef(key)) }) }
 }
 

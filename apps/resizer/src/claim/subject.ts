@@ -17,10 +17,6 @@ export function claimTable(
       const claim = claims.get(key)
       return claim && subjectOf(claim)
     },
-    causes: {
-      volume: { kind: 'PersistentVolume', reason: 'VolumeNotUsable' },
-      class: { kind: 'VolumeAttributesClass', reason: 'VolumeAttributesClassMissing' },
-    },
   }
 }
 

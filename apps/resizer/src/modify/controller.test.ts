@@ -8,12 +8,12 @@ const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts
 const updated = (
   before: ClaimParts,
   after: ClaimParts,
-  cause: 'change' | 'resync' = 'change',
+  origin: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> => ({
   type: 'updated',
   before: known(before),
   after: known(after),
-  cause,
+  origin,
 })
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
 const gold = { currentVolumeAttributesClassName: 'gold' }

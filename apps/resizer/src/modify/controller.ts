@@ -1,12 +1,12 @@
 import {
   type Controller,
-  causesOf,
   keysOf,
   objectsOf,
   resetsOf,
   type Source,
   type Trigger,
   type WorkSubject,
+  wakesOn,
 } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Reader } from '@csi-sidecars/informer'
@@ -16,7 +16,8 @@ import type { AttributesClass, Informers } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type ClaimUpdate, claimTrigger, unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, claimTraceSubject, objectOf } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
+import type { ModifyWakeKind } from '../claim/wake-events.ts'
+import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { isClassAtRest } from './decide.ts'
 import { reconcileModify } from './reconcile.ts'
 import { type ModifyClient, ModifyMemory } from './run.ts'
@@ -30,7 +31,7 @@ export interface ModificationSources {
 /** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
   parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
-): Controller {
+): Controller<ModifyWakeKind> {
   const { settings, claims, volumes, classes, common, orders, clock, log } = parts
   const { extraMetadata, nodeDeployment, retryMaxMs } = settings
   const memory = new ModifyMemory(clock, retryMaxMs)
@@ -70,11 +71,19 @@ export function modifyController(
       begunBefore,
       classRemade,
       objectsOf(claims, ({ key }) => memory.forget(key)),
-      causesOf(classes, (event) => (event.type === 'added' ? [{ on: 'class', name: event.object.key }] : [])),
       resetsOf(claims, classChanged),
       keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
-      causesOfVolumes(parts),
     ],
+    wakers: {
+      volume: volumeWaker(parts),
+      class: {
+        object: 'VolumeAttributesClass',
+        reason: 'VolumeAttributesClassMissing',
+        source: wakesOn(classes, (event) =>
+          event.type === 'added' ? [{ kind: 'class', name: event.object.key }] : [],
+        ),
+      },
+    },
     reconcile: (key, run) => reconcileModify(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'modify'),
     pending: claimTable(claims.store, (claim) =>

@@ -25,7 +25,7 @@ interface Row {
 const noop = (why: string) => ({ kind: 'noop', why })
 const start = (className: string) => ({ kind: 'start', className })
 const modify = (target: string) => ({ kind: 'modify', target })
-const onClass = (name: string) => ({ on: 'class', name })
+const onClass = (name: string) => ({ kind: 'class', name })
 const FOREIGN = projectClass({ ...attributesClass('foreign'), driverName: 'other.example.com' })
 const REPORT = { kind: 'reportDriver', target: FOREIGN, volumeDriver: DRIVER }
 const NO_NEED = noop('No need to modify PVC')
@@ -44,7 +44,7 @@ const rows: Record<string, Row> = {
       {
         kind: 'fail',
         message: 'Get PV "pv-data" of pvc "ns/data" in PVInformer cache failed: persistentvolume "pv-data" not found',
-        waitsFor: { on: 'volume', name: 'pv-data' },
+        waitsFor: { kind: 'volume', name: 'pv-data' },
       },
     ],
   },
@@ -52,7 +52,7 @@ const rows: Record<string, Row> = {
     want: 'gold',
     volume: 'missing',
     nodeDeployment: true,
-    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
+    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { kind: 'volume', name: 'pv-data' } }],
   },
   "another driver's volume is ignored": {
     want: 'gold',

@@ -1,9 +1,10 @@
-import type { Cause } from '@csi-sidecars/controller'
+import type { WakeEvent } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
 import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
+import type { ModifyWakeKind } from '../claim/wake-events.ts'
 import type { ModifyView } from './observe.ts'
 import { cancelPatch, isModifying, pendingPatch, startPatch } from './patches.ts'
 
@@ -12,19 +13,29 @@ export type ModifyStep =
   | { readonly kind: 'skip' }
   /** The claim requests another class than the infeasible class, so the retry delay ends. */
   | { readonly kind: 'speedUp' }
-  | { readonly kind: 'noop'; readonly why: string; readonly waitsFor?: Cause }
+  | { readonly kind: 'noop'; readonly why: string; readonly waitsFor?: WakeEvent<ModifyWakeKind> }
   | { readonly kind: 'cancel'; readonly patch: Patch }
   /** A modification may be running, but cannot be finished because its target class is missing. */
-  | { readonly kind: 'stall'; readonly className: string; readonly message: string; readonly waitsFor: Cause }
+  | {
+      readonly kind: 'stall'
+      readonly className: string
+      readonly message: string
+      readonly waitsFor: WakeEvent<ModifyWakeKind>
+    }
   /** The requested class does not exist. */
-  | { readonly kind: 'pend'; readonly patch: Patch | undefined; readonly className: string; readonly waitsFor: Cause }
+  | {
+      readonly kind: 'pend'
+      readonly patch: Patch | undefined
+      readonly className: string
+      readonly waitsFor: WakeEvent<ModifyWakeKind>
+    }
   /** Reports that the class is for another driver. As in the Go resizer, the class is applied anyway. */
   | { readonly kind: 'reportDriver'; readonly target: AttributesClass; readonly volumeDriver: string }
   /** Stores in the claim that a modification begins. */
   | { readonly kind: 'start'; readonly patch: Patch; readonly className: string }
   /** Calls ControllerModifyVolume. */
   | { readonly kind: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
-  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ModifyWakeKind> }
 
 /**
  * Returns the steps of a run, in order. The first check that applies ends the list, so the order of the checks decides
@@ -72,12 +83,12 @@ function carryOn(view: ModifyView, className: string, volume: ResizerVolume): re
   const target = view.classOf(className)
   if (target !== undefined) return [...reportDriver(view, target, volume), { kind: 'modify', target, volume }]
   const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
-  return [{ kind: 'stall', className, message, waitsFor: { on: 'class', name: className } }]
+  return [{ kind: 'stall', className, message, waitsFor: { kind: 'class', name: className } }]
 }
 
 function pend(claim: ResizerClaim): ModifyStep {
   const className = claim.wantedClass
-  return { kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { on: 'class', name: className } }
+  return { kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { kind: 'class', name: className } }
 }
 
 function start({ claim, now }: ModifyView): ModifyStep {
@@ -97,7 +108,7 @@ function reportDriver(
 
 /** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
 function missingVolume({ claim: { key, volumeName }, nodeDeployment }: ModifyView): ModifyStep {
-  const waitsFor = { on: 'volume', name: volumeName }
+  const waitsFor = { kind: 'volume', name: volumeName } as const
   if (nodeDeployment) return { kind: 'noop', why: 'The PV is not of this node', waitsFor }
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
   return { kind: 'fail', message, waitsFor }

@@ -7,13 +7,14 @@ import { readSecret } from '@csi-sidecars/sidecar'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
 import { secretRefOf } from '../claim/secret.ts'
+import type { ModifyWakeKind } from '../claim/wake-events.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
 import { type ModifyView, observeModify } from './observe.ts'
 import { MODIFY_EVENTS } from './patches.ts'
 import { cannotRecord, recordFailure, recordSuccess } from './record.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
-export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run): Promise<Outcome> {
+export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run<ModifyWakeKind>): Promise<Outcome> {
   const run: ModifyRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for modify controller')
   return reconcileClaim(run, {

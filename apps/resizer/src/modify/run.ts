@@ -6,6 +6,7 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 import { SlowSet } from '../claim/slow-set.ts'
+import type { ModifyWakeKind } from '../claim/wake-events.ts'
 
 /** The CSI calls of a modification, with the deadline of `--modify-timeout`. */
 export interface ModifyClient {
@@ -22,7 +23,7 @@ export interface ModifyDeps extends ResizerClaimDeps {
   readonly nodeDeployment: boolean
 }
 
-export type ModifyRun = ResizerClaimRun<ModifyDeps>
+export type ModifyRun = ResizerClaimRun<ModifyDeps, ModifyWakeKind>
 
 /** A modification whose begin is recorded in the claim. */
 export interface Modification {

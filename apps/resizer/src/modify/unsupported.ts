@@ -1,10 +1,12 @@
-import { type Controller, keysOf, objectsOf, SETTLED, type WorkSubject } from '@csi-sidecars/controller'
+import { type Controller, keysOf, objectsOf, SETTLED, type Source, type WorkSubject } from '@csi-sidecars/controller'
+import type { Driver } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, objectOf } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
+import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { onClaim } from './controller.ts'
 import { MODIFY_EVENTS } from './patches.ts'
 
@@ -12,8 +14,8 @@ import { MODIFY_EVENTS } from './patches.ts'
  * Returns the controller for a driver that cannot modify volumes. It warns about claims that ask for a
  * VolumeAttributesClass. Without the event, users see no reason (kubernetes-csi/external-resizer#603).
  */
-export function unsupportedModifyController(parts: ResizerTerm): Controller {
-  const { settings, claims, volumes, common, orders } = parts
+export function unsupportedModifyController(parts: ResizerTerm): Controller<ClaimWakeKind | 'capability'> {
+  const { settings, claims, volumes, driver, common, orders } = parts
   const { name, workers, backoff } = claimController(parts, orders.modify)
   /** The class in the last event about each claim. */
   const reported = new Map<string, string>()
@@ -30,16 +32,19 @@ export function unsupportedModifyController(parts: ResizerTerm): Controller {
         claims,
         unlessAtRest(onClaim, (claim) => !asksForClass(claim)),
       ),
-      causesOfVolumes(parts),
     ],
+    wakers: {
+      volume: volumeWaker(parts),
+      capability: { object: 'capability', reason: 'ModifyNotSupported', source: wakesOnReturn(driver) },
+    },
     reconcile: async (key, run) => {
       const claim = claims.store.get(key)
       run.waitFor()
       if (claim === undefined || !asksForClass(claim)) return SETTLED
       const volume = volumeOf(claim)
-      if (volume === undefined) run.waitFor({ on: 'volume', name: claim.volumeName })
+      if (volume === undefined) run.waitFor({ kind: 'volume', name: claim.volumeName })
       if (volume?.kind !== 'own') return SETTLED
-      run.waitFor({ on: 'capability', name: 'MODIFY_VOLUME' })
+      run.waitFor({ kind: 'capability', name: 'MODIFY_VOLUME' })
       if (reported.get(key) !== claim.wantedClass) {
         reported.set(key, claim.wantedClass)
         common.recorder.event(
@@ -56,6 +61,14 @@ export function unsupportedModifyController(parts: ResizerTerm): Controller {
     }),
     callsDriver: false,
   }
+}
+
+/** Wakes the waiting claims when the driver has reconnected, because its capabilities may have changed. */
+function wakesOnReturn(driver: Pick<Driver, 'subscribe'>): Source<'capability'> {
+  return (queue) =>
+    driver.subscribe(({ type }) => {
+      if (type === 'ready') queue.wake({ kind: 'capability', name: 'MODIFY_VOLUME' })
+    })
 }
 
 function asksForClass({ phase, wantedClass, currentClass }: ResizerClaim): boolean {

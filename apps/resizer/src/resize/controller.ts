@@ -4,7 +4,8 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import type { ResizerClaim } from '../caches/claim.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, claimTraceSubject } from '../claim/subject.ts'
-import { causesOfVolumes, claimController, type ResizerTerm } from '../parts.ts'
+import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { isSizeAtRest } from './decide.ts'
 import type { ExpandClient } from './expand.ts'
 import { InUse } from './in-use.ts'
@@ -14,7 +15,7 @@ import { reconcileResize } from './reconcile.ts'
 import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-export function resizeController(parts: ResizerTerm): Controller {
+export function resizeController(parts: ResizerTerm): Controller<ClaimWakeKind> {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
@@ -48,8 +49,8 @@ export function resizeController(parts: ResizerTerm): Controller {
       resetsOf(claims, requestChanged),
       keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
       keysOf(volumes, onVolume),
-      causesOfVolumes(parts),
     ],
+    wakers: { volume: volumeWaker(parts) },
     reconcile: (key, run) => reconcileResize(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'expand'),
     pending: claimTable(claims.store, (claim) =>

@@ -25,7 +25,7 @@ const NO_NEED = noop('No need to resize PVC')
 const NOT_OURS = noop("Resizer doesn't support PV")
 const NODES_TURN = 'Waiting for the node to expand the volume'
 const start = (target: string, row: string) => ({ kind: 'start', target, row })
-const reject = (message: string) => ({ kind: 'reject', message, waitsFor: { on: 'volume', name: 'pv-data' } })
+const reject = (message: string) => ({ kind: 'reject', message, waitsFor: { kind: 'volume', name: 'pv-data' } })
 const raised: ClaimParts = { request: '2Gi' }
 const infeasible: ClaimParts = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
 const onEbs = { settings: { driverName: EBS } }
@@ -46,7 +46,7 @@ const rows: Record<string, Row> = {
       {
         kind: 'fail',
         message: 'PV "pv-data" bound to pvc "ns/data" not found',
-        waitsFor: { on: 'volume', name: 'pv-data' },
+        waitsFor: { kind: 'volume', name: 'pv-data' },
       },
     ],
   },
@@ -54,7 +54,7 @@ const rows: Record<string, Row> = {
     claim: raised,
     volume: 'missing',
     settings: { nodeDeployment: true },
-    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { on: 'volume', name: 'pv-data' } }],
+    steps: [{ kind: 'noop', why: 'The PV is not of this node', waitsFor: { kind: 'volume', name: 'pv-data' } }],
   },
   'an unbound claim needs no work': {
     claim: { ...raised, status: { phase: 'Lost' } },

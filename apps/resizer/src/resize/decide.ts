@@ -1,8 +1,9 @@
-import type { Cause } from '@csi-sidecars/controller'
+import type { WakeEvent } from '@csi-sidecars/controller'
 import { namespacedRef, type Patch, type Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
+import type { ClaimWakeKind } from '../claim/wake-events.ts'
 import type { ResizeView } from './observe.ts'
 import { dropPreResizePatch, isNodeStepPending, startPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
@@ -17,12 +18,17 @@ export type ResizeStep =
   /** Records in the claim that an expansion begins, before the call to the driver. */
   | { readonly kind: 'start'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
   /** Ends the run, because there is nothing to do. */
-  | { readonly kind: 'noop'; readonly why: string; readonly row?: ResizeTarget['row']; readonly waitsFor?: Cause }
+  | {
+      readonly kind: 'noop'
+      readonly why: string
+      readonly row?: ResizeTarget['row']
+      readonly waitsFor?: WakeEvent<ClaimWakeKind>
+    }
   /** Delays the next try by `ms`. If the request changes, the next try begins at once. */
   | { readonly kind: 'postpone'; readonly ms: number }
   /** Reports an error that no retry can solve, because the cause is in the API objects. */
-  | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: Cause }
-  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: Cause }
+  | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: WakeEvent<ClaimWakeKind> }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ClaimWakeKind> }
 
 const NO_NEED: ResizeStep = { kind: 'noop', why: 'No need to resize PVC' }
 
@@ -115,13 +121,13 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
 
 /** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
 function missingVolume({ claim: { key, volumeName }, settings }: ResizeView): ResizeStep {
-  const waitsFor = { on: 'volume', name: volumeName }
+  const waitsFor = { kind: 'volume', name: volumeName } as const
   if (settings.nodeDeployment) return { ...noop('The PV is not of this node'), waitsFor }
   return { kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor }
 }
 
 function reject(volume: ResizerVolume, message: string): ResizeStep {
-  return { kind: 'reject', message, waitsFor: { on: 'volume', name: volume.key } }
+  return { kind: 'reject', message, waitsFor: { kind: 'volume', name: volume.key } }
 }
 
 function noop(why: string): ResizeStep & { readonly kind: 'noop' } {

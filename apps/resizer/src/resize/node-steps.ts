@@ -6,7 +6,7 @@ import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf, SIDECAR } from '../claim/subject.ts'
 import { isOurs } from './source.ts'
-import { isNodesPart, OF_NODE } from './subject.ts'
+import { isNodesPart, nodeStatusOf } from './subject.ts'
 
 export interface NodeStepsOptions {
   readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'subscribe'>
@@ -86,7 +86,7 @@ export class NodeSteps {
     for (const [key, { since }] of this.#steps) {
       const claim = claims.store.get(key)
       if (claim === undefined) continue
-      const reason = claim.sizeStatus ?? SIZE_STATUS.nodePending
+      const reason = nodeStatusOf(claim) ?? SIZE_STATUS.nodePending
       yield {
         operation: 'node-expand',
         object: objectOf(claim),
@@ -94,7 +94,7 @@ export class NodeSteps {
         sidecar: SIDECAR,
         key,
         state: 'waiting',
-        reason: OF_NODE.has(reason) ? reason : SIZE_STATUS.nodePending,
+        reason,
         since,
         // A wait for a pod is no error: the kubelet expands a volume only while a pod uses it.
         stuck: reason === SIZE_STATUS.nodeInfeasible,

@@ -4,6 +4,7 @@ import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
+import type { ClaimWakeKind } from '../claim/wake-events.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { type Expanded, expandVolume } from './expand.ts'
 import type { InUse } from './in-use.ts'
@@ -12,7 +13,7 @@ import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess }
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 import { isRowOfOldServer } from './target.ts'
 
-export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run): Promise<Outcome> {
+export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run<ClaimWakeKind>): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
   return reconcileClaim(run, {

@@ -31,15 +31,16 @@ export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Wor
 }
 
 /** The statuses of an expansion whose driver is done, so that only the kubelet must finish it. */
-export const OF_NODE: ReadonlySet<string | undefined> = new Set([
-  SIZE_STATUS.nodePending,
-  SIZE_STATUS.nodeInProgress,
-  SIZE_STATUS.nodeInfeasible,
-])
+const NODE_STATUSES = [SIZE_STATUS.nodePending, SIZE_STATUS.nodeInProgress, SIZE_STATUS.nodeInfeasible] as const
+
+/** Returns the status of the kubelet's part of the expansion. Undefined if the claim has no such status. */
+export function nodeStatusOf({ sizeStatus }: ResizerClaim): (typeof NODE_STATUSES)[number] | undefined {
+  return NODE_STATUSES.find((status) => status === sizeStatus)
+}
 
 /** Reports whether only the kubelet's part of the expansion is pending. */
 export function isNodesPart(claim: ResizerClaim): boolean {
-  return OF_NODE.has(claim.sizeStatus) || isNodeStepPending(claim)
+  return nodeStatusOf(claim) !== undefined || isNodeStepPending(claim)
 }
 
 /** Reports whether `size` is at most `other`. False if a size is invalid, so that a run reports the error. */

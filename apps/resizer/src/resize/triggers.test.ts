@@ -10,9 +10,9 @@ const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts
 function updated(
   before: ClaimParts,
   after: ClaimParts,
-  cause: 'change' | 'resync' = 'change',
+  origin: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> {
-  return { type: 'updated', before: known(before), after: known(after), cause }
+  return { type: 'updated', before: known(before), after: known(after), origin }
 }
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
@@ -30,7 +30,7 @@ describe('onClaim', () => {
     ['when an invalid capacity becomes valid', updated({ capacity: 'much' }, {})],
     [
       'when the claim gets another volume',
-      { type: 'updated', before: { ...known(), volumeName: 'x' }, after: known(), cause: 'change' },
+      { type: 'updated', before: { ...known(), volumeName: 'x' }, after: known(), origin: 'change' },
     ],
     ['when the claim is bound', updated({ status: { phase: 'Pending' } }, {})],
     ['when the kubelet begins', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInProgress' })],
@@ -86,7 +86,7 @@ describe('onVolume', () => {
     type: 'updated',
     before,
     after,
-    cause: 'change',
+    origin: 'change',
   })
 
   it.each<[what: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([

@@ -32,9 +32,9 @@ export const onVolume: QueueTrigger<ResizerVolume> = (event, queue) => {
   return before?.preResize === preResize || queue.isInWork(key) ? [] : [key]
 }
 
-function matters({ before, after, cause }: ClaimUpdate, isInWork: (key: string) => boolean): boolean {
+function matters({ before, after, origin }: ClaimUpdate, isInWork: (key: string) => boolean): boolean {
   return (
-    cause === 'resync' ||
+    origin === 'resync' ||
     !sameSize(before.request, after.request) ||
     before.resizer !== after.resizer ||
     before.volumeName !== after.volumeName ||

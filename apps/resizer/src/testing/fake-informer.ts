@@ -59,7 +59,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   resync(): void {
     for (const object of [...this.#objects.values()]) {
-      this.#emit({ type: 'updated', before: object, after: object, cause: 'resync' })
+      this.#emit({ type: 'updated', before: object, after: object, origin: 'resync' })
     }
   }
 
@@ -84,7 +84,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
       return this.#emit({ type: 'added', object: after })
     }
     this.#emit(
-      before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, cause: 'change' },
+      before === undefined ? { type: 'added', object: after } : { type: 'updated', before, after, origin: 'change' },
     )
   }
 

@@ -2,7 +2,6 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   awaitedObjects,
   type Controller,
-  causesOf,
   failureLog,
   keysOf,
   type Lead,
@@ -12,6 +11,7 @@ import {
   presentKey,
   type Source,
   type WorkSubject,
+  wakesOn,
 } from '@csi-sidecars/controller'
 import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
 import { recorderWhileLeading, textLines } from '@csi-sidecars/events'
@@ -25,15 +25,15 @@ import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
 import { reconcile } from './reconcile.ts'
 import { NotReadyError } from './record.ts'
-import { type ContentDeps, viewOf } from './run.ts'
-import { contentTrigger } from './triggers.ts'
+import { type ContentDeps, type ContentWakeKind, viewOf } from './run.ts'
+import { contentTrigger, wakesOnMember } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
   parts: SnapshotterParts,
   { kind, contents, classes }: KindCaches & { readonly kind: Kind },
   { assertLeading }: Pick<Lead, 'assertLeading'>,
-): Controller {
+): Controller<ContentWakeKind> {
   const { settings, client, clock, log } = parts
   const api = clientWhileLeading(client, assertLeading)
   const driver = driverWhileLeading(parts.driver, assertLeading, log)
@@ -61,6 +61,7 @@ export function contentController(
       const hasSnapshot = handleToDelete(viewOf(event.last ?? event.object, deps)) !== undefined
       if (memory.contentLost(event.object, event.last, hasSnapshot)) queue.add(event.object.key)
     })
+  const awaited = awaitedObjects({ api, clock, resources: { secret: SECRETS } })
   return {
     name: kind.queue,
     workers: settings.workers,
@@ -69,10 +70,21 @@ export function contentController(
     sources: [
       objectsOf(contents),
       states,
-      causesOf(classes, (event) => presentKey(event).map((name) => ({ on: 'class', name }))),
-      awaitedObjects({ api, clock, resources: { secret: SECRETS } }),
       keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],
+    wakers: {
+      class: {
+        object: kind.classes.kind,
+        reason: 'SnapshotClassMissing',
+        source: wakesOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
+      },
+      secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
+      group: {
+        object: 'group snapshot',
+        reason: 'MemberNotReported',
+        source: wakesOn(contents, wakesOnMember),
+      },
+    },
     reconcile: (key, run) => reconcile(key, deps, run),
     onFailure: (key, cause) => logFailure(key, cause, deps),
     traceSubject: (key) => ({
@@ -94,7 +106,7 @@ function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): vo
 
 /** Lists the snapshot contents with pending work for reports. */
 function contentTable(deps: ContentDeps): PendingTable {
-  const { kind, contents, memory } = deps
+  const { contents, memory } = deps
   return {
     sidecar: 'external-snapshotter',
     subject(key) {
@@ -102,11 +114,6 @@ function contentTable(deps: ContentDeps): PendingTable {
       if (content !== undefined) return subjectOf(content, deps)
       const [lost] = memory.lostOf(key)
       return lost && { operation: 'delete-snapshot', object: targetOf(lost.content, deps) }
-    },
-    causes: {
-      class: { kind: kind.classes.kind, reason: 'ClassMissing' },
-      secret: { kind: 'Secret', reason: 'SecretNotFound' },
-      group: { kind: 'group snapshot', reason: 'MemberNotReported' },
     },
   }
 }
@@ -124,8 +131,8 @@ function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined
 }
 
 /** Returns why a snapshot content has no result yet: its class is missing, or its snapshot is not ready. */
-function obstacleOf({ status, className }: Content, { classes }: ContentDeps): string | undefined {
-  if (className !== undefined && classes.get(className) === undefined) return 'ClassMissing'
+function obstacleOf({ status, className }: Content, { classes }: ContentDeps): WorkSubject['obstacle'] {
+  if (className !== undefined && classes.get(className) === undefined) return 'SnapshotClassMissing'
   return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined
 }
 

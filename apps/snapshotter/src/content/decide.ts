@@ -1,4 +1,4 @@
-import type { Cause } from '@csi-sidecars/controller'
+import type { WakeEvent } from '@csi-sidecars/controller'
 import { type Content, type SnapshotClass, unclearedHandle } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 
@@ -32,7 +32,7 @@ export type ContentStep =
   /** Asks the driver about an existing snapshot. */
   | { readonly do: 'check' }
   /** Waits until the snapshot-controller has written the handles of a group member. */
-  | { readonly do: 'await'; readonly cause: Cause }
+  | { readonly do: 'await'; readonly waitsFor: WakeEvent<'group'> }
   /** Removes the annotation that marks a running creation. */
   | { readonly do: 'unmark' }
   | ({ readonly do: 'delete' } & SnapshotDeletion)
@@ -61,7 +61,7 @@ export function decide(view: ContentView): readonly ContentStep[] {
   if (status?.ready === true) return content.beingCreated ? [{ do: 'unmark' }] : []
   if (given !== undefined || (status?.groupHandle !== undefined && status.handle !== undefined))
     return [{ do: 'check' }]
-  if (memberOf !== undefined) return [{ do: 'await', cause: { on: 'group', name: memberOf } }]
+  if (memberOf !== undefined) return [{ do: 'await', waitsFor: { kind: 'group', name: memberOf } }]
   return [{ do: 'create', phase: 'check' }]
 }
 

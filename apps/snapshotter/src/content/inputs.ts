@@ -111,7 +111,7 @@ async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<
     return await readSecret(run.deps.api, ref, { signal: run.signal })
   } catch (error) {
     const isMissing = error instanceof SecretError && isNotFound(error.cause)
-    if (ref !== undefined && isMissing) run.waitFor({ on: 'secret', name: `${ref.namespace}/${ref.name}` })
+    if (ref !== undefined && isMissing) run.waitFor({ kind: 'secret', name: `${ref.namespace}/${ref.name}` })
     throw error
   }
 }
@@ -119,7 +119,7 @@ async function loadSecret(run: ContentRun, ref: SecretRef | undefined): Promise<
 function classOf(run: ContentRun, name: string): SnapshotClass {
   const found = run.deps.classes.get(name)
   if (found !== undefined) return found
-  run.waitFor({ on: 'class', name })
+  run.waitFor({ kind: 'class', name })
   const { kind, group } = run.deps.kind.classes
   throw new Error(`${kind.toLowerCase()}.${group} ${goQuote(name)} not found`)
 }

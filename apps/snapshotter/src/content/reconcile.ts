@@ -10,11 +10,11 @@ import { NotSentError } from './kinds.ts'
 import { settleLost } from './lost.ts'
 import { afterProgress, recordFailure, takenStatus } from './record.ts'
 import { removeSnapshot } from './remove.ts'
-import { type ContentDeps, ContentGoneError, type ContentRun, explain, viewOf } from './run.ts'
+import { type ContentDeps, ContentGoneError, type ContentRun, type ContentWakeKind, explain, viewOf } from './run.ts'
 import { writeMark, writeStatus } from './writes.ts'
 
 /** Decides the next step of one snapshot content, and performs it. */
-export async function reconcile(key: string, deps: ContentDeps, controllerRun: Run): Promise<Outcome> {
+export async function reconcile(key: string, deps: ContentDeps, controllerRun: Run<ContentWakeKind>): Promise<Outcome> {
   const run: ContentRun = { ...controllerRun, key, deps }
   run.waitFor()
   let unsettled: Outcome | undefined
@@ -38,7 +38,7 @@ async function workOn(run: ContentRun, content: Content): Promise<Outcome> {
     case 'check':
       return await checkSnapshot(run, content)
     case 'await':
-      run.waitFor(first.cause)
+      run.waitFor(first.waitsFor)
       return SETTLED
     case 'unmark':
       return await unmark(run, content)

@@ -1,4 +1,4 @@
-import { causesOf, messageOf } from '@csi-sidecars/base'
+import { errorChain, messageOf } from '@csi-sidecars/base'
 import { AGAIN, DONE, failureLog, type Outcome } from '@csi-sidecars/controller'
 import { RpcError } from '@csi-sidecars/csi'
 import { rfc3339 } from '@csi-sidecars/kube-types'
@@ -71,6 +71,6 @@ export async function recordFailure(
 
 /** Returns the milliseconds that the driver asks to wait before a retry. */
 function retryAfterOf(error: unknown): number | undefined {
-  for (const cause of causesOf(error)) if (cause instanceof RpcError) return cause.retryAfterMs
+  for (const cause of errorChain(error)) if (cause instanceof RpcError) return cause.retryAfterMs
   return undefined
 }

@@ -12,6 +12,9 @@ import type { ContentView } from './decide.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 
+/** The events that a content waits for: a change of its class or of a Secret, and the handle of a group member. */
+export type ContentWakeKind = 'class' | 'secret' | 'group'
+
 /** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {
   readonly kind: Kind
@@ -33,7 +36,7 @@ export interface ContentDeps {
 }
 
 /** One run of the reconciler for one snapshot content. */
-export interface ContentRun extends Run {
+export interface ContentRun extends Run<ContentWakeKind> {
   readonly key: string
   readonly deps: ContentDeps
 }

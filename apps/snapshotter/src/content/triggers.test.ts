@@ -13,8 +13,8 @@ function contentOf(object: VolumeSnapshotContent) {
   return content
 }
 
-const updated = (before: object, after: object, cause: 'change' | 'resync' = 'change') =>
-  trigger({ type: 'updated', before: contentOf(vsc('c', before)), after: contentOf(vsc('c', after)), cause })
+const updated = (before: object, after: object, origin: 'change' | 'resync' = 'change') =>
+  trigger({ type: 'updated', before: contentOf(vsc('c', before)), after: contentOf(vsc('c', after)), origin })
 
 const annotated = (key: string): object => ({ metadata: { annotations: { [key]: 'yes' } } })
 const READY = { status: { snapshotHandle: 'snap-1', readyToUse: true } }

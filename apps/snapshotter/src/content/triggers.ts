@@ -1,4 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
+import type { WakeEvent } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { Content } from '../caches/content.ts'
 
@@ -25,10 +26,20 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
  * must not end the back-off: finalizers, its annotation and the status. A content that is not ready always has a planned
  * run, unless it waits for the handles of a group member.
  */
-function matters({ before, after, cause }: Update): boolean {
-  if (cause === 'resync') return true
+function matters({ before, after, origin }: Update): boolean {
+  if (origin === 'resync') return true
   if (before.generation !== after.generation || before.otherMetadata !== after.otherMetadata) return true
   if (before.deletedSeconds !== after.deletedSeconds) return true
+  return getsHandles(before, after)
+}
+
+/** Wakes the members of a group snapshot when the snapshot-controller has written the handles of one of them. */
+export function wakesOnMember(event: InformerEvent<Content>): readonly WakeEvent<'group'>[] {
+  if (event.type !== 'updated' || event.after.memberOf === undefined) return []
+  return getsHandles(event.before, event.after) ? [{ kind: 'group', name: event.after.memberOf }] : []
+}
+
+function getsHandles(before: Content, after: Content): boolean {
   return !isMemberWithHandles(before) && isMemberWithHandles(after)
 }
 

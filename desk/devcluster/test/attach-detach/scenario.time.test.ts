@@ -124,7 +124,7 @@ function lateNodes(real: Caches['nodes']) {
       if (held === undefined) throw new Error('nothing is held')
       const before = held
       held = { ...held, ...change }
-      for (const handler of handlers) handler({ type: 'updated', before, after: held, cause: 'change' })
+      for (const handler of handlers) handler({ type: 'updated', before, after: held, origin: 'change' })
     },
   }
 }

@@ -4,6 +4,7 @@ import type { PendingItem } from '../facts/pending.ts'
 import { causeOf, type FailureCause, nodeFullCause, nodeWithoutDriver, volumeMissing } from './failure.ts'
 import { CERTAIN, type Evidence, likely, possible, type WaitFinding } from './finding.ts'
 import { ALIKE, type Leadership, leaderCause, NO_LEASES } from './leadership.ts'
+import { reasonOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
 /** The cause of a pending attach or detach. */
@@ -127,7 +128,7 @@ function silence(va: VolumeAttachment, { facts, leadership, pending }: Surroundi
   const advice = deleting ? ROWS.detachSilent : ROWS.attachNotBegun
   const common = { advice, silent: true, evidence: [] }
   if (pending !== undefined && pending.waitsFor.length > 0) {
-    return { ...common, ...CERTAIN, reason: pending.reason ?? 'Waiting', waitsFor: pending.waitsFor.join(', ') }
+    return { ...common, ...CERTAIN, reason: reasonOf(pending), waitsFor: pending.waitsFor.join(', ') }
   }
   if (pending?.state === 'calling') {
     const waitsFor = `driver ${driver} to answer its call`

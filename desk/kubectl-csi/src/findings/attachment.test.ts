@@ -212,9 +212,9 @@ describe('pending work', () => {
   })
 
   it('a finding names the object that the attacher waits for according to /debug/stuck', () => {
-    const pending = item({ state: 'waiting', reason: 'NodeBusy', waitsFor: ['detach of va-0'] })
+    const pending = item({ state: 'waiting', reason: 'VolumeOrNodeBusy', waitsFor: ['detach of va-0'] })
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, pending }))).toMatchObject([
-      { reason: 'NodeBusy', waitsFor: 'detach of va-0' },
+      { reason: 'VolumeOrNodeBusy', waitsFor: 'detach of va-0' },
     ])
   })
 

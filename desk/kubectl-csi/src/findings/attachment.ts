@@ -1,4 +1,5 @@
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
+import type { Reason } from '@csi-sidecars/waits'
 import { type ClusterFacts, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { attachmentCause } from './attachment-cause.ts'
 import { foreignFinalizerFindings, ownFinalizers } from './finalizers.ts'
@@ -38,11 +39,11 @@ function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
       ...pendingEvidence(pending),
     ],
   }
-  const stuck = (reason: string): boolean => stuckNow(reason, { since, pending, facts })
+  const stuck = (reason: Reason): boolean => stuckNow(reason, { since, pending, facts })
   if (hasNoLeader(leadership)) {
     // Without a leader, the last error is still shown, because the next leader will probably meet it again.
     const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
-    const noLeader = { reason: 'NoLeader', waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
+    const noLeader = { reason: 'NoLeader' as const, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
     return { ...common, ...noLeader, stuck: stuck('NoLeader') }
   }
   const { reason, waitsFor, advice, sure, doubt } = cause

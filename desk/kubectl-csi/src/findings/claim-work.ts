@@ -24,7 +24,7 @@ import {
   NO_LEASES,
   noLeaderText,
 } from './leadership.ts'
-import { pendingEvidence, pendingOf } from './pending.ts'
+import { pendingEvidence, pendingOf, reasonOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
 /** The facts that the findings of a claim need in addition to the claim. */
@@ -85,7 +85,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
     return finding(said, work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN)
   }
   if (pending !== undefined && pending.waitsFor.length > 0) {
-    return finding({ ...work.silent, waitsFor: pending.waitsFor.join(', ') }, CERTAIN, pending.reason ?? '')
+    return finding({ ...work.silent, waitsFor: pending.waitsFor.join(', ') }, CERTAIN, reasonOf(pending))
   }
   const leader = leaderCause(leadership, facts)
   if (leader !== undefined) return finding(leader, leader)

@@ -154,7 +154,7 @@ const ROWS: readonly Row[] = [
       spec: { volumeAttributesClassName: 'platinum' },
       status: { modifyVolumeStatus: { status: 'Pending' }, conditions: [condition('ModifyingVolume')] },
     }),
-    reason: 'ClassMissing',
+    reason: 'VolumeAttributesClassMissing',
     says: `${WHO} VolumeAttributesClass platinum, which does not exist.`,
   },
   {
@@ -228,7 +228,10 @@ describe('claimFindings', () => {
       spec: { ...MORE, volumeAttributesClassName: 'none' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
     })
-    expect(claimFindings(both, factsWith(SOUND)).map(({ reason }) => reason)).toEqual(['NotBegun', 'ClassMissing'])
+    expect(claimFindings(both, factsWith(SOUND)).map(({ reason }) => reason)).toEqual([
+      'NotBegun',
+      'VolumeAttributesClassMissing',
+    ])
   })
 
   it('a claim in deletion waits for the pods that use it', () => {

@@ -1,5 +1,5 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { awaitedBy, type ClaimContext, claimWaits, type ObjectWait, type Reason } from '@csi-sidecars/waits'
+import { awaitedBy, type ClaimContext, claimWaits, type ObjectWait, type WaitReason } from '@csi-sidecars/waits'
 import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
 import { usersOf } from './claim-users.ts'
 import { bindingEvent, claimContext, refsOf } from './contexts.ts'
@@ -56,7 +56,7 @@ function findingOf(wait: ObjectWait, { claim, context }: ClaimInContext, facts: 
 }
 
 /** The wait reasons for which a provisioner has to create the volume. */
-const OF_PROVISIONER: ReadonlySet<Reason> = new Set([
+const OF_PROVISIONER: ReadonlySet<WaitReason> = new Set([
   'Binding',
   'ClaimNotBound',
   'Provisioning',
@@ -82,7 +82,7 @@ function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim,
   return { ...known, reason: 'NoLeader', waiter, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
 }
 
-const NAMES_VOLUME: ReadonlySet<Reason> = new Set(['VolumeOfAnother', 'VolumeMismatch', 'VolumeNotThere'])
+const NAMES_VOLUME: ReadonlySet<WaitReason> = new Set(['VolumeOfAnother', 'VolumeMismatch', 'VolumeNotThere'])
 
 interface AboutClaim {
   readonly since: number | undefined

@@ -1,10 +1,11 @@
+import type { Reason } from '@csi-sidecars/waits'
 import type { OriginalName } from '../facts/leases.ts'
 import type { RowKey } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** The cause that an error message names. */
 export interface FailureCause {
-  readonly reason: string
+  readonly reason: Reason
   readonly waitsFor: string
   readonly advice: RowKey
 }
@@ -154,6 +155,6 @@ function secretUnreadable(name: string): FailureCause {
   return because('SecretUnreadable', 'secretUnreadable', `Secret ${name}, which cannot be read`)
 }
 
-function because(reason: string, row: keyof typeof ROWS, waitsFor: string): FailureCause {
+function because(reason: Reason, row: keyof typeof ROWS, waitsFor: string): FailureCause {
   return { reason, waitsFor, advice: ROWS[row] }
 }

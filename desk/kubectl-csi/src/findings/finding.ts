@@ -1,4 +1,4 @@
-import { isStuck, type Remedy, remedyOf } from '@csi-sidecars/waits'
+import { isStuck, type Reason, type Remedy, remedyOf } from '@csi-sidecars/waits'
 import type { ClusterFacts, KindRef } from '../facts/facts.ts'
 import type { OriginalName } from '../facts/leases.ts'
 import type { PendingItem } from '../facts/pending.ts'
@@ -32,8 +32,7 @@ export type Sureness = 'certain' | 'likely' | 'possible'
 
 /** One wait of an object, with its evidence and advice. */
 export interface WaitFinding {
-  /** The machine-readable reason, in one word. */
-  readonly reason: string
+  readonly reason: Reason
   readonly object: KindRef
   /** The component or operation that waits, for example `external-attacher of csi.example.com`. */
   readonly waiter: string
@@ -64,7 +63,7 @@ interface Stuckness {
 }
 
 /** Reports whether a wait is stuck, by the definition of `@csi-sidecars/waits` or according to the sidecar. */
-export function stuckNow(reason: string, { since, pending, facts }: Stuckness): boolean {
+export function stuckNow(reason: Reason, { since, pending, facts }: Stuckness): boolean {
   return (
     pending?.stuck === true || isStuck(remedyOf(reason), { since, now: facts.now, olderThanMs: facts.stuckAfterMs })
   )

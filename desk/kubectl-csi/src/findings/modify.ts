@@ -17,7 +17,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
     '.status.modifyVolumeStatus.status': state?.status,
     '.status.modifyVolumeStatus.targetVolumeAttributesClassName': state?.targetVolumeAttributesClassName,
   })
-  const silent = {
+  const silent: FailureCause = {
     reason: state === undefined ? 'NotBegun' : 'DriverSilent',
     waitsFor:
       state === undefined
@@ -55,7 +55,7 @@ function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContex
   const target = (state?.status === 'InProgress' && state.targetVolumeAttributesClassName) || wanted
   if (target === '' || facts.attributesClasses.get(target).kind !== 'absent') return undefined
   return {
-    reason: 'ClassMissing',
+    reason: 'VolumeAttributesClassMissing',
     waitsFor: `VolumeAttributesClass ${target}, which does not exist`,
     advice: ROWS.classMissing,
   }

@@ -32,3 +32,10 @@ it('a finding about a young object counts as stuck if a sidecar reports the obje
     { reason: 'VolumeStillAttached', stuck: false },
   ])
 })
+
+it('a reason that this version does not know becomes `Waiting`, and the evidence contains it', () => {
+  const unknown = byObject(pendingPage({ items: [{ ...item, reason: 'OfNextVersion' }] })?.items ?? [])
+  const [finding] = findingsOf(factsWith({ pending: unknown })).findings
+  expect(finding?.reason).toBe('Waiting')
+  expect(finding?.evidence).toContainEqual(expect.objectContaining({ field: 'reason', value: 'OfNextVersion' }))
+})

@@ -1,24 +1,14 @@
+import { isReason, type Operation, type Reason } from '@csi-sidecars/waits'
 import { type ClusterFacts, type KindRef, textOf, timeOf } from '../facts/facts.ts'
 import type { PendingItem } from '../facts/pending.ts'
 import { CERTAIN, type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
-/** The operations in `/debug/stuck`. Two controllers with different operations may work on the same claim. */
-export type SidecarOperation =
-  | 'attach'
-  | 'detach'
-  | 'expand'
-  | 'modify'
-  | 'provision'
-  | 'delete'
-  | 'create-snapshot'
-  | 'delete-snapshot'
-
 /** Returns the item of `/debug/stuck` about a sidecar's work on the object. */
 export function pendingOf(
   { pending }: ClusterFacts,
   ref: KindRef,
-  operations: readonly SidecarOperation[],
+  operations: readonly Operation[],
 ): PendingItem | undefined {
   return pending.get(textOf(ref))?.find((item) => operations.some((operation) => operation === item.operation))
 }
@@ -44,7 +34,7 @@ export function pendingFindings({ pending }: ClusterFacts, found: readonly WaitF
 function pendingFinding(item: PendingItem): WaitFinding {
   const { kind, namespace, name, reason = 'Waiting', message, waitsFor, since } = item
   return {
-    reason,
+    reason: reasonOf(item),
     object: { kind, namespace, name },
     waiter: `${item.sidecar} of ${item.driver}, which has to ${item.operation},`,
     waitsFor: waitsFor.join(', ') || message || `what it calls ${reason}`,
@@ -55,4 +45,12 @@ function pendingFinding(item: PendingItem): WaitFinding {
     evidence: pendingEvidence(item),
     advice: ROWS.pendingOnly,
   }
+}
+
+/**
+ * Returns the reason that a sidecar reports. A sidecar of another version may report a reason that this version does not
+ * know: the evidence contains it, and the result is `Waiting`.
+ */
+export function reasonOf({ reason }: PendingItem): Reason {
+  return reason !== undefined && isReason(reason) ? reason : 'Waiting'
 }

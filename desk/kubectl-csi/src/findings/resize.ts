@@ -1,6 +1,7 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf, timeOf } from '../facts/facts.ts'
 import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
+import type { FailureCause } from './failure.ts'
 import { type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
@@ -10,7 +11,7 @@ export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContex
   const { driver } = context
   const wanted = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
   const begun = word !== undefined || conditionOf(claim, 'Resizing') !== undefined
-  const infeasible = {
+  const infeasible: FailureCause = {
     reason: 'InfeasibleSize',
     waitsFor: `a request that ${driver} can fulfil: it will never expand the volume to ${wanted}`,
     advice: ROWS.infeasibleSize,

@@ -1,4 +1,4 @@
-import { isStuck, type ObjectWait, REASONS, type Reason, remedyOf } from '@csi-sidecars/waits'
+import { isStuck, type ObjectWait, remedyOf, WAIT_REASONS, type WaitReason } from '@csi-sidecars/waits'
 import type { ClusterFacts, KindRef } from '../facts/facts.ts'
 import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
@@ -41,7 +41,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
   const doubtful = DOUBTS[reason]
   const doubt = typeof doubtful === 'function' ? doubtful(words, facts.unseen) : doubtful
   const said = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
-  const remedy = remedyOf(reason, REASONS[reason].remedy)
+  const remedy = remedyOf(reason, WAIT_REASONS[reason].remedy)
   return {
     reason: SAID_AS[reason] ?? reason,
     waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(words),
@@ -60,7 +60,7 @@ export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: Cl
 }
 
 /** The wait reasons whose error messages may name a more exact cause. */
-const FAILS: ReadonlySet<Reason> = new Set([
+const FAILS: ReadonlySet<WaitReason> = new Set([
   'ProvisioningFails',
   'ClassCannotProvision',
   'DeleteFails',
@@ -71,10 +71,10 @@ function provisionerCause(message = '', driver = 'of the class'): FailureCause |
   return causeOf(message, { sidecar: 'external-provisioner', driver })
 }
 
-type ByReason<T> = Readonly<Partial<Record<Reason, T>>>
+type ByReason<T> = Readonly<Partial<Record<WaitReason, T>>>
 
 /** The reason to print in JSON output, for each wait whose reason has another name there. */
-const SAID_AS: ByReason<string> = {
+const SAID_AS: ByReason<WaitReason> = {
   Binding: 'ClaimNotBound',
   ClassCannotProvision: 'ProvisioningFails',
   NoNodeFits: 'NotScheduled',

@@ -1,4 +1,4 @@
-import { type Clock, causesOf, messageOf } from '@csi-sidecars/base'
+import { type Clock, errorChain, messageOf } from '@csi-sidecars/base'
 import {
   CODES,
   ConnectError,
@@ -77,7 +77,7 @@ async function meet(options: OpenDriverOptions): Promise<{ connection: Connectio
 }
 
 function isLoss(error: unknown): boolean {
-  return [...causesOf(error)].some((cause) => cause instanceof RpcError && cause.code === CODES.Unavailable)
+  return [...errorChain(error)].some((cause) => cause instanceof RpcError && cause.code === CODES.Unavailable)
 }
 
 async function identify(

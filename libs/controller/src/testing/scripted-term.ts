@@ -1,7 +1,7 @@
 import { CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
 import type { DriverEvent } from '@csi-sidecars/csi'
-import { type Controller, type Outcome, SETTLED } from '../controller.ts'
+import { type AnyController, type Outcome, SETTLED } from '../controller.ts'
 import type { Enqueuer } from '../sources.ts'
 import { runTerm } from '../term.ts'
 
@@ -34,7 +34,7 @@ class ScriptedDriver {
   }
 }
 
-export type Reconcile = Controller['reconcile']
+export type Reconcile = AnyController['reconcile']
 
 /** Runs one controller with a scripted `reconcile` until the test aborts `stop`. */
 export class Term {
@@ -47,15 +47,15 @@ export class Term {
   readonly failures: { key: string; cause: unknown }[] = []
   readonly ended: Promise<void>
   isOver = false
-  #queue: Enqueuer | undefined
+  #queue: Enqueuer<string> | undefined
 
-  constructor(reconcile: Reconcile | readonly Outcome[], change: Partial<Controller> = {}) {
+  constructor(reconcile: Reconcile | readonly Outcome[], change: Partial<AnyController> = {}) {
     const answers = typeof reconcile === 'function' ? [] : [...reconcile]
     const answer: Reconcile =
       typeof reconcile === 'function'
         ? reconcile
         : async () => (answers.length > 1 ? answers.shift() : answers[0]) ?? SETTLED
-    const controller: Controller = {
+    const controller: AnyController = {
       name: 'things',
       workers: 2,
       backoff: { baseMs: 1000, maxMs: 8000 },
@@ -66,6 +66,7 @@ export class Term {
           return () => undefined
         },
       ],
+      wakers: {},
       reconcile: (key, run) => {
         this.runs.push(`${key}@${this.clock.monotonic()}`)
         return answer(key, run)
@@ -88,7 +89,7 @@ export class Term {
     return term
   }
 
-  get queue(): Enqueuer {
+  get queue(): Enqueuer<string> {
     if (this.#queue === undefined) throw new Error('the controller has not started')
     return this.#queue
   }

@@ -41,7 +41,7 @@ export class ThingCache {
     const { client } = this.server
     this.informer = createInformer({ client, resource: THINGS, project, resyncMs: 0, clock, log, ...options })
     this.informer.subscribe((event) => {
-      const line = event.type === 'updated' ? `${event.cause} ${event.after.key}` : `${event.type} ${event.object.key}`
+      const line = event.type === 'updated' ? `${event.origin} ${event.after.key}` : `${event.type} ${event.object.key}`
       this.heard.push(line)
     })
     return this.informer

@@ -1,5 +1,5 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
-import { type Controller, type Outcome, runTerm, SETTLED } from '@csi-sidecars/controller'
+import { type AnyController, type Outcome, runTerm, SETTLED } from '@csi-sidecars/controller'
 import { Metrics, RunContexts, silentLogger } from '@csi-sidecars/telemetry'
 import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'
 import { openTracing, type Tracing } from '@csi-sidecars/telemetry/tracing'
@@ -25,7 +25,7 @@ afterEach(async () => {
   await ended
 })
 
-const controllerOf = (reconcile: Controller['reconcile'], change: Partial<Controller> = {}): Controller => ({
+const controllerOf = (reconcile: AnyController['reconcile'], change: Partial<AnyController> = {}): AnyController => ({
   name: 'things',
   workers: 1,
   backoff: { baseMs: 1000, maxMs: 1000 },
@@ -36,12 +36,13 @@ const controllerOf = (reconcile: Controller['reconcile'], change: Partial<Contro
       return () => undefined
     },
   ],
+  wakers: {},
   reconcile,
   callsDriver: false,
   ...change,
 })
 
-async function work(controllers: readonly Controller[]): Promise<void> {
+async function work(controllers: readonly AnyController[]): Promise<void> {
   const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
   ended = runTerm(lead, controllers, { clock })
   await clock.settle()

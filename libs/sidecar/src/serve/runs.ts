@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { Controller, Outcome } from '@csi-sidecars/controller'
+import type { AnyController, Outcome } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { newTraceId, type RunContexts } from '@csi-sidecars/telemetry'
 import type { RunTracer } from '@csi-sidecars/telemetry/tracing'
@@ -17,15 +17,15 @@ interface TracedRuns {
 export function identified(
   { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
   driver: Pick<Driver, 'name'>,
-  controllers: readonly Controller[],
-): readonly Controller[] {
+  controllers: readonly AnyController[],
+): readonly AnyController[] {
   if (runs === undefined) return controllers
   if (tracer !== undefined)
     return controllers.map((each) => traced(each, { runs, tracer, clock, driverName: driver.name }))
   return controllers.map((each) => ({ ...each, wrapRun: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
-function traced(controller: Controller, { runs, tracer, clock, driverName }: TracedRuns): Controller {
+function traced(controller: AnyController, { runs, tracer, clock, driverName }: TracedRuns): AnyController {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
   const wrapRun = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }

@@ -39,6 +39,7 @@ export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['sidecarGates']
           backoff: { baseMs: 100, maxMs: 1000 },
           caches: [configMaps],
           sources: [keysOf(configMaps, (event) => (event.type === 'added' ? [event.object.key] : []))],
+          wakers: {},
           reconcile: (key, run) => reconcile(key, run, deps),
           onFailure: (key, cause) => log.error(cause, 'ConfigMap was not labelled', { configMap: key }),
           callsDriver: true,

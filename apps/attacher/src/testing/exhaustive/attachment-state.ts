@@ -6,13 +6,15 @@ import { type AttachmentPlan, decideKeep, operationOf } from '../../volume-attac
 import { decideAttach } from '../../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../../volume-attachment/decide-detach.ts'
 import {
-  causesOfNode,
-  causesOfVolume,
   hasLostFinalizer,
   onAttachment,
   onAttachmentEnd,
   onVolumeAdded,
+  wakesOnNode,
+  wakesOnVolume,
+  wakesOnVolumeGone,
 } from '../../volume-attachment/triggers.ts'
+import type { AttachmentWakeEvent } from '../../volume-attachment/wake-events.ts'
 import { DRIVER, FINALIZER, ofPv, view, volume } from '../views.ts'
 import { attachmentOf, has, type Letters } from './attachment-object.ts'
 
@@ -24,8 +26,9 @@ export const ATTACHMENT_RULES = {
   onAttachment: onAttachment(FINALIZER, silentLogger),
   onAttachmentEnd,
   hasLostFinalizer,
-  causesOfVolume,
-  causesOfNode,
+  wakesOnVolume,
+  wakesOnVolumeGone,
+  wakesOnNode,
   onVolumeAdded,
   compare,
   hasStaleError,
@@ -103,7 +106,7 @@ export function seen(
   if (after === null) return ended(next, attachmentOf(before ?? ''), rules)
   const object = attachmentOf(after)
   if (before === null) return { ...next, queued: true }
-  const event = { type: 'updated', before: attachmentOf(before), after: object, cause: 'change' } as const
+  const event = { type: 'updated', before: attachmentOf(before), after: object, origin: 'change' } as const
   const keys = [...rules.onAttachment(event, { isInWork: () => process.run !== null })]
   return {
     ...next,
@@ -127,20 +130,22 @@ interface Changed {
   readonly comes: boolean
 }
 
+function wakesOf(kind: Changed['kind'], comes: boolean, rules: AttachmentRules): readonly AttachmentWakeEvent[] {
+  if (kind === 'node') return rules.wakesOnNode({ type: comes ? 'added' : 'deleted', object: NODE })
+  const event = { type: comes ? 'added' : 'deleted', object: PV } as const
+  return [...rules.wakesOnVolume(event), ...rules.wakesOnVolumeGone(event)]
+}
+
 /** Creates or deletes the volume or the node. Their caches show the change at once. */
 export function changed(
   process: AttachmentModelProcess,
   { kind, comes }: Changed,
   rules: AttachmentRules,
 ): AttachmentModelProcess {
-  const causes =
-    kind === 'pv'
-      ? rules.causesOfVolume(comes ? { type: 'added', object: PV } : { type: 'deleted', object: PV })
-      : rules.causesOfNode(comes ? { type: 'added', object: NODE } : { type: 'deleted', object: NODE })
-  const isCause = causes.some(({ on }) => on === process.waits)
+  const isAwaited = wakesOf(kind, comes, rules).some((wake) => wake.kind === process.waits)
   const cached = process.cached === null ? [] : [attachmentOf(process.cached)]
   const keys = kind === 'pv' && comes ? [...rules.onVolumeAdded(() => cached)({ type: 'added', object: PV })] : []
-  return { ...process, queued: process.queued || isCause || keys.length > 0 }
+  return { ...process, queued: process.queued || isAwaited || keys.length > 0 }
 }
 
 /** Returns the process after a worker has begun a run over the attachment. */
@@ -194,7 +199,7 @@ function planned(
 ): AttachmentModelProcess {
   if (steps.length === 0) return settled({ ...process, waits: '' })
   const last = steps.at(-1)
-  const waits = last?.kind === 'fail' || last?.kind === 'block' ? (last.waitsFor?.on ?? '') : ''
+  const waits = last?.kind === 'fail' || last?.kind === 'block' ? (last.waitsFor?.kind ?? '') : ''
   const todo = steps.map((step) => step.kind as string).filter((name) => name !== 'markDetached')
   const end = STATUS_WRITES[operation]
   return { ...process, waits, run: { operation, todo: [...todo, ...end] } }

@@ -215,7 +215,7 @@ function seen(process: Process, pv: Letters | null, rules: VolumeRules): Process
   const before = process.pv
   if (before === pv || before === null) return process
   if (pv === null) return { ...process, pv, queued: false, planned: false, stripped: false }
-  const event = { type: 'updated', before: volumeOf(before), after: volumeOf(pv), cause: 'change' } as const
+  const event = { type: 'updated', before: volumeOf(before), after: volumeOf(pv), origin: 'change' } as const
   const stripped = process.stripped || rules.hasLostFinalizer(event, SETTINGS)
   return { ...process, pv, stripped, queued: process.queued || [...rules.onVolume(event)].length > 0 }
 }

@@ -76,7 +76,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     const { claim: number, seenClaim } = state
     if (number === seenClaim) return state
     const [before, after] = [this.claims.cached(seenClaim), this.claims.cached(number)]
-    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause: 'change' })]
+    const keys = [...this.options.onClaim({ type: 'updated', before, after, origin: 'change' })]
     return { ...state, seenClaim: number, queued: state.queued || keys.length > 0 }
   }
 

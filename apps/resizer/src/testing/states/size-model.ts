@@ -110,7 +110,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     if (number === seenClaim) return state
     const [before, after] = [this.claims.cached(seenClaim), this.claims.cached(number)]
     const isInWork = (): boolean => state.run !== undefined
-    const keys = [...this.options.onClaim({ type: 'updated', before, after, cause: 'change' }, { isInWork })]
+    const keys = [...this.options.onClaim({ type: 'updated', before, after, origin: 'change' }, { isInWork })]
     return { ...state, seenClaim: number, queued: state.queued || keys.length > 0 }
   }
 
@@ -119,7 +119,7 @@ export class SizeModel implements Model<SizeState>, SizeObjects {
     if (pv === seenPv) return state
     const [before, after] = [this.volumes.cached(seenPv), this.volumes.cached(pv)]
     const isInWork = (): boolean => state.run !== undefined
-    const keys = [...this.options.onVolume({ type: 'updated', before, after, cause: 'change' }, { isInWork })]
+    const keys = [...this.options.onVolume({ type: 'updated', before, after, origin: 'change' }, { isInWork })]
     return { ...state, seenPv: pv, queued: state.queued || keys.length > 0 }
   }
 

@@ -8,10 +8,10 @@ import {
   claimWaits,
   type ObjectWait,
   podWait,
-  REASONS,
-  type Reason,
   remedyOf,
   volumeWaits,
+  WAIT_REASONS,
+  type WaitReason,
 } from '@csi-sidecars/waits'
 import type { Wait } from '../view/wire.ts'
 import type { CallFailure } from './call-log.ts'
@@ -62,8 +62,8 @@ function contextOf({ failure, ...view }: RowView): ClaimContext {
 function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowView): WaitNow {
   return {
     who: on,
-    level: REASONS[reason].level,
-    remedy: remedyOf(reason, REASONS[reason].remedy),
+    level: WAIT_REASONS[reason].level,
+    remedy: remedyOf(reason, WAIT_REASONS[reason].remedy),
     about: `${about.kind} ${about.name}${about.node === undefined ? '' : ` on ${about.node}`}`,
     why: WHY[reason]({ ...about, ...wait, names: (wait.names ?? []).join(', ') }, view),
     ...(message !== undefined && { message }),
@@ -89,7 +89,7 @@ type Why = (wait: Words, view: RowView) => string
 const grows = ({ claim }: RowView): string => `from ${claim?.capacity ?? '0'} to ${claim?.request}`
 const named = ({ claim }: RowView): string => claim?.volumeName ?? ''
 
-const WHY: Readonly<Record<Reason, Why>> = {
+const WHY: Readonly<Record<WaitReason, Why>> = {
   VolumeMissing: () => 'its volume is gone, and the data with it',
   NoClass: () => 'it names no class, there is no default class, and no free volume fits',
   StorageClassMissing: (_, { claim }) => `class ${claim?.className} does not exist`,
