@@ -1,5 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import type { WorkSubject } from '@csi-sidecars/controller'
+import { last, next, type PlanCheckResult, type WorkSubject } from '@csi-sidecars/controller'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { type PublishSource, usable } from '../volumes/call-source.ts'
@@ -31,35 +31,10 @@ export interface CallFacts {
   readonly source: PublishSource
 }
 
-export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
-
-/** The steps that a check adds to the plan. `isLast` skips the other checks. Undefined: the check adds no steps. */
-export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
-
-export function next<Step>(step: Step): PlanCheckResult<Step> {
-  return { steps: [step], isLast: false }
-}
-
-export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
-  return { steps, isLast: true }
-}
-
 /** Returns a fact that an earlier check has verified. Throws if it is undefined. */
 export function checked<T>(fact: T | undefined): T {
   invariant(fact !== undefined, 'an earlier check ends the plan without this fact')
   return fact
-}
-
-/** Returns the steps of all checks in their order, up to the check that ends the plan. */
-export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
-  const plan: Step[] = []
-  for (const check of checks) {
-    const result = check(facts)
-    if (result === undefined) continue
-    plan.push(...result.steps)
-    if (result.isLast) break
-  }
-  return plan
 }
 
 export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {

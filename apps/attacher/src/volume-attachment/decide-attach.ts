@@ -1,4 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
+import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { callSource, type PublishRequest, type UsableSource, usable } from '../volumes/call-source.ts'
@@ -8,12 +9,7 @@ import {
   checked,
   type FailStep,
   type LoadSecretStep,
-  last,
-  next,
   nodeFailure,
-  type PlanCheck,
-  type PlanCheckResult,
-  planOf,
   secretIsReferenced,
   sourceIsUnknown,
   volumeFailure,

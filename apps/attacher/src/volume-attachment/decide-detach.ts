@@ -1,3 +1,4 @@
+import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
@@ -7,12 +8,7 @@ import {
   type FailStep,
   hasStaleError,
   type LoadSecretStep,
-  last,
-  next,
   nodeFailure,
-  type PlanCheck,
-  type PlanCheckResult,
-  planOf,
   secretIsReferenced,
   sourceIsUnknown,
 } from './checks.ts'

@@ -1,0 +1,30 @@
+/**
+ * A check of a decision. It returns the steps that it adds to the plan, or undefined if it adds none. A decision is a
+ * list of checks, so that a reader sees all rules in their order.
+ */
+export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
+
+/** The steps that a check adds to the plan. `isLast` skips the other checks. Undefined: the check adds no steps. */
+export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
+
+/** Returns the steps of all checks in their order, up to the check that ends the plan. Pure, if the checks are. */
+export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
+  const plan: Step[] = []
+  for (const check of checks) {
+    const result = check(facts)
+    if (result === undefined) continue
+    plan.push(...result.steps)
+    if (result.isLast) break
+  }
+  return plan
+}
+
+/** Adds the step to the plan, and continues with the next check. */
+export function next<Step>(step: Step): PlanCheckResult<Step> {
+  return { steps: [step], isLast: false }
+}
+
+/** Ends the plan with these steps. */
+export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
+  return { steps, isLast: true }
+}
