@@ -65,17 +65,19 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
         values['node-deployment'] && values['leader-election']
           ? refusal('Leader election cannot happen when node-deployment is set to true')
           : undefined,
-      apiClient:
-        values['node-deployment'] && NODE_NAME === ''
-          ? new StartError(NO_NODE, { exitCode: FATAL })
-          : bothAddresses(values)
-            ? refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
-            : undefined,
+      apiClient: clientErrorOf(values, NODE_NAME),
     },
     onEachNode: values['node-deployment'],
     handshake: handshakeOf(values),
   }),
   controllers: chooseControllers,
+}
+
+/** Returns the error that ends the start when the API client is created. Undefined if there is none. */
+function clientErrorOf(values: Parts['flags']['values'], nodeName: string): StartError | undefined {
+  if (values['node-deployment'] && nodeName === '') return new StartError(NO_NODE, { exitCode: FATAL })
+  if (bothAddresses(values)) return refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
+  return undefined
 }
 
 async function chooseControllers(parts: Parts): Promise<AppControllers> {

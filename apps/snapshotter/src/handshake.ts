@@ -2,7 +2,7 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import { type HandshakeTable, StartError, sentence } from '@csi-sidecars/sidecar'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 
-/** The first calls to the driver after a connection. As in the Go original, the name comes before the Probe. */
+/** The first calls to the driver after a connection. As in the Go snapshotter, the name comes before the Probe. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
   return {
     limits: { probeMs: timeout, nameMs: timeout },

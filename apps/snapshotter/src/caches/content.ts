@@ -7,8 +7,8 @@ import type {
 } from '@csi-sidecars/kube-types'
 import { type ContentNames, GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from './names.ts'
 
-/** The handles of a pre-provisioned snapshot or group snapshot, which already exists at the driver. */
-export interface GivenSnapshot {
+/** The handles of a pre-provisioned snapshot or group snapshot, which already exists in the driver. */
+export interface PreProvisionedSnapshot {
   readonly handle: string
   /** The handles of the snapshots of a group. Empty for a single snapshot. */
   readonly members: readonly string[]
@@ -32,7 +32,7 @@ export interface ContentStatus {
 export interface Content extends Cached {
   /** The handles of the source volumes. Empty for a pre-provisioned snapshot. */
   readonly volumes: readonly string[]
-  readonly given: GivenSnapshot | undefined
+  readonly preProvisioned: PreProvisionedSnapshot | undefined
   readonly className: string | undefined
   /** The deletion policy: `Delete` or `Retain`. */
   readonly policy: string
@@ -58,12 +58,18 @@ export interface Content extends Cached {
   readonly createdSeconds: number | undefined
 }
 
+/** The cached part of a VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
+export interface SnapshotClass extends Cached {
+  readonly driver: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
 /**
  * Returns the handle in the spec of a pre-provisioned snapshot. Undefined if the snapshot was deleted, which a status
  * without `readyToUse` shows.
  */
-export function unclearedHandle({ given, status }: Content): string | undefined {
-  return status !== undefined && status.ready === undefined ? undefined : given?.handle
+export function unclearedHandle({ preProvisioned, status }: Content): string | undefined {
+  return status !== undefined && status.ready === undefined ? undefined : preProvisioned?.handle
 }
 
 /** The name of the index of contents by the handles of their snapshots. */
@@ -88,7 +94,7 @@ export function snapshotProjection(driverName: string) {
     return {
       ...common(metadata, SNAPSHOT_NAMES, intern),
       volumes: volumeHandle == null ? NO_TEXTS : [volumeHandle],
-      given: snapshotHandle == null ? undefined : { handle: snapshotHandle, members: NO_TEXTS },
+      preProvisioned: snapshotHandle == null ? undefined : { handle: snapshotHandle, members: NO_TEXTS },
       className: intern.text(spec.volumeSnapshotClassName ?? undefined),
       policy: intern.text(spec.deletionPolicy ?? ''),
       ...refOf(spec.volumeSnapshotRef, intern),
@@ -112,14 +118,17 @@ export function groupProjection(driverName: string) {
   return (object: KubeObject, intern = new Interner()): Content | undefined => {
     const { metadata, spec, status } = object as VolumeGroupSnapshotContent
     if (spec?.driver !== driverName) return undefined
-    const { volumeHandles, groupSnapshotHandles: given } = spec.source ?? {}
+    const { volumeHandles, groupSnapshotHandles: groupHandles } = spec.source ?? {}
     return {
       ...common(metadata, GROUP_NAMES, intern),
       volumes: volumeHandles ?? NO_TEXTS,
-      given:
-        given == null
+      preProvisioned:
+        groupHandles == null
           ? undefined
-          : { handle: given.volumeGroupSnapshotHandle ?? '', members: given.volumeSnapshotHandles ?? NO_TEXTS },
+          : {
+              handle: groupHandles.volumeGroupSnapshotHandle ?? '',
+              members: groupHandles.volumeSnapshotHandles ?? NO_TEXTS,
+            },
       className: intern.text(spec.volumeGroupSnapshotClassName ?? undefined),
       policy: intern.text(spec.deletionPolicy ?? ''),
       ...refOf(spec.volumeGroupSnapshotRef, intern),
@@ -175,12 +184,6 @@ function refOf(
   intern: Interner,
 ) {
   return { refNamespace: intern.text(ref.namespace ?? ''), refName: ref.name ?? '', refUid: ref.uid ?? '' }
-}
-
-/** The cached part of a VolumeSnapshotClass or a VolumeGroupSnapshotClass of any driver. */
-export interface SnapshotClass extends Cached {
-  readonly driver: string
-  readonly parameters: Readonly<Record<string, string>>
 }
 
 export function projectClass(object: KubeObject): SnapshotClass {

@@ -5,12 +5,8 @@ import {
   failureLog,
   keysOf,
   type Lead,
-  objectOf,
   objectsOf,
-  type PendingTable,
   presentKey,
-  type Source,
-  type WorkSubject,
   wakesOn,
 } from '@csi-sidecars/controller'
 import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
@@ -20,13 +16,15 @@ import { SECRETS } from '@csi-sidecars/kube-types'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
-import { decide, handleToDelete, isDeletionStep } from './decide.ts'
+import { decide, handleToDelete } from './decide.ts'
+import { NotReadyError } from './failure.ts'
 import type { Kind } from './kinds.ts'
 import { ContentMemory } from './memory.ts'
+import { observe } from './observe.ts'
+import { contentTable } from './pending.ts'
 import { reconcile } from './reconcile.ts'
-import { NotReadyError } from './record.ts'
-import { type ContentDeps, type ContentWakeKind, viewOf } from './run.ts'
-import { contentTrigger, wakesOnMember } from './triggers.ts'
+import type { ContentDeps, ContentWakeKind } from './run.ts'
+import { contentTrigger, lostContents, wakesOnMember } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
@@ -53,14 +51,8 @@ export function contentController(
     clock,
     log,
   }
-  const isAtRest = (content: Content): boolean => decide(viewOf(content, deps)).length === 0
-  /** Remembers the states of contents, and enqueues lost contents. Runs after `objectsOf`, which removes such keys. */
-  const states: Source = (queue) =>
-    contents.subscribe((event) => {
-      if (event.type !== 'deleted') return memory.sawState(objectOf(event))
-      const hasSnapshot = handleToDelete(viewOf(event.last ?? event.object, deps)) !== undefined
-      if (memory.contentLost(event.object, event.last, hasSnapshot)) queue.add(event.object.key)
-    })
+  const isAtRest = (content: Content): boolean => decide(observe(content, deps)).length === 0
+  const hasSnapshotToDelete = (content: Content): boolean => handleToDelete(observe(content, deps)) !== undefined
   const awaited = awaitedObjects({ api, clock, resources: { secret: SECRETS } })
   return {
     name: kind.queue,
@@ -69,7 +61,7 @@ export function contentController(
     caches: [contents, classes],
     sources: [
       objectsOf(contents),
-      states,
+      lostContents(contents, memory, hasSnapshotToDelete),
       keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],
     wakers: {
@@ -79,11 +71,7 @@ export function contentController(
         source: wakesOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
       },
       secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
-      group: {
-        object: 'group snapshot',
-        reason: 'MemberNotReported',
-        source: wakesOn(contents, wakesOnMember),
-      },
+      group: { object: 'group snapshot', reason: 'MemberNotReported', source: wakesOn(contents, wakesOnMember) },
     },
     reconcile: (key, run) => reconcile(key, deps, run),
     onFailure: (key, cause) => logFailure(key, cause, deps),
@@ -100,42 +88,6 @@ export function contentController(
 /** Logs a failed run. Does not log snapshots that are not ready. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
-  const line = `could not sync ${kind.words.content} ${goQuote(key)}: ${messageOf(cause)}`
+  const line = `could not sync ${kind.texts.content} ${goQuote(key)}: ${messageOf(cause)}`
   failureLog(cause, log)?.error(undefined, line, UNQUOTED)
-}
-
-/** Lists the snapshot contents with pending work for reports. */
-function contentTable(deps: ContentDeps): PendingTable {
-  const { contents, memory } = deps
-  return {
-    sidecar: 'external-snapshotter',
-    subject(key) {
-      const content = contents.store.get(key)
-      if (content !== undefined) return subjectOf(content, deps)
-      const [lost] = memory.lostOf(key)
-      return lost && { operation: 'delete-snapshot', object: targetOf(lost.content, deps) }
-    },
-  }
-}
-
-function subjectOf(content: Content, deps: ContentDeps): WorkSubject | undefined {
-  const [first] = decide(viewOf(content, deps))
-  if (first === undefined) return undefined
-  const isDeletion = isDeletionStep(first)
-  return {
-    operation: isDeletion ? 'delete-snapshot' : 'create-snapshot',
-    object: targetOf(content, deps),
-    sinceSeconds: isDeletion ? content.deletedSeconds : content.createdSeconds,
-    obstacle: obstacleOf(content, deps),
-  }
-}
-
-/** Returns why a snapshot content has no result yet: its class is missing, or its snapshot is not ready. */
-function obstacleOf({ status, className }: Content, { classes }: ContentDeps): WorkSubject['obstacle'] {
-  if (className !== undefined && classes.get(className) === undefined) return 'SnapshotClassMissing'
-  return status?.handle !== undefined && status.ready === false && !status.hasError ? 'SnapshotNotReady' : undefined
-}
-
-function targetOf({ key, uid }: Content, { kind }: ContentDeps): NonNullable<WorkSubject['object']> {
-  return { kind: kind.resource.kind, namespace: '', name: key, uid }
 }

@@ -1,113 +1,96 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
+import type { Outcome } from '@csi-sidecars/controller'
 import { classify } from '@csi-sidecars/csi'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
-import type { Content } from '../caches/content.ts'
 import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
-import { createInputs, rememberedSecrets } from './inputs.ts'
-import type { CreateRequest, Taken } from './kinds.ts'
-import { afterProgress, recordFailure, takenStatus } from './record.ts'
-import { ContentGoneError, type ContentRun, explain } from './run.ts'
-import { writeMark, writeStatus } from './writes.ts'
+import { ContentGoneError, during } from './failure.ts'
+import { createRequest } from './inputs.ts'
+import type { DriverSnapshot } from './kinds.ts'
+import { snapshotStatus } from './patches.ts'
+import { recordFailure } from './record-failure.ts'
+import type { ContentRun } from './run.ts'
 
 /**
  * Calls CreateSnapshot, which creates the snapshot or returns whether it is ready. The being-created annotation is
- * present while the driver may have a snapshot whose handle is not stored.
+ * present while the driver may have a snapshot whose handle is not stored. Returns undefined if the answer is stored.
  */
-export async function createSnapshot(run: ContentRun, content: Content, phase: Phase): Promise<Outcome> {
-  const waitMs = deletionWaitMs(run, content)
+export async function createSnapshot(run: ContentRun, phase: Phase): Promise<Outcome | undefined> {
+  const waitMs = deletionWaitMs(run)
   if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
-  let taken: Taken
+  let isStored = false
   try {
-    taken = run.deps.memory.creationOf(content.uid)?.answer ?? (await take(run, content))
+    const snapshot = run.deps.memory.creationOf(run.content.uid)?.answer ?? (await callCreateSnapshot(run))
+    await storeSnapshot(run, snapshot)
+    isStored = true
+    await run.stored.setBeingCreated(false)
+    return undefined
   } catch (error) {
     run.signal.throwIfAborted()
-    if (error instanceof ContentGoneError) return SETTLED
-    return await recordFailure(run, content, { phase, error })
+    // Only the removal of the annotation has failed. For a ready snapshot, the next run repeats only the removal.
+    if (isStored && !(error instanceof ContentGoneError)) return { kind: 'retry', cause: error }
+    return await recordFailure(run, phase, error)
   }
-  return await keep(run, content, { taken, phase })
 }
 
 /**
  * Returns how long a creation must wait because DeleteSnapshot may still run for an earlier content of the same
  * VolumeSnapshot: the driver could return the snapshot that it is about to delete.
  */
-function deletionWaitMs({ deps }: ContentRun, { refUid }: Content): number {
+function deletionWaitMs({ deps, content }: ContentRun): number {
   const { memory, clock, timeoutMs } = deps
-  const end = memory.uncertainDeletionEnd(refUid)
+  const end = memory.uncertainDeletionEnd(content.refUid)
   if (end === undefined) return 0
   const waitMs = Math.min(timeoutMs, end + timeoutMs - clock.monotonic())
-  if (waitMs <= 0) memory.deletionEnded({ refUid })
+  if (waitMs <= 0) memory.deletionEnded(content)
   return waitMs
 }
 
-async function take(run: ContentRun, content: Content): Promise<Taken> {
-  const { kind, log, memory } = run.deps
-  const { snapshot, content: noun, creation: creationNoun, wrapper, mark } = kind.words
-  log.info(`${wrapper}: Creating ${snapshot} for ${noun} ${run.key} through the plugin ...`, UNQUOTED)
-  const request = await requestOf(run, content)
-  const failing = explain(run, `failed to take ${snapshot} of ${kind.sourceText(content)}`, goQuote)
-  const create = await prepareCreate(run, content, request).catch(failing)
+async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
+  const { deps, content, key, stored } = run
+  const { kind, log, memory } = deps
+  const { texts } = kind
+  log.info(`${texts.wrapper}: Creating ${texts.snapshot} for ${texts.content} ${key} through the plugin ...`, UNQUOTED)
+  const request = await createRequest(run)
+  const failed = during(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
+  const call = await prepareCreate(run, request).catch(failed)
   // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
-  const isMarked = content.status?.handle === undefined
-  if (isMarked) {
-    const cannotMark = explain(run, `failed to add ${mark} annotation on the ${noun} ${run.key}`, goQuote)
-    await writeMark(run, content, true).catch(cannotMark)
+  const needsAnnotation = content.status?.handle === undefined
+  if (needsAnnotation) {
+    const what = `failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`
+    await stored.setBeingCreated(true).catch(during(what, goQuote))
   }
-  if (memory.lostOf(run.key).some((lost) => lost.content.uid === content.uid))
-    throw new ContentGoneError(`${run.key} is gone`)
+  if (memory.lostOf(key).some((lost) => lost.content.uid === content.uid)) throw new ContentGoneError(`${key} is gone`)
   // The content takes over the snapshot of an earlier content of the same VolumeSnapshot.
-  memory.forgetLost(run.key, (lost) => lost.content.refUid === content.refUid)
+  memory.forgetLost(key, (lost) => lost.content.refUid === content.refUid)
   const creation = memory.creationBegins(content, request)
   try {
-    creation.answer = await create()
+    creation.answer = await call()
     return creation.answer
   } catch (error) {
     run.signal.throwIfAborted()
-    log.info(`${wrapper}: C${creationNoun.slice(1)} ${run.key} returned error: ${messageOf(error)}`, UNQUOTED)
-    if (classify(error).final) {
-      // A snapshot whose handle is stored exists, and was created with the remembered request.
-      if (content.status?.handle === undefined) memory.creationEnded(content)
-      if (isMarked || content.beingCreated) {
-        const cannotUnmark = explain(run, `failed to remove ${mark} annotation from the ${noun} ${run.key}`)
-        await writeMark(run, content, false).catch(cannotUnmark)
-      }
-    }
-    return failing(error)
+    log.info(`${texts.wrapper}: C${texts.creation.slice(1)} ${key} returned error: ${messageOf(error)}`, UNQUOTED)
+    if (classify(error).final) await endCreation(run)
+    return failed(error)
   }
 }
 
-/**
- * Returns the request of the creation. Only the Secret of a repeated call may differ from the first call, because a
- * driver refuses a name that it knows with other parameters. A final failure permits another request.
- */
-async function requestOf(run: ContentRun, content: Content): Promise<CreateRequest> {
-  const creation = run.deps.memory.creationOf(content.uid)
-  if (creation === undefined) return await createInputs(run, content)
-  return { ...creation.request, secrets: await rememberedSecrets(run, content, creation.request) }
+/** Ends a creation that has finally failed: no snapshot exists, so the content may be deleted. */
+async function endCreation({ deps, content, key, stored }: ContentRun): Promise<void> {
+  const { beingCreated, content: noun } = deps.kind.texts
+  // A snapshot whose handle is stored exists, and was created with the remembered request.
+  const hasHandle = content.status?.handle !== undefined
+  if (!hasHandle) deps.memory.creationEnded(content)
+  if (hasHandle && !content.beingCreated) return
+  const what = `failed to remove ${beingCreated} annotation from the ${noun} ${key}`
+  await stored.setBeingCreated(false).catch(during(what))
 }
 
-/** Stores the answer of the driver in the status, and removes the annotation. */
-async function keep(
-  run: ContentRun,
-  content: Content,
-  { taken, phase }: { readonly taken: Taken; readonly phase: Phase },
-): Promise<Outcome> {
-  const { kind, memory } = run.deps
-  let saved: Content | undefined
-  try {
-    saved = await writeStatus(run, content, { fields: (latest) => takenStatus(kind, taken, latest) })
-    memory.answerStored(content, taken.readyToUse)
-    return afterProgress(run, await writeMark(run, saved, false))
-  } catch (cause) {
-    run.signal.throwIfAborted()
-    // The event of the deletion enqueues the content, and then the snapshot is deleted or reported.
-    if (cause instanceof ContentGoneError) return SETTLED
-    // Only the removal of the annotation has failed. For a ready snapshot, the next run repeats only the removal.
-    if (saved !== undefined) return { kind: 'retry', cause }
-    const what = `error updating status for volume ${kind.words.snapshotContent} ${run.key}`
-    const error = new Error(`${what}: ${messageOf(cause)}`, { cause })
-    return await recordFailure(run, content, { phase, error })
-  }
+/** Stores the answer of the driver in the status. */
+async function storeSnapshot(run: ContentRun, snapshot: DriverSnapshot): Promise<void> {
+  const { deps, content, key, stored } = run
+  const { kind, memory } = deps
+  const what = `error updating status for volume ${kind.texts.snapshotContent} ${key}`
+  await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(during(what))
+  memory.answerStored(content, snapshot.readyToUse)
 }

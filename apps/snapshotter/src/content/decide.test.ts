@@ -19,19 +19,19 @@ function stepsOf(
 ): readonly string[] {
   const content = kind.project(DRIVER)(object)
   if (content === undefined) return ['not cached']
-  const klass = { key: 'k', uid: '', resourceVersion: '', driver: classDriver ?? '', parameters: {} }
+  const snapshotClass = { key: 'k', uid: '', resourceVersion: '', driver: classDriver ?? '', parameters: {} }
   const view = {
     content,
     kind,
     driverName: DRIVER,
-    klass: classDriver === undefined ? undefined : klass,
+    snapshotClass: classDriver === undefined ? undefined : snapshotClass,
     isDeleted: false,
     isKeptForOther,
     isNamedByOther: (handle: string) => shared.includes(handle),
   }
   return decide(view).map((step) => {
-    if (step.do === 'create') return `create as ${step.phase}`
-    return step.do === 'delete' ? `delete ${[step.handle, ...step.members].join(' ')}` : step.do
+    if (step.kind === 'create') return `create as ${step.phase}`
+    return step.kind === 'delete' ? `delete ${[step.handle, ...step.members].join(' ')}` : step.kind
   })
 }
 
@@ -58,12 +58,12 @@ describe('single content', () => {
     ['creates again if the status is empty', { status: {} }, ['create as check']],
     ['repeats the call if the snapshot is not ready', { status: UNREADY }, ['create as check']],
     ['does nothing if the snapshot is ready', { status: READY }, []],
-    ['removes the annotation of a ready snapshot', { status: READY, metadata: marked }, ['unmark']],
+    ['removes the annotation of a ready snapshot', { status: READY, metadata: marked }, ['removeBeingCreated']],
     ['repeats the call despite the annotation', { status: UNREADY, metadata: marked }, ['create as check']],
     ['never sees a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
     ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
-    ['waits for the handles of a group member', { metadata: member }, ['await']],
-    ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['await']],
+    ['waits for the handles of a group member', { metadata: member }, ['awaitHandles']],
+    ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['awaitHandles']],
     ['checks a group member with both handles', { metadata: member, status: MEMBER_STATUS }, ['check']],
     [
       'creates the snapshot of a deleted content without the annotation being-deleted',
@@ -78,21 +78,21 @@ describe('single content', () => {
     [
       'deletes the snapshot of a deleted content',
       { metadata: gone, status: READY },
-      ['delete snap-1', 'clear', 'release'],
+      ['delete snap-1', 'clearStatus', 'removeFinalizer'],
     ],
     [
       'deletes the snapshot of a deleted content without our finalizer',
       { metadata: { ...gone, finalizers: null }, status: READY },
-      ['delete snap-1', 'clear'],
+      ['delete snap-1', 'clearStatus'],
     ],
-    ['only removes the finalizer with Retain', { metadata: gone, status: READY, spec: retained }, ['release']],
-    ['only removes the finalizer without a snapshot', { metadata: gone }, ['release']],
-    ['only removes the finalizer after a failure', { metadata: gone, status: FAILED }, ['release']],
-    ['only removes the finalizer after a deletion', { metadata: gone, status: CLEARED }, ['release']],
+    ['only removes the finalizer with Retain', { metadata: gone, status: READY, spec: retained }, ['removeFinalizer']],
+    ['only removes the finalizer without a snapshot', { metadata: gone }, ['removeFinalizer']],
+    ['only removes the finalizer after a failure', { metadata: gone, status: FAILED }, ['removeFinalizer']],
+    ['only removes the finalizer after a deletion', { metadata: gone, status: CLEARED }, ['removeFinalizer']],
     [
       'only removes the finalizer of a group member',
       { metadata: gone, status: { ...READY, ...MEMBER_STATUS } },
-      ['release'],
+      ['removeFinalizer'],
     ],
     [
       'repeats an uncertain creation before the deletion',
@@ -102,7 +102,7 @@ describe('single content', () => {
     [
       'removes the annotation of a ready deleted content first',
       { metadata: deleted(SNAPSHOT_NAMES, 'beingDeleted', 'beingCreated'), status: READY },
-      ['unmark'],
+      ['removeBeingCreated'],
     ],
   ])('the snapshotter %s', (_, change, steps) => {
     expect(stepsOf(SNAPSHOT, vsc('c', change))).toEqual(steps)
@@ -117,15 +117,19 @@ describe('single content', () => {
     [
       'is deleted while it is unbound',
       { metadata: deleted(SNAPSHOT_NAMES), spec: unbound, status: READY },
-      ['delete snap-1', 'clear', 'release'],
+      ['delete snap-1', 'clearStatus', 'removeFinalizer'],
     ],
-    ['is deleted before the first check', { metadata: gone }, ['delete snap-given', 'release']],
-    ['is deleted after a failed check', { metadata: gone, status: FAILED }, ['delete snap-given', 'clear', 'release']],
-    ['is not deleted twice', { metadata: gone, status: CLEARED }, ['release']],
+    ['is deleted before the first check', { metadata: gone }, ['delete snap-given', 'removeFinalizer']],
+    [
+      'is deleted after a failed check',
+      { metadata: gone, status: FAILED },
+      ['delete snap-given', 'clearStatus', 'removeFinalizer'],
+    ],
+    ['is not deleted twice', { metadata: gone, status: CLEARED }, ['removeFinalizer']],
     [
       'of a group is not deleted by the handle in the spec',
       { metadata: { ...gone, annotations: { ...member.annotations, [SNAPSHOT_NAMES.beingDeleted]: 'yes' } } },
-      ['release'],
+      ['removeFinalizer'],
     ],
   ])('a pre-provisioned snapshot %s', (_, change, steps) => {
     expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
@@ -133,14 +137,22 @@ describe('single content', () => {
 
   it('the snapshotter leaves a snapshot to another content that names it, and then does not delete it', () => {
     const content = vsc('c', { metadata: gone, status: READY })
-    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-1'] })).toEqual(['keepForOther', 'clear', 'release'])
-    expect(stepsOf(SNAPSHOT, content, { isKeptForOther: true })).toEqual(['clear', 'release'])
-    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-2'] })).toEqual(['delete snap-1', 'clear', 'release'])
+    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-1'] })).toEqual([
+      'keepForOther',
+      'clearStatus',
+      'removeFinalizer',
+    ])
+    expect(stepsOf(SNAPSHOT, content, { isKeptForOther: true })).toEqual(['clearStatus', 'removeFinalizer'])
+    expect(stepsOf(SNAPSHOT, content, { shared: ['snap-2'] })).toEqual([
+      'delete snap-1',
+      'clearStatus',
+      'removeFinalizer',
+    ])
   })
 
   it('the snapshotter removes the annotation of an unbound content in deletion before it deletes the snapshot', () => {
     const metadata = deleted(SNAPSHOT_NAMES, 'beingCreated')
-    expect(stepsOf(SNAPSHOT, given('c', { metadata, spec: unbound, status: UNREADY }))).toEqual(['unmark'])
+    expect(stepsOf(SNAPSHOT, given('c', { metadata, spec: unbound, status: UNREADY }))).toEqual(['removeBeingCreated'])
   })
 
   it('the snapshotter does nothing for a content whose class belongs to another driver', () => {
@@ -168,12 +180,12 @@ describe('group content', () => {
     [
       'deletes with the handles of the status',
       vgsc('g', { metadata: groupGone, status: { ...GROUP_READY, volumeSnapshotInfoList: [{ snapshotHandle: 'a' }] } }),
-      ['delete group-1 a', 'clear', 'release'],
+      ['delete group-1 a', 'clearStatus', 'removeFinalizer'],
     ],
     [
       'deletes a pre-provisioned group with the handles of the spec',
       givenGroup('g', { metadata: groupGone, status: GROUP_READY }),
-      ['delete group-1 s-1 s-2', 'clear', 'release'],
+      ['delete group-1 s-1 s-2', 'clearStatus', 'removeFinalizer'],
     ],
     ['ignores the annotations of single contents', vgsc('g', { metadata: gone, status: GROUP_READY }), []],
   ])('for a group content, the snapshotter %s', (_, object, steps) => {

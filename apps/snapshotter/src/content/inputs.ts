@@ -6,51 +6,61 @@ import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import { RESERVED_PREFIX } from '../caches/names.ts'
 import type { Naming } from '../parts.ts'
+import { during } from './failure.ts'
 import type { CreateRequest, Kind } from './kinds.ts'
-import { type ContentRun, explain } from './run.ts'
+import type { SnapshotCreation } from './memory.ts'
+import type { ContentRun } from './run.ts'
 
 /** The encoded values of a Secret. */
 type Secrets = Readonly<Record<string, string>>
 
+/**
+ * Returns the request of the creation. Only the Secret of a repeated call may differ from the first call, because a
+ * driver refuses a name that it knows with other parameters. A final failure permits another request.
+ */
+export async function createRequest(run: ContentRun): Promise<CreateRequest> {
+  const creation = run.deps.memory.creationOf(run.content.uid)
+  return creation === undefined ? await firstRequest(run) : await repeatedRequest(run, creation)
+}
+
 /** Returns the name, parameters and secrets of a creation call. Throws the error that the status has to show. */
-export async function createInputs(run: ContentRun, content: Content): Promise<CreateRequest> {
+async function firstRequest(run: ContentRun): Promise<CreateRequest> {
+  const { content } = run
   const { kind, naming, extraMetadata } = run.deps
-  const { snapshot, content: noun } = kind.words
+  const { snapshot, content: noun } = kind.texts
   const inputs = async (): Promise<readonly [SnapshotClass, Secrets]> => {
     const { key, className } = content
     if (className === undefined) throw new Error(`failed to take ${snapshot} ${key} without a ${snapshot} class`)
-    return [classOf(run, className), await annotatedSecrets(run, content)]
+    return [classOf(run, className), await annotatedSecrets(run)]
   }
   const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
-  const [found, secrets] = await inputs().catch(explain(run, what, goQuote))
+  const [found, secrets] = await inputs().catch(during(what, goQuote))
   const parameters = passedParameters(found.parameters)
   if (extraMetadata) Object.assign(parameters, metadataOf(kind, content))
   return { name: snapshotName(kind, content, naming), parameters, secrets }
 }
 
 /** Reads the Secret for calls about an existing snapshot. It is named in annotations (group member) or in the class. */
-export async function checkSecrets(run: ContentRun, content: Content): Promise<Secrets> {
+export async function checkSecrets(run: ContentRun): Promise<Secrets> {
+  const { content } = run
   const { kind } = run.deps
-  const { snapshot, snapshotContent } = kind.words
+  const { snapshot, snapshotContent } = kind.texts
   const subject = `for ${snapshotContent} ${content.key}`
-  if (content.status?.groupHandle !== undefined) {
-    return await annotatedSecrets(run, content).catch(
-      explain(run, `failed to get credentials from annotation ${subject}`),
-    )
-  }
+  if (content.status?.groupHandle !== undefined)
+    return await annotatedSecrets(run).catch(during(`failed to get credentials from annotation ${subject}`))
   if (content.className === undefined) return {}
   const { className } = content
-  const cannotFind = explain(run, `failed to get ${snapshot} class ${className} ${subject}`)
-  const { parameters } = await Promise.try(classOf, run, className).catch(cannotFind)
-  const cannotResolve = explain(run, `failed to get secret reference ${subject}`)
-  const ref = await Promise.try(secretRefOf, parameters, kind, content).catch(cannotResolve)
-  return await loadSecret(run, ref).catch(explain(run, `failed to get credentials ${subject}`))
+  const classFailed = during(`failed to get ${snapshot} class ${className} ${subject}`)
+  const { parameters } = await Promise.try(classOf, run, className).catch(classFailed)
+  const templateFailed = during(`failed to get secret reference ${subject}`)
+  const ref = await Promise.try(secretRefOf, parameters, kind, content).catch(templateFailed)
+  return await loadSecret(run, ref).catch(during(`failed to get credentials ${subject}`))
 }
 
 /** Returns the Secret for calls about an existing snapshot. Undefined if the class names no such Secret. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
-  { prefix, words, checkSecretPrefix }: Kind,
+  { prefix, texts, checkSecretPrefix }: Kind,
   { key }: Content,
 ): SecretRef | undefined {
   const name = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}name`]
@@ -58,24 +68,22 @@ function secretRefOf(
   if (name === undefined && namespace === undefined) return undefined
   const failed = 'failed to get name and namespace template from params'
   if (name === undefined || namespace === undefined) {
-    const why = `either name and namespace for ${words.checkSecret} secrets specified, Both must be specified`
+    const why = `either name and namespace for ${texts.checkSecret} secrets specified, Both must be specified`
     throw new Error(`${failed}: ${why}`)
   }
   if (name === '' || namespace === '') {
     const why = 'secrets specified in parameters but value of either namespace or name is empty'
-    throw new Error(`${failed}: ${words.checkSecret} ${why}`)
+    throw new Error(`${failed}: ${texts.checkSecret} ${why}`)
   }
   const tokens = new Map([[`${prefix}content.name`, key]])
   return { namespace: resolveTemplate(namespace, tokens, 'namespace'), name: resolveTemplate(name, tokens, 'secret') }
 }
 
 /** Reads the Secret that two annotations name. Returns no values if one of the annotations is missing. */
-export async function annotatedSecrets(
-  run: ContentRun,
-  { key, secretName, secretNamespace }: Content,
-): Promise<Secrets> {
+export async function annotatedSecrets(run: ContentRun): Promise<Secrets> {
+  const { key, secretName, secretNamespace } = run.content
   if (secretName === undefined || secretNamespace === undefined) return {}
-  const { snapshotContent, credentials } = run.deps.kind.words
+  const { snapshotContent, credentials } = run.deps.kind.texts
   if (secretName === '' || secretNamespace === '') {
     const why = 'secret name or namespace not specified'
     throw new Error(`cannot retrieve secrets for ${snapshotContent} ${goQuote(key)}, err: ${why}`)
@@ -89,19 +97,15 @@ export async function annotatedSecrets(
   }
 }
 
-/** Reads the Secret for a repeated creation. If it cannot be read, returns the values of the first call. */
-export async function rememberedSecrets(
-  run: ContentRun,
-  content: Content,
-  { secrets }: Pick<CreateRequest, 'secrets'>,
-): Promise<Secrets> {
+/** Returns the request of a repeated creation. If its Secret cannot be read, uses the values of the first call. */
+export async function repeatedRequest(run: ContentRun, { request }: SnapshotCreation): Promise<CreateRequest> {
   try {
-    return await annotatedSecrets(run, content)
+    return { ...request, secrets: await annotatedSecrets(run) }
   } catch {
     run.signal.throwIfAborted()
     // The repeated call does not wait for the Secret.
     run.waitFor()
-    return secrets
+    return request
   }
 }
 
@@ -151,11 +155,11 @@ function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): 
   }
 }
 
-/** Returns the name of the snapshot at the driver, which makes the creation idempotent. */
-function snapshotName({ words, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
+/** Returns the name of the snapshot in the driver, which makes the creation idempotent. */
+function snapshotName({ texts, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
   const { key, refUid } = content
   if (refUid === '') {
-    const { snapshot, snapshotContent } = words
+    const { snapshot, snapshotContent } = texts
     const subject = `${snapshotContent.slice(0, 1).toUpperCase()}${snapshotContent.slice(1)}`
     const why = `cannot create ${snapshot}. ${subject} ${key} not bound to a ${snapshot}`
     throw new Error(`failed to take ${snapshot} of ${sourceText(content)}: ${goQuote(why)}`)

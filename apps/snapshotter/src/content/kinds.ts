@@ -15,8 +15,10 @@ import {
 import { type Content, groupProjection, snapshotProjection } from '../caches/content.ts'
 import { type ContentNames, GROUP_NAMES, SNAPSHOT_NAMES } from '../caches/names.ts'
 import type { Naming, SnapshotterSettings } from '../parts.ts'
+import { NotSentError } from './failure.ts'
 
-export interface Taken
+/** The driver's answer about a snapshot or a group snapshot. */
+export interface DriverSnapshot
   extends Pick<Snapshot, 'readyToUse' | 'creationTime'>,
     Partial<Pick<Snapshot, 'sizeBytes' | 'groupSnapshotId'>> {
   readonly handle: string
@@ -30,16 +32,14 @@ export interface CreateRequest {
   readonly secrets: Record<string, string>
 }
 
-type Calls = SnapshotClient
-
-/** Parts of messages, as in the Go original. `checkSecret` is for the Secret of calls about an existing snapshot. */
-type Words = Readonly<
+/** Parts of messages, as in the Go snapshotter. `checkSecret` is for the Secret of calls about an existing snapshot. */
+type ContentTexts = Readonly<
   Record<
     | 'snapshot'
     | 'content'
     | 'snapshotContent'
     | 'credentials'
-    | 'mark'
+    | 'beingCreated'
     | 'wrapper'
     | 'creation'
     | 'check'
@@ -53,11 +53,11 @@ export interface Kind {
   readonly resource: Resource<KubeObject>
   readonly classes: Resource<KubeObject>
   readonly queue: string
-  readonly names: ContentNames
-  readonly words: Words
+  readonly metadataNames: ContentNames
+  readonly texts: ContentTexts
   /** The kind of the object that the user creates. */
   readonly snapshots: Resource<unknown>
-  readonly reasons: Readonly<Record<'create' | 'check' | 'delete' | 'shared' | 'left', string>>
+  readonly eventReasons: Readonly<Record<'create' | 'check' | 'delete' | 'shared' | 'left', string>>
   /** The name of the kind in metadata parameters and Secret templates, such as `volumesnapshot`. */
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
@@ -68,15 +68,19 @@ export interface Kind {
   project(driverName: string): (object: KubeObject, intern?: Interner) => Content | undefined
   /** The source of the snapshot as text, such as `the volume V`. */
   sourceText(content: Content): string
-  create(calls: Calls, content: Content, request: CreateRequest & CallOptions): Promise<Taken>
-  check(calls: Calls, content: Content, request: Pick<CreateRequest, 'secrets'> & CallOptions): Promise<Taken>
+  create(calls: SnapshotClient, content: Content, request: CreateRequest & CallOptions): Promise<DriverSnapshot>
+  check(
+    calls: SnapshotClient,
+    content: Content,
+    request: Pick<CreateRequest, 'secrets'> & CallOptions,
+  ): Promise<DriverSnapshot>
   delete(
-    calls: Calls,
+    calls: SnapshotClient,
     snapshot: { readonly content: Content; readonly handle: string; readonly members: readonly string[] },
     request: Pick<CreateRequest, 'secrets'> & CallOptions,
   ): Promise<void>
   /** Returns the fields of the driver's answer that are missing in the status. */
-  addedStatus(taken: Taken, status: Content['status']): object
+  addedStatus(snapshot: DriverSnapshot, status: Content['status']): object
   /** The status fields that are removed after the snapshot has been deleted. */
   readonly clearedStatus: Readonly<Record<string, null>>
   /** The name of the status field with the handle. */
@@ -88,19 +92,19 @@ export const SNAPSHOT: Kind = {
   classes: VOLUME_SNAPSHOT_CLASSES,
   snapshots: VOLUME_SNAPSHOTS,
   queue: 'csi-snapshotter-content',
-  names: SNAPSHOT_NAMES,
-  words: {
+  metadataNames: SNAPSHOT_NAMES,
+  texts: {
     snapshot: 'snapshot',
     content: 'content',
     snapshotContent: 'snapshot content',
     credentials: 'snapshot',
-    mark: 'VolumeSnapshotBeingCreated',
+    beingCreated: 'VolumeSnapshotBeingCreated',
     wrapper: 'createSnapshotWrapper',
     creation: 'createSnapshot for content',
     check: 'checkandUpdateContentStatus',
     checkSecret: 'SnapshotterList',
   },
-  reasons: {
+  eventReasons: {
     create: 'SnapshotCreationFailed',
     check: 'SnapshotContentCheckandUpdateFailed',
     delete: 'SnapshotDeleteError',
@@ -117,18 +121,18 @@ export const SNAPSHOT: Kind = {
     const sourceVolumeId = volumes[0] ?? ''
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
-    const taken = answered(snapshot, 'CreateSnapshot without a snapshot')
-    // The group in the answer is dropped, as in the Go original. Otherwise the content would count as a group member,
+    const created = required(snapshot, 'CreateSnapshot without a snapshot')
+    // The group in the answer is dropped, as in the Go snapshotter. Otherwise the content would count as a group member,
     // whose snapshot is deleted only with the group.
-    return { ...taken, handle: taken.snapshotId, groupSnapshotId: '' }
+    return { ...created, handle: created.snapshotId, groupSnapshotId: '' }
   },
   async check(calls, content, { secrets, ...options }) {
-    const snapshotId = content.status?.handle ?? content.given?.handle ?? ''
+    const snapshotId = content.status?.handle ?? content.preProvisioned?.handle ?? ''
     const request = { snapshotId, secrets, maxEntries: 0, startingToken: '', sourceVolumeId: '' }
     const { entries } = await calls.listSnapshots(request, options)
     const [first] = entries
     if (first === undefined) throw new Error(`can not find snapshot for snapshotID ${snapshotId}`)
-    return { ...answered(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
+    return { ...required(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
   },
   async delete(calls, { handle }, { secrets, ...options }) {
     await calls.deleteSnapshot({ snapshotId: handle, secrets }, options)
@@ -147,19 +151,19 @@ export const GROUP: Kind = {
   classes: VOLUME_GROUP_SNAPSHOT_CLASSES,
   snapshots: VOLUME_GROUP_SNAPSHOTS,
   queue: 'csi-snapshotter-groupsnapshotcontent',
-  names: GROUP_NAMES,
-  words: {
+  metadataNames: GROUP_NAMES,
+  texts: {
     snapshot: 'group snapshot',
     content: 'group snapshot content',
     snapshotContent: 'group snapshot content',
     credentials: 'group snapshot content',
-    mark: 'VolumeGroupSnapshotBeingCreated',
+    beingCreated: 'VolumeGroupSnapshotBeingCreated',
     wrapper: 'createGroupSnapshotWrapper',
     creation: 'createGroupSnapshot for groupSnapshotContent',
     check: 'checkandUpdateGroupSnapshotContentStatus',
     checkSecret: 'GroupSnapshotterGet',
   },
-  reasons: {
+  eventReasons: {
     create: 'GroupSnapshotCreationFailed',
     check: 'GroupSnapshotContentCheckandUpdateFailed',
     delete: 'GroupSnapshotDeleteError',
@@ -175,20 +179,20 @@ export const GROUP: Kind = {
   async create(calls, { volumes }, { name, parameters, secrets, ...options }) {
     const request = { name, sourceVolumeIds: [...volumes], parameters, secrets }
     const { groupSnapshot } = await calls.createGroupSnapshot(request, options)
-    const group = answered(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
+    const group = required(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
     const { groupSnapshotId: handle, readyToUse, creationTime, snapshots: members } = group
     return { handle, readyToUse, creationTime, members }
   },
-  async check(calls, { key, status, given }, { secrets, ...options }) {
-    const snapshotIds = [...(given?.members ?? [])]
+  async check(calls, { key, status, preProvisioned }, { secrets, ...options }) {
+    const snapshotIds = [...(preProvisioned?.members ?? [])]
     if (snapshotIds.length === 0) {
       throw new NotSentError(`cannot list group snapshot ${key}. No snapshots found in the group snapshot content`)
     }
-    const groupSnapshotId = status?.handle ?? given?.handle ?? ''
+    const groupSnapshotId = status?.handle ?? preProvisioned?.handle ?? ''
     const { groupSnapshot } = await calls.getGroupSnapshot({ groupSnapshotId, snapshotIds, secrets }, options)
-    const group = answered(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
+    const group = required(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
     const { readyToUse, creationTime } = group
-    return { handle: given?.handle ?? groupSnapshotId, readyToUse, creationTime }
+    return { handle: preProvisioned?.handle ?? groupSnapshotId, readyToUse, creationTime }
   },
   async delete(calls, { content, handle, members }, { secrets, ...options }) {
     if (members.length === 0) {
@@ -202,24 +206,19 @@ export const GROUP: Kind = {
       creationTime: rfc3339(Number(nanosecondsOf(creationTime) / 1_000_000n)),
     }),
     ...((status?.members ?? []).length === 0 &&
-      members.length > 0 && { volumeSnapshotInfoList: members.map(memberOf) }),
+      members.length > 0 && { volumeSnapshotInfoList: members.map(memberStatus) }),
   }),
   clearedStatus: { volumeGroupSnapshotHandle: null, readyToUse: null, creationTime: null, error: null },
   handleField: 'volumeGroupSnapshotHandle',
 }
 
-/** Thrown for an invalid request, which was not sent to the driver. */
-export class NotSentError extends Error {
-  override readonly name = 'NotSentError'
-}
-
-function answered<T>(part: T | undefined, missing: string): T {
-  if (part === undefined) throw new Error(`the driver answered ${missing}`)
+function required<T>(part: T | undefined, problem: string): T {
+  if (part === undefined) throw new Error(`the driver answered ${problem}`)
   return part
 }
 
 /** Returns the entry of a member snapshot in the status of its VolumeGroupSnapshotContent. */
-function memberOf({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBytes }: Snapshot): object {
+function memberStatus({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBytes }: Snapshot): object {
   return {
     ...(sourceVolumeId !== '' && { volumeHandle: sourceVolumeId }),
     ...(snapshotId !== '' && { snapshotHandle: snapshotId }),
@@ -229,14 +228,14 @@ function memberOf({ sourceVolumeId, snapshotId, creationTime, readyToUse, sizeBy
   }
 }
 
-/** Returns nanoseconds since 1970. A missing time counts as 1970, as in the Go original. */
+/** Returns nanoseconds since 1970. A missing time counts as 1970, as in the Go snapshotter. */
 function nanosecondsOf(time: Timestamp | undefined): bigint {
   return time === undefined ? 0n : time.seconds * 1_000_000_000n + BigInt(time.nanos)
 }
 
 /**
  * Returns an integer that JSON prints with all digits. Nanoseconds are too large for a JavaScript number. Keeps the
- * lowest 64 bits, as the Go original does, because the API server refuses longer numbers.
+ * lowest 64 bits, as the Go snapshotter does, because the API server refuses longer numbers.
  */
 function rawNumber(value: bigint): unknown {
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(BigInt.asIntN(64, value)))

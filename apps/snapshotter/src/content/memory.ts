@@ -1,12 +1,12 @@
 import type { Content } from '../caches/content.ts'
-import type { CreateRequest, Taken } from './kinds.ts'
+import type { CreateRequest, DriverSnapshot } from './kinds.ts'
 
 /** A creation of this process whose snapshot is not ready yet. */
 export interface SnapshotCreation {
   /** The request of the first call. Repeated calls are equal, except for their Secret. */
   readonly request: CreateRequest
   /** The answer of the driver until it is in the status. Undefined while the outcome of the call is unknown. */
-  answer: Taken | undefined
+  answer: DriverSnapshot | undefined
   /** True if a state of the content since the first call had another policy than `Delete`. */
   wasRetained: boolean
 }
@@ -18,6 +18,11 @@ export interface LostContent {
   readonly isLastState: boolean
   /** The creation of this process that was not finished. Undefined if there was none. */
   readonly creation: SnapshotCreation | undefined
+}
+
+/** Returns the handle of the snapshot. Undefined if only the driver knows it. */
+export function handleOf({ content, creation }: LostContent): string | undefined {
+  return creation?.answer?.handle ?? content.status?.handle ?? content.preProvisioned?.handle
 }
 
 /** The age at which uncertain calls are forgotten, in milliseconds. It is longer than any `--timeout` in use. */

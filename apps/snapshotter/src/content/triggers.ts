@@ -1,7 +1,8 @@
 import { unreachable } from '@csi-sidecars/base'
-import type { WakeEvent } from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
+import { objectOf, type Source, type WakeEvent } from '@csi-sidecars/controller'
+import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { Content } from '../caches/content.ts'
+import type { ContentMemory } from './memory.ts'
 
 type Update = InformerEvent<Content> & { readonly type: 'updated' }
 
@@ -14,7 +15,7 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
       case 'deleted':
         return []
       case 'updated':
-        return matters(event) && !isAtRest(event.after) ? [event.after.key] : []
+        return mayNeedRun(event) && !isAtRest(event.after) ? [event.after.key] : []
       default:
         return unreachable(event)
     }
@@ -26,7 +27,7 @@ export function contentTrigger(isAtRest: (content: Content) => boolean) {
  * must not end the back-off: finalizers, its annotation and the status. A content that is not ready always has a planned
  * run, unless it waits for the handles of a group member.
  */
-function matters({ before, after, origin }: Update): boolean {
+function mayNeedRun({ before, after, origin }: Update): boolean {
   if (origin === 'resync') return true
   if (before.generation !== after.generation || before.otherMetadata !== after.otherMetadata) return true
   if (before.deletedSeconds !== after.deletedSeconds) return true
@@ -46,4 +47,21 @@ function getsHandles(before: Content, after: Content): boolean {
 /** Reports whether the snapshot-controller has written the handles of a group member, so that it can be checked. */
 function isMemberWithHandles({ status }: Content): boolean {
   return status?.groupHandle !== undefined && status.handle !== undefined
+}
+
+/**
+ * Remembers the states of contents, and enqueues lost contents. `hasSnapshotToDelete` reports whether the last state of
+ * a content names such a snapshot. List this source after `objectsOf`, which removes the keys of deleted contents.
+ */
+export function lostContents(
+  contents: Pick<Informer<Content, never>, 'subscribe'>,
+  memory: ContentMemory,
+  hasSnapshotToDelete: (content: Content) => boolean,
+): Source {
+  return (queue) =>
+    contents.subscribe((event) => {
+      if (event.type !== 'deleted') return memory.sawState(objectOf(event))
+      const { object, last } = event
+      if (memory.contentLost(object, last, hasSnapshotToDelete(last ?? object))) queue.add(object.key)
+    })
 }

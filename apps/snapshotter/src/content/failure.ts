@@ -1,0 +1,27 @@
+import { messageOf } from '@csi-sidecars/base'
+
+/** Thrown if the snapshot content was deleted or recreated. */
+export class ContentGoneError extends Error {
+  override readonly name = 'ContentGoneError'
+}
+
+/** Thrown for an invalid request, which was not sent to the driver. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError'
+}
+
+/** The reason of a retry: the driver has the snapshot, but it is not ready to use. */
+export class NotReadyError extends Error {
+  override readonly name = 'NotReadyError'
+}
+
+/** Returns a `catch` handler that puts the name of the failed operation before the message. */
+export function during(
+  what: string,
+  show: (message: string) => string = (message) => message,
+): (cause: unknown) => never {
+  return (cause) => {
+    if (cause instanceof ContentGoneError) throw cause
+    throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
+  }
+}
