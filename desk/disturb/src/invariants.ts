@@ -29,14 +29,14 @@ export function findingsIn<State>(invariants: readonly Invariant<State>[], state
   )
 }
 
-/** Repeats `look` until `look` returns no findings or the time is over. Returns the last findings. */
+/** Repeats `readBroken` until it returns no findings or the time is over. Returns the last findings. */
 export async function converge(
-  look: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
+  readBroken: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
   { clock, withinMs, everyMs, signal }: Convergence,
 ): Promise<readonly BrokenInvariant[]> {
   const end = clock.monotonic() + withinMs
   for (;;) {
-    const findings = await look()
+    const findings = await readBroken()
     if (findings.length === 0 || clock.monotonic() >= end) return findings
     await clock.sleep(everyMs, signal)
   }

@@ -43,10 +43,10 @@ export async function play<Step>(
   perform: (step: Step) => Promise<void> | void,
   { clock, signal }: { readonly clock: Clock; readonly signal?: AbortSignal },
 ): Promise<void> {
-  let due = clock.monotonic()
+  let nextAt = clock.monotonic()
   for (const { afterMs, step } of plan) {
-    due = Math.max(due + afterMs, clock.monotonic())
-    await clock.sleep(Math.max(0, due - clock.monotonic()), signal)
+    nextAt = Math.max(nextAt + afterMs, clock.monotonic())
+    await clock.sleep(Math.max(0, nextAt - clock.monotonic()), signal)
     await perform(step)
   }
 }

@@ -7,7 +7,7 @@ import { verdictLines } from './verdict.ts'
 describe('EarlyFindings', () => {
   it('if the driver exits while the test probes a capability, a finding names this capability', () => {
     const early = new EarlyFindings(systemClock)
-    early.trials.onTrial('clones')
+    early.probeCallbacks.onTrial('clones')
     for (const how of ['with code 1', 'with code 1', 'by SIGSEGV']) early.onDeath(how)
     const results = early.results()
     expect(verdictLines(results, 'test --again')).toEqual([
@@ -23,7 +23,7 @@ describe('EarlyFindings', () => {
 
   it('a driver that remains unavailable while the test tries an ability causes a finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
-    early.trials.onLost('a clone')
+    early.probeCallbacks.onLost('a clone')
     expect(early.results()[0]?.findings).toMatchObject([
       { check: 'alive', text: 'the driver was lost again and again when a clone was tried' },
     ])

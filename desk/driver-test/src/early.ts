@@ -21,7 +21,7 @@ export class EarlyFindings {
   }
 
   /** The callbacks that are called while the abilities of the driver are tried. */
-  readonly trials = {
+  readonly probeCallbacks = {
     onTrial: (what: string): void => {
       this.#trying = `${what} were tried`
     },
@@ -43,6 +43,6 @@ export class EarlyFindings {
 
   #find(text: string): void {
     if (this.#over) return
-    this.#checker.find({ check: 'alive', about: undefined, text, cause: 'early' })
+    this.#checker.report({ check: 'alive', about: undefined, text, cause: 'early' })
   }
 }

@@ -136,7 +136,7 @@ function givenSidecars(values: Readonly<Record<keyof typeof SIDECAR_FLAGS, strin
 
 /** Returns a shell command that repeats the run, with one seed or with all seeds, but without writing reports. */
 export function againLine(options: DriverTestOptions, seed?: number): string {
-  const given: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
+  const values: Readonly<Record<string, string | number | readonly string[] | undefined>> = {
     driver: options.driver,
     node: options.nodeSockets,
     'driver-command': options.driverCommands,
@@ -154,7 +154,7 @@ export function againLine(options: DriverTestOptions, seed?: number): string {
     seed,
     strict: options.strict ? undefined : 'false',
   }
-  const flags = Object.entries(given).flatMap(([name, value = []]) =>
+  const flags = Object.entries(values).flatMap(([name, value = []]) =>
     [value].flat().map((each) => quoted(`--${name}=${each}`)),
   )
   return `${ownCommand()} ${flags.join(' ')}`

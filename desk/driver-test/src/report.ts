@@ -29,11 +29,13 @@ export function junitOf({ driver, leftOut: untried, results, again }: TestReport
       const broken = findings.filter(({ check }) => check === name)
       return caseOf(driver, CHECKS[name], broken.length === 0 ? [] : [...broken.map(findingText), again(seed)])
     })
-    const whole = [...cases, caseOf(driver, CLUSTER_RULES, clusterFaults)]
-    const failures = whole.filter((each) => each.includes('<failure')).length
-    const counts = `tests="${whole.length}" failures="${failures}" time="${seconds.toFixed(1)}"`
+    const allCases = [...cases, caseOf(driver, CLUSTER_RULES, clusterFaults)]
+    const failures = allCases.filter((each) => each.includes('<failure')).length
+    const counts = `tests="${allCases.length}" failures="${failures}" time="${seconds.toFixed(1)}"`
     const leftOut = `    <system-out>${xml(['Left out:', ...untried].join('\n'))}</system-out>`
-    return [`  <testsuite name="${xml(driver)}, ${title}" ${counts}>`, ...whole, leftOut, '  </testsuite>'].join('\n')
+    return [`  <testsuite name="${xml(driver)}, ${title}" ${counts}>`, ...allCases, leftOut, '  </testsuite>'].join(
+      '\n',
+    )
   })
   return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', ...suites, '</testsuites>', ''].join('\n')
 }

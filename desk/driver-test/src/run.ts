@@ -59,9 +59,9 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
   const log = parts.openLog(join(directory, 'devcluster.log'))
   await using stack = new AsyncDisposableStack()
   const early = new EarlyFindings(clock)
-  const own = await startOwn(options, { ...parts, log }, { stack, early })
+  const ownDriver = await startOwn(options, { ...parts, log }, { stack, early })
   const results: SeedResult[] = []
-  const leave = async (driver: string, why: string): Promise<number> => {
+  const endEarly = async (driver: string, why: string): Promise<number> => {
     results.push(...early.results())
     write(verdictLines(results, againLine(options)).join(''))
     await writeReports(options, { driver, address, leftOut: [why], results, again: () => againLine(options) })
@@ -73,15 +73,23 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
     return messageOf(error)
   }
   const direct = await openDriver({ address, clock, log, signal, services: 'controller' }).catch(unlessEnded)
-  if (typeof direct === 'string') return await leave('driver', direct)
+  if (typeof direct === 'string') return await endEarly('driver', direct)
   stack.defer(() => direct.close())
   refuseOther(csiDriver, direct.name)
   const nodeParts = { name: direct.name, clock, log, stack }
   const ownNodes = await openOwnNodes(options.nodeSockets, nodeParts, signal).catch(unlessEnded)
-  if (typeof ownNodes === 'string') return await leave(direct.name, ownNodes)
-  const asked = { ...options, address, ownNodes, crash: own !== undefined, csiDriver, clock, ...early.trials }
+  if (typeof ownNodes === 'string') return await endEarly(direct.name, ownNodes)
+  const asked = {
+    ...options,
+    address,
+    ownNodes,
+    crash: ownDriver !== undefined,
+    csiDriver,
+    clock,
+    ...early.probeCallbacks,
+  }
   const abilities = await learnAbilities(direct, asked, signal).catch(unlessEnded)
-  if (typeof abilities === 'string') return await leave(direct.name, abilities)
+  if (typeof abilities === 'string') return await endEarly(direct.name, abilities)
   results.push(...early.results())
   write(`Driver ${direct.name} at ${address}, with ${abilities.nodes.map(({ nodeId }) => nodeId).join(', ')}\n`)
   for (const text of abilities.leftOut) write(`  left out: ${text}\n`)
@@ -95,16 +103,16 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
   const onProgress = (state: SeedProgress): void => progress.show(state)
   // The reports are also written before the first seed, so that early findings are not lost.
   await writeReports(options, report)
-  const gone = own?.watchGone()
+  const gone = ownDriver?.watchGone()
   using life = scope(signal, gone)
-  const held = await runSeeds(options.seeds, {
+  const allKept = await runSeeds(options.seeds, {
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
       const runWith = async (name: string, binaries: SidecarPaths): Promise<SeedResult> => {
         const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
         const result = await runSeed(
           { ...usual, ...folders, binaries, seed },
-          { direct, address, ownNodes, own, gone, clock, log, onProgress },
+          { direct, address, ownNodes, ownProcess: ownDriver, gone, clock, log, onProgress },
           signal,
         )
         progress.end()
@@ -136,7 +144,7 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
     return INTERRUPTED
   }
   if (gone?.aborted === true) write(`No other seed was run: ${messageOf(gone.reason)}.\n`)
-  const good = held && results.every(isGood)
+  const good = allKept && results.every(isGood)
   if (good) write(`${style.good('All promises were kept.')}\n`)
   return good ? 0 : 1
 }
@@ -158,9 +166,9 @@ async function startOwn(
 ): Promise<OwnDriverProcess | undefined> {
   if (driverCommands.length === 0) return undefined
   const logFile = join(directory, 'driver.log')
-  const own = await startDriverProcesses(driverCommands, { logFile, clock, log })
-  stack.defer(() => own.stop())
-  stack.defer(own.watchDeaths(early.onDeath))
+  const ownDriver = await startDriverProcesses(driverCommands, { logFile, clock, log })
+  stack.defer(() => ownDriver.stop())
+  stack.defer(ownDriver.watchDeaths(early.onDeath))
   for (const command of driverCommands) terminal.write(`Started ${driver} by: ${command}\n`)
-  return own
+  return ownDriver
 }

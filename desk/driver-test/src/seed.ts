@@ -46,7 +46,7 @@ export interface SeedParts {
   /** The node services with separate sockets. Empty: the node service is emulated. */
   readonly ownNodes: readonly OwnNode[]
   /** The process of the driver, if the test has started it. */
-  readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
+  readonly ownProcess: Pick<OwnDriverProcess, 'kill' | 'killAll' | 'watchDeaths'> | undefined
   /** Aborted when the driver has ended by itself too often. */
   readonly gone?: AbortSignal | undefined
   readonly clock: Clock
@@ -115,8 +115,8 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
-      checker.find({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
-    if (parts.own !== undefined) stack.defer(parts.own.watchDeaths(died))
+      checker.report({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
+    if (parts.ownProcess !== undefined) stack.defer(parts.ownProcess.watchDeaths(died))
     /** The messages about sidecars that have ended since the last fault. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
@@ -151,11 +151,11 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
         driver: direct,
         nodes,
         calls,
-        find: (broken) => checker.find(broken),
+        find: (broken) => checker.report(broken),
         unique: `${seed}-${clock.now()}`,
         mountOptions,
         pause: (ms) => clock.sleep(ms, signal),
-        kill: parts.own?.killAll,
+        kill: parts.ownProcess?.killAll,
       })
       for (const ask of [askStrictly, checkRepeated, checkData, checkMountOptions, checkSnapshots, checkKills])
         await ask(setting)

@@ -7,7 +7,7 @@ import type { SeedResult } from './seed.ts'
 /** Returns the lines about a seed. A finding that an earlier seed had too is shown without its calls. */
 export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): Verdict & { appendix: string[] } {
   const { actions, calls, findings, clusterFaults, undeleted, interrupted } = result
-  const shown = new Map(findings.map((finding) => [lineOf(finding), detailsOf(finding, earlier)]))
+  const details = new Map(findings.map((finding) => [lineOf(finding), detailsOf(finding, earlier)]))
   const promises = findings.length + clusterFaults.length === 0 ? ', all promises kept' : ''
   return {
     findings: [
@@ -15,7 +15,7 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
       ...clusterFaults.map((text) => ({ rule: CLUSTER_RULES, text })),
     ],
     summary: `${actions} actions, ${calls} calls${interrupted ? ', interrupted' : promises}`,
-    details: ({ text }) => shown.get(text) ?? [],
+    details: ({ text }) => details.get(text) ?? [],
     appendix: undeleted.map((text) => `left at the driver: ${text}`),
   }
 }

@@ -166,8 +166,8 @@ function wantsKind(argv: unknown, current: string): boolean {
 }
 
 /** Reads the object to explain, given as `pod web` or as `pod/web`. */
-function explainQuestion(given: string, name: string | undefined, namespace: string | undefined): CommandQuestion {
-  const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
+function explainQuestion(argument: string, name: string | undefined, namespace: string | undefined): CommandQuestion {
+  const [word = '', ...rest] = name === undefined ? argument.split('/') : [argument]
   const kind = (Object.keys(ALIASES) as SubjectKind[]).find((each) => ALIASES[each].includes(word.toLowerCase()))
   if (kind === undefined) throw new Error(`explain ${word}: known are ${Object.keys(KINDS).join(', ')}`)
   const named = name ?? rest.join('/')
@@ -177,11 +177,11 @@ function explainQuestion(given: string, name: string | undefined, namespace: str
 
 /** Reads the object to plan for, given as `deployment web` or as `deployment/web`. */
 function workloadRef(
-  given: string,
+  argument: string,
   name: string | undefined,
   namespace: string | undefined,
 ): Omit<WorkloadRef, 'namespace'> & { readonly namespace: string | undefined } {
-  const [word = '', ...rest] = name === undefined ? given.split('/') : [given]
+  const [word = '', ...rest] = name === undefined ? argument.split('/') : [argument]
   const lower = word.toLowerCase().replace(/\.apps$/, '')
   const kind = Object.hasOwn(WORKLOADS, lower) ? WORKLOADS[lower] : undefined
   if (kind === undefined) throw new Error(`plan ${word}: known are deployment, statefulset, daemonset`)

@@ -41,13 +41,13 @@ export const systemClock: Clock = {
 
 /** Checks the time before it calls back, because `setTimeout` can fire up to one millisecond early. */
 function schedule(ms: number, fire: () => void): Cancel {
-  const due = performance.now() + ms
+  const dueAt = performance.now() + ms
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
     timer = setTimeout(onTimer, Math.min(Math.max(Math.ceil(left), 0), MAX_TIMER_MS))
   }
   const onTimer = (): void => {
-    const left = due - performance.now()
+    const left = dueAt - performance.now()
     if (left > 0) arm(left)
     else fire()
   }

@@ -118,14 +118,14 @@ function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Prom
     const fail = (): void => settle(false)
     const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
     const removeAbortListener = onAbort(signal, fail)
-    const look = (): void => {
-      if (settled) return // closing the channel calls `look`, too, and the next line would reconnect it
+    const checkState = (): void => {
+      if (settled) return // closing the channel calls `checkState`, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)
       if (state === connectivityState.READY) settle(true)
       else if (state === connectivityState.TRANSIENT_FAILURE) settle(false)
-      else channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look)
+      else channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, checkState)
     }
-    look()
+    checkState()
   })
 }
 

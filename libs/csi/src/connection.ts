@@ -45,7 +45,7 @@ export interface CallReporting {
 }
 
 /** The interval at which an idle connection is marked as used, because grpc-js closes it after 24 idle days. */
-const KEEP_MS = 24 * 60 * 60 * 1000
+const KEEP_ALIVE_MS = 24 * 60 * 60 * 1000
 /** The longest wait until grpc-js reports a lost connection. It first fails the calls on this connection. */
 const LOSS_MS = 100
 
@@ -57,14 +57,14 @@ export class GrpcConnection implements Connection {
   #closed = false
   /** The error of the call that broke the connection, for the log line that reports the loss. */
   #brokenBy: RpcError | undefined
-  #cancelKeep = (): void => undefined
+  #cancelKeepAlive = (): void => undefined
 
   /** Takes a connected channel, and closes the channel when the connection ends. */
   constructor(address: string, channel: Channel, reporting: CallReporting) {
     this.address = address
     this.#channel = channel
     this.#reporting = reporting
-    this.#keep()
+    this.#keepAlive()
     if (channel.getConnectivityState(false) !== connectivityState.READY) this.#lose()
     else channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => this.#lose())
   }
@@ -76,7 +76,7 @@ export class GrpcConnection implements Connection {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#cancelKeep()
+    this.#cancelKeepAlive()
     this.#channel.close()
   }
 
@@ -129,9 +129,9 @@ export class GrpcConnection implements Connection {
 
   #responseText<Q, R>(method: UnaryMethod<Q, R>, response: R): string {
     const text = strippedJson(method.responseShape(), response as object)
-    const longest = this.#reporting.maxLogLength ?? 0
-    if (longest <= 0 || text.length <= longest) return text
-    return `${text.slice(0, longest)} [response body too large, log capped to ${longest} chars]`
+    const maxLength = this.#reporting.maxLogLength ?? 0
+    if (maxLength <= 0 || text.length <= maxLength) return text
+    return `${text.slice(0, maxLength)} [response body too large, log capped to ${maxLength} chars]`
   }
 
   #lose(): void {
@@ -140,14 +140,14 @@ export class GrpcConnection implements Connection {
     // Closing the channel keeps grpc-js from reconnecting, and ends calls that were not sent yet.
     queueMicrotask(() => this.#channel.close())
     this.#closed = true
-    this.#cancelKeep()
+    this.#cancelKeepAlive()
     this.#lost.abort(unavailable('connection to the CSI driver lost'))
   }
 
-  #keep(): void {
-    this.#cancelKeep = this.#reporting.clock.schedule(KEEP_MS, () => {
+  #keepAlive(): void {
+    this.#cancelKeepAlive = this.#reporting.clock.schedule(KEEP_ALIVE_MS, () => {
       this.#channel.getConnectivityState(true)
-      this.#keep()
+      this.#keepAlive()
     })
   }
 }

@@ -92,8 +92,8 @@ function headersOf(timeoutMs: number, traceparent: string | undefined): Metadata
 
 /** Returns the time-out as at most eight digits and a unit, as the gRPC protocol requires. Rounds up. */
 export function timeoutHeader(ms: number): string {
-  const whole = Math.ceil(ms)
-  if (whole < 1e8) return `${whole}m`
+  const wholeMs = Math.ceil(ms)
+  if (wholeMs < 1e8) return `${wholeMs}m`
   const seconds = Math.ceil(ms / 1000)
   return seconds < 1e8 ? `${seconds}S` : '99999999S'
 }

@@ -194,12 +194,12 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
         projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'),
       )
     }
-    this.#writer.reached(identity.resourceVersion)
+    this.#writer.advanceTo(identity.resourceVersion)
     return identity.resourceVersion
   }
 
   advanceTo(resourceVersion: string): void {
-    this.#writer.reached(resourceVersion)
+    this.#writer.advanceTo(resourceVersion)
   }
 
   /** Returns the cached object if it has the same version, so that a list does not double the memory. */

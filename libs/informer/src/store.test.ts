@@ -95,7 +95,7 @@ describe('a deletion', () => {
   test.each(['watch', 'write'] as const)('an older state from a %s cannot undo a deletion', (source) => {
     replace(5, thing('a', 5))
     writer.remove(thing('a', 8))
-    writer.reached('8')
+    writer.advanceTo('8')
     expect(inWords(writer.put(thing('a', 7), source))).toEqual([])
     expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), source))).toEqual(['added a 12'])
   })
@@ -103,7 +103,7 @@ describe('a deletion', () => {
   test('a late answer to our own write does not restore an object that a newer list lacks', () => {
     replace(20)
     expect(inWords(writer.put(thing('a', 15), 'write'))).toEqual([])
-    writer.reached('30')
+    writer.advanceTo('30')
     expect(inWords(writer.put(thing('b', 25), 'write'))).toEqual([])
     expect(inWords(writer.put(thing('c', 31), 'write'))).toEqual(['added c 31'])
   })

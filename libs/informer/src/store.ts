@@ -66,7 +66,7 @@ export class StoreWriter<T extends Cached> {
   }
 
   /** Records that the store contains every change up to this version. */
-  reached(resourceVersion: string): void {
+  advanceTo(resourceVersion: string): void {
     this.#completeTo = resourceVersion
   }
 

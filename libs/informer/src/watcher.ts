@@ -151,15 +151,15 @@ export class Watcher<W> {
 
   async #stream(signal: AbortSignal): Promise<WatchReply> {
     const { client, clock, resource } = this.#options
-    using own = scope(signal)
-    const marking = new MarkGuard(clock, own, () => this.#frames)
+    using streamScope = scope(signal)
+    const marking = new MarkGuard(clock, streamScope, () => this.#frames)
     const openedAt = clock.monotonic()
     this.#frames = 0
     if (this.#state.at === 'streamList') this.#beginList()
     else marking.done()
-    this.#interrupt = own
+    this.#interrupt = streamScope
     try {
-      for await (const frame of client.watch(resource, this.#watchOptions(own.signal, marking))) {
+      for await (const frame of client.watch(resource, this.#watchOptions(streamScope.signal, marking))) {
         if (frame.type === 'END') return ended(frame, this.#frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
         if (frame.type === 'BOOKMARK') await this.#bookmark(frame, marking)
         else this.#change(frame)

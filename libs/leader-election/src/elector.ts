@@ -176,7 +176,7 @@ export class Elector {
     try {
       for (;;) {
         wake = Promise.withResolvers<void>()
-        const won = await this.#try(stop)
+        const won = await this.#tryToAcquire(stop)
         if (won !== undefined) return won
         await this.#pause(wake.promise, stop)
       }
@@ -187,7 +187,7 @@ export class Elector {
   }
 
   /** Reads the Lease once. If it is free, tries once to write it. */
-  async #try(stop: AbortSignal): Promise<Win | undefined> {
+  async #tryToAcquire(stop: AbortSignal): Promise<Win | undefined> {
     const { log, clock } = this.#options
     try {
       await this.#holder.read(stop)

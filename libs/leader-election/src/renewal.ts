@@ -83,8 +83,8 @@ async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: Renewal
   }
   const fallback = readThenPut(tries.signal, options)
   try {
-    const put = await Promise.any([first, fallback]).catch(() => fallback)
-    return put && holder.written(put)
+    const written = await Promise.any([first, fallback]).catch(() => fallback)
+    return written && holder.written(written)
   } finally {
     tries.abort(new Error('the lease was renewed by the fallback'))
   }

@@ -58,26 +58,26 @@ export interface StartContext {
 const TERMINATION_LOG = '/dev/termination-log'
 const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
 
-export function processHost(process: typeof nodeProcess): Host {
+export function processHost(node: typeof nodeProcess): Host {
   return {
     // The name is in `argv0` for a single executable, but in the first argument of node for a bundle.
-    argv0: (isSea() ? process.argv0 : process.argv[1]) ?? process.argv0,
-    args: process.argv.slice(2),
-    env: process.env,
+    argv0: (isSea() ? node.argv0 : node.argv[1]) ?? node.argv0,
+    args: node.argv.slice(2),
+    env: node.env,
     hostName: hostname(),
-    memoryLimit: process.constrainedMemory(),
+    memoryLimit: node.constrainedMemory(),
     clock: systemClock,
-    stdout: process.stdout,
-    stderr: process.stderr,
+    stdout: node.stdout,
+    stderr: node.stderr,
     onSignal(listener) {
-      for (const signal of SIGNALS) process.on(signal, listener)
+      for (const signal of SIGNALS) node.on(signal, listener)
       return () => {
-        for (const signal of SIGNALS) process.off(signal, listener)
+        for (const signal of SIGNALS) node.off(signal, listener)
       }
     },
     onUncaughtError(listener) {
-      process.on('uncaughtException', listener)
-      return () => process.off('uncaughtException', listener)
+      node.on('uncaughtException', listener)
+      return () => node.off('uncaughtException', listener)
     },
     writeTerminationMessage: (message) => writeFile(TERMINATION_LOG, message, { mode: 0o644 }),
   }

@@ -32,10 +32,10 @@ function traceMember({ traceId }: LogLine): string {
 }
 
 /** Returns `,"key":value` for each pair whose key is not in `later`. */
-function members(pairs: Pairs, later?: Pairs): string {
+function members(pairs: Pairs, overriding?: Pairs): string {
   let text = ''
   for (const key of Object.keys(pairs)) {
-    if (later !== undefined && Object.hasOwn(later, key)) continue
+    if (overriding !== undefined && Object.hasOwn(overriding, key)) continue
     text += `,${JSON.stringify(key)}:${jsonValue(pairs[key])}`
   }
   return text

@@ -54,13 +54,13 @@ const LAST = 0.999
 export function preciseTime(clock: Clock): () => number {
   let offset = clock.startedAt ?? clock.now() - clock.monotonic()
   return () => {
-    const whole = clock.now()
+    const wholeMs = clock.now()
     const monotonic = clock.monotonic()
-    const fraction = monotonic + offset - whole
-    if (fraction >= 0 && fraction < 1) return whole + Math.min(Math.round(fraction * 1000) / 1000, LAST)
+    const fraction = monotonic + offset - wholeMs
+    if (fraction >= 0 && fraction < 1) return wholeMs + Math.min(Math.round(fraction * 1000) / 1000, LAST)
     const nearest = fraction >= 1 && fraction < 2 ? LAST : 0
-    offset = whole + nearest - monotonic
-    return whole + nearest
+    offset = wholeMs + nearest - monotonic
+    return wholeMs + nearest
   }
 }
 

@@ -148,12 +148,12 @@ const BEAT_MS = 5000
 
 /** Starts the timer, and exposes its longest delay since the last exposition as a metric. */
 export function watchEventLoop(clock: Clock, metrics: Metrics): EventLoopWatch {
-  let due = clock.monotonic() + BEAT_MS
+  let nextBeatAt = clock.monotonic() + BEAT_MS
   let worst = 0
-  const overdueMs = (): number => Math.max(clock.monotonic() - due, 0)
+  const overdueMs = (): number => Math.max(clock.monotonic() - nextBeatAt, 0)
   const beat = (): void => {
     worst = Math.max(worst, overdueMs())
-    due = clock.monotonic() + BEAT_MS
+    nextBeatAt = clock.monotonic() + BEAT_MS
     cancel = clock.schedule(BEAT_MS, beat)
   }
   let cancel = clock.schedule(BEAT_MS, beat)

@@ -41,7 +41,7 @@ export class MetricSeries<S> {
     const known = this.#series.get(key)
     if (known !== undefined) return known.state
     const state = this.#create()
-    this.#series.set(key, { labels: this.#given(labels), state })
+    this.#series.set(key, { labels: this.#declaredLabels(labels), state })
     return state
   }
 
@@ -64,7 +64,7 @@ export class MetricSeries<S> {
     return key
   }
 
-  #given(labels: MetricLabels<string>): MetricLabels<string> {
+  #declaredLabels(labels: MetricLabels<string>): MetricLabels<string> {
     return Object.fromEntries(
       this.#names.flatMap((name): [string, string][] => {
         const value = labels[name]

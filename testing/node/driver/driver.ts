@@ -46,7 +46,7 @@ export async function startDirectoryDriver(options: DirectoryDriverOptions): Pro
       const method = basename(path)
       const answer = async (request: object): Promise<object> => {
         await storage.read()
-        const response = driver.own(method, request)
+        const response = driver.usualAnswer(method, request)
         return ((await effects[method]?.(request as never, response as never)) ?? response) as object
       }
       driver.script(method, (request: object) => {

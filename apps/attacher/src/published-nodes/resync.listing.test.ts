@@ -35,7 +35,7 @@ describe('compareForever', () => {
     expect(fixture.log.lines.map(({ message, error }) => [message, (error as Error).message])).toEqual([
       ['Failed to reconcile VolumeAttachment', text],
     ])
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 
   it('the attacher ends a ListVolumes that takes longer than five minutes, and logs an error', async () => {
@@ -52,7 +52,7 @@ describe('compareForever', () => {
         'failed to ListVolumes: the listing has not ended after 5 minutes and 301 volumes',
       ],
     ])
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 
   it('the attacher reads all pages of ListVolumes, and logs a failed ListVolumes', async () => {
@@ -64,7 +64,7 @@ describe('compareForever', () => {
     })
     await fixture.clock.settle()
     expect(fixture.asked).toEqual(['', 't1'])
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
     await fixture.clock.advance(60_000)
     expect(fixture.log.lines.at(-1)).toMatchObject({
       message: 'Failed to reconcile VolumeAttachment',

@@ -15,18 +15,18 @@ describe('compareForever', () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({})
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual(['va1'])
+    expect(fixture.enqueued).toEqual(['va1'])
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual(['va1', 'va1'])
+    expect(fixture.enqueued).toEqual(['va1', 'va1'])
   })
 
   it('an attachment is enqueued after one listing without its volume if `confirmations` is 1', async () => {
     fixture.has(withFinalizer({ attached: true }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual(['va1'])
+    expect(fixture.enqueued).toEqual(['va1'])
     expect(fixture.log.lines.map(({ message }) => message)).toContain(
       'VolumeAttachment attached status and actual state do not match. Adding back to VolumeAttachment queue for forced reprocessing',
     )
@@ -44,7 +44,7 @@ describe('compareForever', () => {
     fixture.has(withFinalizer(va))
     void fixture.start({ confirmations: 1, pages: async () => page('', ['handle-1', ...nodes]) })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual(done)
+    expect(fixture.enqueued).toEqual(done)
   })
 
   describe('running calls', () => {
@@ -64,7 +64,7 @@ describe('compareForever', () => {
       begin('va1')
       void fixture.start({ confirmations: 1 })
       await fixture.clock.settle()
-      expect(fixture.forced).toEqual([])
+      expect(fixture.enqueued).toEqual([])
     })
 
     it('the comparison with ListVolumes ignores an attachment whose CSI call ended during the listing', async () => {
@@ -77,7 +77,7 @@ describe('compareForever', () => {
       await begin('va1')()
       gate.resolve(page(''))
       await fixture.clock.settle()
-      expect(fixture.forced).toEqual([])
+      expect(fixture.enqueued).toEqual([])
     })
 
     it('a listing is compared only with attachments that have no running CSI call', async () => {
@@ -86,10 +86,10 @@ describe('compareForever', () => {
       const end = begin('va1')
       void fixture.start({ confirmations: 1 })
       await fixture.clock.settle()
-      expect(fixture.forced).toEqual(['va2'])
+      expect(fixture.enqueued).toEqual(['va2'])
       await end()
       await fixture.clock.advance(60_000)
-      expect(fixture.forced).toEqual(['va2', 'va1', 'va2'])
+      expect(fixture.enqueued).toEqual(['va2', 'va1', 'va2'])
     })
   })
 
@@ -98,7 +98,7 @@ describe('compareForever', () => {
     const listings = [page(''), page('', ['handle-1', 'node1-id']), page('')]
     void fixture.start({ pages: async () => listings.shift() ?? page('', ['handle-1', 'node1-id']) })
     await fixture.clock.advance(180_000)
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 
   it('differences between ListVolumes and a deleted attachment do not count for a recreated attachment', async () => {
@@ -107,9 +107,9 @@ describe('compareForever', () => {
     await fixture.clock.settle()
     fixture.has(withFinalizer({ attached: true, uid: 'later' }))
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual(['va1'])
+    expect(fixture.enqueued).toEqual(['va1'])
   })
 
   it('the comparison with ListVolumes ignores an attachment that changed during the listing', async () => {
@@ -122,7 +122,7 @@ describe('compareForever', () => {
       },
     })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 
   it('the comparison with ListVolumes ignores an attachment that changed while its volume was read', async () => {
@@ -135,7 +135,7 @@ describe('compareForever', () => {
       },
     })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 
   it('the comparison with ListVolumes logs an attachment that cannot be compared, and continues with the others', async () => {
@@ -149,7 +149,7 @@ describe('compareForever', () => {
       },
     })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual(['va1'])
+    expect(fixture.enqueued).toEqual(['va1'])
     expect(fixture.log.lines).toContainEqual({
       level: 'error',
       message: 'VolumeAttachment cannot be compared with the driver',
@@ -164,7 +164,7 @@ describe('compareForever', () => {
     await fixture.clock.advance(60_000)
     fixture.has(withFinalizer({ attached: true, resourceVersion: '2' }))
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual(['va1'])
+    expect(fixture.enqueued).toEqual(['va1'])
   })
 
   it('two listings that contradict an attachment in different ways do not enqueue the attachment', async () => {
@@ -174,15 +174,15 @@ describe('compareForever', () => {
     await fixture.clock.settle()
     fixture.has(withFinalizer({ attached: false }))
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
     await fixture.clock.advance(60_000)
-    expect(fixture.forced).toEqual(['va1 as usual'])
+    expect(fixture.enqueued).toEqual(['va1 as usual'])
   })
 
   it('the comparison with ListVolumes ignores attachments of other attachers', async () => {
     fixture.has(withFinalizer({ attached: true, ours: false }))
     void fixture.start({ confirmations: 1 })
     await fixture.clock.settle()
-    expect(fixture.forced).toEqual([])
+    expect(fixture.enqueued).toEqual([])
   })
 })

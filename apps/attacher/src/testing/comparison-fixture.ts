@@ -18,7 +18,7 @@ export class ComparisonFixture {
   readonly clock = new FakeClock()
   readonly stop = new AbortController()
   /** The enqueued keys: `va1` if the listing differs from the status, `va1 same` if it agrees, else `va1 as usual`. */
-  readonly forced: string[] = []
+  readonly enqueued: string[] = []
   /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []
   readonly work = new WorkLog()
@@ -48,7 +48,7 @@ export class ComparisonFixture {
         },
         view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
         reprocess: ({ key }, listing) =>
-          this.forced.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
+          this.enqueued.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
         hasStaleError: ({ attachError }) => attachError !== undefined,
         workSince: () => this.work.since(),
         driverName: DRIVER,

@@ -118,13 +118,13 @@ export class PodWatch {
     for await (const frame of api.watch(PODS, { ...this.#scopeOf, resourceVersion: from, signal })) {
       if (frame.type === 'END') return needsList(frame) ? undefined : version
       onFrame()
-      version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#take(frame)
+      version = frame.type === 'BOOKMARK' ? frame.resourceVersion : this.#applyChange(frame)
     }
     return version
   }
 
   /** Applies a watch event. Returns its version. */
-  #take({ type, object }: ChangeFrame<Pod>): string {
+  #applyChange({ type, object }: ChangeFrame<Pod>): string {
     const version = object.metadata?.resourceVersion ?? ''
     const now = type === 'DELETED' ? undefined : claimsOf(object)
     const pod = podKey(object)

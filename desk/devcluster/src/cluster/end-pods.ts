@@ -12,7 +12,7 @@ export interface EndPodsParts {
 
 /** The time for all unmounts. After it the cluster stops, even if an unmount hangs. */
 const TIMEOUT_MS = 30_000
-const LOOK_MS = 50
+const POLL_MS = 50
 
 /** Deletes all pods and waits until no volume is mounted, at most 30 seconds. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
@@ -20,7 +20,7 @@ export async function endPods({ client, clock, mounted }: EndPodsParts): Promise
   const { signal } = limit
   try {
     for (const ref of await podsOf(client, signal)) await except(isNotFound, client.delete(PODS, ref, { signal }))
-    while (mounted().length > 0) await clock.sleep(LOOK_MS, signal)
+    while (mounted().length > 0) await clock.sleep(POLL_MS, signal)
   } catch (error) {
     if (!signal.aborted || !isAbort(error)) throw error
   }

@@ -48,7 +48,7 @@ type AllParts = ControllerParts & { readonly driver: Driver }
 /** Starts the requested controllers. Their events name the Kubernetes component that each controller replaces. */
 export function startControllers(
   parts: Omit<AllParts, 'recorder'>,
-  { nodes, clock, resyncMs, minor, controllers: wanted = CONTROLLERS }: ControllersOptions,
+  { nodes, clock, resyncMs, minor, controllers: requested = CONTROLLERS }: ControllersOptions,
   onTrouble: (message: string) => void,
 ): Controllers {
   const { client, log } = parts
@@ -73,6 +73,6 @@ export function startControllers(
     'snapshot-controller': () => snapshotControllers(snapshot),
     'volume-manager': () => volumeManagers(kubelet, nodes),
   }
-  for (const name of wanted) controllers.start(name, components[name])
+  for (const name of requested) controllers.start(name, components[name])
   return controllers
 }

@@ -80,8 +80,8 @@ class StorySteps implements Printer {
   /** Marks the step as running and all later steps as pending. */
   step(number: number, title: string): void {
     const now: StepItem = { ...stepItem(number, title), state: 'running' }
-    const later = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')
-    this.#change(now, ...later.map((each) => stepItem(each.number, each.title)))
+    const laterSteps = this.#steps.filter((each) => each.number > number && each.state !== 'skipped')
+    this.#change(now, ...laterSteps.map((each) => stepItem(each.number, each.title)))
   }
 
   line({ who, text }: Pick<StepLine, 'who' | 'text'>, afterMs: number): void {

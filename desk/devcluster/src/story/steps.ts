@@ -63,7 +63,7 @@ const YOU = 'you'
 const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
 
-export function provisioned(scene: StoryParts): StoryStep {
+export function provisionStep(scene: StoryParts): StoryStep {
   const { client, driver } = scene
   return {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
@@ -90,7 +90,7 @@ export function provisioned(scene: StoryParts): StoryStep {
   }
 }
 
-export function used(scene: StoryParts, placed: Placed): StoryStep {
+export function useStep(scene: StoryParts, placed: Placed): StoryStep {
   return {
     title: `Pod ${placed.pod} on ${placed.node} uses it`,
     act: async (signal) => {
@@ -261,7 +261,7 @@ function isOfSnapshot({ snapshot }: Pick<CachedContent, 'snapshot'>): boolean {
   return snapshot === `${NAMES.namespace}/${NAMES.snapshot}`
 }
 
-export function modified(scene: StoryParts): StoryStep {
+export function modifyStep(scene: StoryParts): StoryStep {
   return {
     title: 'Its class becomes gold',
     act: (signal) => patchClaim(scene, { volumeAttributesClassName: NAMES.gold }, signal),
@@ -273,7 +273,7 @@ export function modified(scene: StoryParts): StoryStep {
   }
 }
 
-export function moved(scene: StoryParts, from: Placed, to: Placed): StoryStep {
+export function moveStep(scene: StoryParts, from: Placed, to: Placed): StoryStep {
   return {
     title: `The pod moves to ${to.node}`,
     act: async (signal) => {
@@ -284,7 +284,7 @@ export function moved(scene: StoryParts, from: Placed, to: Placed): StoryStep {
   }
 }
 
-export function removed(scene: StoryParts, placed: Placed): StoryStep {
+export function removeStep(scene: StoryParts, placed: Placed): StoryStep {
   return {
     title: 'Pod and claim are deleted, and the volume with them',
     act: async (signal) => {
@@ -302,7 +302,7 @@ export function removed(scene: StoryParts, placed: Placed): StoryStep {
 }
 
 /** The last step: it creates a claim and a pod that stay, so that the user can try things. */
-export function remaining(scene: StoryParts, placed: Placed): StoryStep {
+export function lastStep(scene: StoryParts, placed: Placed): StoryStep {
   const { client } = scene
   return {
     title: `A new claim, and pod ${placed.pod} on ${placed.node}, which stay`,

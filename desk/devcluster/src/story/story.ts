@@ -4,14 +4,14 @@ import {
   cleared,
   copied,
   expanded,
-  modified,
-  moved,
-  provisioned,
-  remaining,
-  removed,
+  lastStep,
+  modifyStep,
+  moveStep,
+  provisionStep,
+  removeStep,
   type StoryParts,
   snapshotTaken,
-  used,
+  useStep,
 } from './steps.ts'
 
 /** The names of the pods that the demo creates. */
@@ -46,8 +46,8 @@ export function storyOf(
   const after = second === undefined ? before : next
   const lacks = (what: ControllerRpc, text: string): string | undefined =>
     scene.driver.capabilities.controller.has(what) ? undefined : text
-  add(provisioned(scene), undefined)
-  add(used(scene, before), undefined)
+  add(provisionStep(scene), undefined)
+  add(useStep(scene, before), undefined)
   add(expanded(scene, before), lacks(ControllerRpc.EXPAND_VOLUME, 'the driver does not expand volumes'))
   const noSnapshots =
     lacks(ControllerRpc.CREATE_DELETE_SNAPSHOT, 'the driver takes no snapshots') ??
@@ -58,9 +58,9 @@ export function storyOf(
   add(copied(scene, 'restored'), noSnapshots)
   add(copied(scene, 'clone'), noClones)
   if (copies.length > 0) add(cleared(scene, { copies, snapshot: noSnapshots === undefined }), undefined)
-  add(modified(scene), lacks(ControllerRpc.MODIFY_VOLUME, 'the driver does not modify volumes'))
-  add(moved(scene, before, next), second === undefined ? 'there is one node only' : undefined)
-  add(removed(scene, after), undefined)
-  if (leavesPod) add(remaining(scene, before), undefined)
+  add(modifyStep(scene), lacks(ControllerRpc.MODIFY_VOLUME, 'the driver does not modify volumes'))
+  add(moveStep(scene, before, next), second === undefined ? 'there is one node only' : undefined)
+  add(removeStep(scene, after), undefined)
+  if (leavesPod) add(lastStep(scene, before), undefined)
   return { steps, leftOut }
 }

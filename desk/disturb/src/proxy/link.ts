@@ -103,9 +103,9 @@ function forwardRequest(
     stream.on('data', (chunk: Buffer) => chunks.push(chunk))
     stream.once('close', () => {
       removeAbortListener()
-      const whole = first !== undefined && ('grpc-status' in last || 'grpc-status' in first)
+      const isComplete = first !== undefined && ('grpc-status' in last || 'grpc-status' in first)
       resolve(
-        whole && first !== undefined ? { headers: first, body: Buffer.concat(chunks), trailers: last } : undefined,
+        isComplete && first !== undefined ? { headers: first, body: Buffer.concat(chunks), trailers: last } : undefined,
       )
     })
     stream.end(body)

@@ -16,7 +16,7 @@ const KILLED_AFTER = ['ControllerPublishVolume', 'NodeStageVolume']
  * The methods that undo other methods. The cluster calls them at the end of a run, when everything is deleted. They are
  * then repeated, which a driver must accept at any time.
  */
-export const UNDOING = [
+export const CLEANUP_METHODS = [
   'NodeUnpublishVolume',
   'NodeUnstageVolume',
   'ControllerUnpublishVolume',

@@ -82,15 +82,15 @@ function snapshotActions(
     const [snapshot, claim, pod] = [`snapshot-${made}`, `restored-${made}`, `restored-pod-${made}`]
     made += 1
     add(at, { kind: 'createSnapshot', snapshot, claim: created.claim })
-    const later = Math.min(options.durationMs, at + between(random, 0, pick(random, SNAPSHOT_LIVES_MS)))
+    const deletedAt = Math.min(options.durationMs, at + between(random, 0, pick(random, SNAPSHOT_LIVES_MS)))
     // A snapshot that is restored stays, because a claim that names a deleted snapshot would wait forever.
     if (until !== undefined || random() < 0.5) {
-      add(later, { kind: 'deleteSnapshot', snapshot })
+      add(deletedAt, { kind: 'deleteSnapshot', snapshot })
       continue
     }
-    add(later, { ...created, claim, size, from: snapshot, restores: true })
+    add(deletedAt, { ...created, claim, size, from: snapshot, restores: true })
     const node = random() < 0.5 ? pick(random, nodesFor(created, options)) : undefined
-    add(later, node === undefined ? undefined : { kind: 'createPod', pod, node, claim })
+    add(deletedAt, node === undefined ? undefined : { kind: 'createPod', pod, node, claim })
   }
   return actions
 }

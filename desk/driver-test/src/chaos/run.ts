@@ -13,7 +13,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ApiFault, ChaosAction } from './action.ts'
-import { UNDOING } from './call-faults.ts'
+import { CLEANUP_METHODS } from './call-faults.ts'
 import { type Expected, inDefault, type Missing, waitConverged, waitGone } from './converge.ts'
 import { Monitor, type Sighting } from './monitor.ts'
 import {
@@ -89,7 +89,7 @@ export interface ChaosResult {
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, signal: AbortSignal): Promise<ChaosResult> {
   const { clock, nodes, api } = target
   const monitor = new Monitor()
-  const leave = watchAll(target, (sighting) => see(sighting, monitor, target))
+  const stopWatching = watchAll(target, (sighting) => see(sighting, monitor, target))
   const expected: Expected = { claims: new Map(), pods: new Map(), classes: new Map(), snapshots: new Map() }
   const repairs = new Set<Promise<void>>()
   const { parameters, can, convergeMs } = options
@@ -115,11 +115,11 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, signa
     for (const [claim, name] of expected.classes) if (name === refused) modifyClaim({ claim, to: 0 }, api, expected)
     const missing = await waitConverged(target, expected, { convergeMs, signal })
     await target.driver.inspect?.(signal)
-    for (const method of UNDOING) target.driver.breakCall?.(method, { kind: 'repeat' })
+    for (const method of CLEANUP_METHODS) target.driver.breakCall?.(method, { kind: 'repeat' })
     const left = missing.length > 0 ? [] : await waitGone(target, expected, { convergeMs, signal })
     return { actions: plan.length, violations: monitor.violations, missing, left }
   } finally {
-    leave()
+    stopWatching()
   }
 }
 
@@ -141,7 +141,7 @@ interface Progress {
 
 function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }: Progress): void {
   const { api } = target
-  const later = (work: Promise<void>): void => {
+  const trackRepair = (work: Promise<void>): void => {
     repairs.add(work)
     void work.finally(() => repairs.delete(work))
   }
@@ -178,15 +178,15 @@ function perform(action: ChaosAction, target: ChaosTarget, { expected, repairs }
       expected.snapshots.delete(action.snapshot)
       return api.delete(VOLUME_SNAPSHOTS, inDefault(action.snapshot))
     case 'crashDriver':
-      return target.driver.crash === undefined ? undefined : later(target.driver.crash(action.forMs))
+      return target.driver.crash === undefined ? undefined : trackRepair(target.driver.crash(action.forMs))
     case 'breakCall':
       return target.driver.breakCall?.(action.method, action.fault)
     case 'breakApi':
       return breakApi(api, action.how, target.clock)
     case 'restartController':
-      return later(restartController(target.controllers, action.which))
+      return trackRepair(restartController(target.controllers, action.which))
     case 'killSidecar':
-      return later(target.killSidecar(action.which))
+      return trackRepair(target.killSidecar(action.which))
     default:
       unreachable(action)
   }
@@ -236,10 +236,10 @@ async function restartController(controllers: Controllers, which: number): Promi
 }
 
 /** The number of API requests that a fault affects. */
-const TIMES = 6
+const REQUESTS_PER_FAULT = 6
 
 /** The time for which the API server is unreachable. */
-const AWAY_MS = 2_000
+const OUTAGE_MS = 2_000
 
 const WRITES: readonly NonNullable<FaultMatch['verb']>[] = ['create', 'patch', 'delete']
 
@@ -271,12 +271,12 @@ function breakApi(api: ApiServer, how: ApiFault, clock: Clock): void {
     case 'away': {
       const { remove } = api.faults.add({ action: { kind: 'cut' } })
       api.dropWatches({ how: 'cut' })
-      clock.schedule(AWAY_MS, remove)
+      clock.schedule(OUTAGE_MS, remove)
       return
     }
   }
 }
 
 function injectFault(api: ApiServer, verbs: readonly NonNullable<FaultMatch['verb']>[], action: FaultAction): void {
-  for (const verb of verbs) api.faults.add({ match: { verb }, times: TIMES, share: 0.5, action })
+  for (const verb of verbs) api.faults.add({ match: { verb }, times: REQUESTS_PER_FAULT, share: 0.5, action })
 }

@@ -18,14 +18,14 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
     return [{ check: 'named', about: name, text: `CreateVolume of ${name} succeeded and names no volume` }]
   }
   const { volumeId: about, accessibleTopology, contentSource } = volume
-  const wanted = request['accessibilityRequirements'] as TopologyRequirement | undefined
+  const requestedTopology = request['accessibilityRequirements'] as TopologyRequirement | undefined
   const source = request['volumeContentSource'] as VolumeContentSource | undefined
   const unless = (holds: boolean, check: CheckName, what: string): readonly Violation[] =>
     holds ? [] : [{ check, about, text: `volume ${about} is ${what}` }]
-  const reached = isReached(accessibleTopology, wanted?.requisite ?? [])
+  const isReachable = isReached(accessibleTopology, requestedTopology?.requisite ?? [])
   const named = source === undefined || nameOf(source) === nameOf(contentSource)
   return [
-    ...unless(reached, 'reach', `in ${placesText(accessibleTopology)}, not where asked`),
+    ...unless(isReachable, 'reach', `in ${placesText(accessibleTopology)}, not where asked`),
     ...unless(named, 'content', `created from ${nameOf(source)} and does not say so`),
   ]
 }
@@ -34,7 +34,9 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
 function isReached(places: readonly Topology[], requisite: readonly Topology[]): boolean {
   if (places.length === 0 || requisite.length === 0) return true
   return places.some(({ segments: place }) =>
-    requisite.some(({ segments: wanted }) => Object.entries(place).every(([key, value]) => wanted[key] === value)),
+    requisite.some(({ segments: requested }) =>
+      Object.entries(place).every(([key, value]) => requested[key] === value),
+    ),
   )
 }
 

@@ -22,7 +22,7 @@ function checkerOf(calls: readonly (readonly ProxiedCall[])[] = CALLS): Checker 
 
 function callsWith(check: CheckName, volume: string | undefined = 'vol'): readonly string[] {
   const checker = checkerOf()
-  checker.find({ check, about: volume, text: 'it is wrong' })
+  checker.report({ check, about: volume, text: 'it is wrong' })
   return (checker.findings[0]?.calls ?? []).map((line) => line.replace(/^\+[\d.]+ s /, ''))
 }
 
@@ -41,20 +41,20 @@ describe('Checker', () => {
 
   it('a finding about an inline volume lists its node calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
-    checker.find({ check: 'ended', about: 'csi-1', text: 'it is left' })
+    checker.report({ check: 'ended', about: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
   })
 
   it('a finding about a volume appears once in the report, with the number of its occurrences', () => {
     const checker = checkerOf([])
     for (const volume of ['vol-1', 'vol-2']) {
-      checker.find({
+      checker.report({
         check: 'kept',
         about: volume,
         text: `volume ${volume} was published to ${volume}-node and is gone`,
       })
     }
-    checker.find({ check: 'kept', about: 'vol-1', text: 'volume vol-1 was created and is not listed' })
+    checker.report({ check: 'kept', about: 'vol-1', text: 'volume vol-1 was created and is not listed' })
     expect(checker.findings.map(({ text, occurrences }) => [text, occurrences])).toEqual([
       ['volume vol-1 was published to vol-1-node and is gone', 2],
       ['volume vol-1 was created and is not listed', 1],

@@ -2,7 +2,7 @@ import { CODES } from '@csi-sidecars/csi'
 import { codeNameOf, type ProxiedCall } from '@csi-sidecars/disturb'
 import { wrongAnswer } from './answers.ts'
 import type { CheckName, Violation } from './checks.ts'
-import { LATER, onNode, Repetitions } from './repetition.ts'
+import { onNode, RETRYABLE_CODES, Repetitions } from './repetition.ts'
 import { Targets } from './targets.ts'
 import { changedId, createdId, Tracker, text } from './tracker.ts'
 
@@ -69,11 +69,11 @@ export class Checker {
       if (this.#ended.length > KEPT) this.#ended.shift()
     }
     const ofAnswer = wrongAnswer(call, this.tracker)
-    for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.find(broken)
+    for (const broken of [...this.#repetitions.see(call), ...ofAnswer, ...this.#targets.see(call)]) this.report(broken)
   }
 
   /** Records a violation. If an earlier finding has the same cause, only the count of that finding increases. */
-  find(broken: Violation): void {
+  report(broken: Violation): void {
     const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
     if (known !== undefined) {
       known.occurrences += 1
@@ -88,20 +88,20 @@ export class Checker {
   findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
     const { about, check, text: what } = unfulfilled
     const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
-    if (call === undefined) return this.find({ ...unfulfilled, text: joined(what, trouble) })
+    if (call === undefined) return this.report({ ...unfulfilled, text: joined(what, trouble) })
     const { method, code = 0, message } = call
     const refusal = `${method}: ${codeNameOf(code)} ${JSON.stringify(message)}`
     const cause = `${method} ${codeNameOf(code)}`
-    const earlier = about === undefined || LATER.has(code) ? undefined : this.#repetitions.earlier(call)
+    const earlier = about === undefined || RETRYABLE_CODES.has(code) ? undefined : this.#repetitions.earlier(call)
     if (earlier !== undefined) {
       const subject = changedId(call) || text(call.request['name'])
       const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
-      return this.find({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
+      return this.report({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
     }
     if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
-      return this.find({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
+      return this.report({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
     }
-    this.find({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
+    this.report({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
   }
 
   /** Returns the last failed call about the volume that has not succeeded since. */

@@ -12,7 +12,7 @@ function scene() {
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
   const listing = new Listing(tracker)
   const look = (...volumes: Listed[]) =>
-    listing.look(volumes, tracker.mark).map(({ check, text }) => `${check}: ${text}`)
+    listing.compare(volumes, tracker.position).map(({ check, text }) => `${check}: ${text}`)
   return { tracker, listing, look }
 }
 
@@ -49,7 +49,7 @@ describe('Listing', () => {
     const texts = (ids: readonly string[], ...calls: readonly ReturnType<typeof callOf>[]) => {
       for (const call of calls) tracker.see(call)
       const list = ids.map((id) => listed({ id, capacity: 0n, nodes: undefined }))
-      return [1, 2].flatMap(() => listing.look(list, tracker.mark)).map(({ check, text }) => `${check}: ${text}`)
+      return [1, 2].flatMap(() => listing.compare(list, tracker.position)).map(({ check, text }) => `${check}: ${text}`)
     }
     const response = { snapshot: { snapshotId: 'snap' } }
     const taken = answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response })
@@ -73,9 +73,9 @@ describe('Listing', () => {
 
   it('the check ignores a difference in ListVolumes that a call at the same time explains', () => {
     const { tracker, listing, look } = scene()
-    const { mark } = tracker
+    const { position: mark } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
-    expect([listing.look([listed()], mark), listing.look([listed()], mark)].flat()).toEqual([])
+    expect([listing.compare([listed()], mark), listing.compare([listed()], mark)].flat()).toEqual([])
     tracker.see(callOf('ControllerPublishVolume', va))
     expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })

@@ -22,12 +22,12 @@ export class Listing {
     this.#tracker = tracker
   }
 
-  /** Compares a list with the recorded things that have no running call, and no change since `mark` was read. */
-  look(listed: readonly Listed[], mark: number): readonly Violation[] {
+  /** Compares a list with the recorded things that have no running call, and no change since `position` was read. */
+  compare(listed: readonly Listed[], position: number): readonly Violation[] {
     const what = this.#tracker.of.toLowerCase()
     const byId = new Map(listed.map((each) => [each.id, each]))
     const differences = this.#tracker.known
-      .filter(({ busy, changed }) => busy === 0 && changed <= mark)
+      .filter(({ busy, changed }) => busy === 0 && changed <= position)
       .flatMap((volume) => differencesOf(volume, byId.get(volume.id), what).map((broken) => ({ broken, volume })))
     const current = new Set(differences.map(({ broken }) => broken.text))
     for (const text of this.#seen.keys()) if (!current.has(text)) this.#seen.delete(text)

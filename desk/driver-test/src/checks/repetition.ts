@@ -3,7 +3,7 @@ import type { Violation } from './checks.ts'
 import { changedId, createdId, text } from './tracker.ts'
 
 /** The codes by which a driver may ask for a later retry, even if the call has succeeded before. */
-export const LATER: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
+export const RETRYABLE_CODES: ReadonlySet<number> = new Set([1, 4, 8, 10, 14])
 /** The codes that may be a temporary fault. They are a finding only if they occur twice in a row. */
 export const PERHAPS: ReadonlySet<number> = new Set([2, 13])
 
@@ -101,7 +101,7 @@ function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
     repeated.failures = 0
     return compared(repeated.call, call, about)
   }
-  if (call.code === undefined || LATER.has(call.code)) return []
+  if (call.code === undefined || RETRYABLE_CODES.has(call.code)) return []
   repeated.failures += 1
   if (repeated.failures !== (PERHAPS.has(call.code) ? 2 : 1)) return []
   const what = `${call.method} of ${about}${onNode(call)}`

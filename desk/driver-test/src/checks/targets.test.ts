@@ -1,7 +1,7 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
 import { answered } from '@csi-sidecars/disturb/testing/proxied-calls'
 import { describe, expect, it } from '@jest/globals'
-import { type LookAt, Targets } from './targets.ts'
+import { type ReadPath, Targets } from './targets.ts'
 
 const directory = { isDirectory: () => true }
 const file = { isDirectory: () => false }
@@ -15,7 +15,7 @@ const publish = (kind = 'mount', code: number | undefined = 0) =>
 const unpublish = (code: number | undefined = 0) =>
   answered('NodeUnpublishVolume', { volumeId: 'vol', targetPath: '/t' }, { code })
 
-function brokenBy(found: ReturnType<LookAt>, ...calls: readonly (readonly ProxiedCall[])[]): readonly string[] {
+function brokenBy(found: ReturnType<ReadPath>, ...calls: readonly (readonly ProxiedCall[])[]): readonly string[] {
   const targets = new Targets(() => found)
   return calls.flat().flatMap((call) => targets.see(call).map(({ check, text }) => `${check}: ${text}`))
 }

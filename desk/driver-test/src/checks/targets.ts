@@ -5,18 +5,18 @@ import type { Violation } from './checks.ts'
 import { text } from './tracker.ts'
 
 /** Returns the kind of file at a path, without following links. Undefined if there is none. */
-export type LookAt = (path: string) => Pick<Stats, 'isDirectory'> | undefined
+export type ReadPath = (path: string) => Pick<Stats, 'isDirectory'> | undefined
 
-const lookAt: LookAt = (path) => lstatSync(path, { throwIfNoEntry: false })
+const readPath: ReadPath = (path) => lstatSync(path, { throwIfNoEntry: false })
 
 /** Checks target paths on disk when a driver has answered, before the caller gets the answer. */
 export class Targets {
-  readonly #lookAt: LookAt
+  readonly #readPath: ReadPath
   /** The methods of calls that ended without an answer, by target path. The driver may still work at these paths. */
   readonly #doubtful = new Map<string, string>()
 
-  constructor(look: LookAt = lookAt) {
-    this.#lookAt = look
+  constructor(read: ReadPath = readPath) {
+    this.#readPath = read
   }
 
   see(call: ProxiedCall): readonly Violation[] {
@@ -36,13 +36,13 @@ export class Targets {
 
   #missing(path: string, request: ProxiedCall['request']): string | undefined {
     const block = (request['volumeCapability'] as VolumeCapability | undefined)?.accessType?.$case === 'block'
-    const found = this.#lookAt(path)
+    const found = this.#readPath(path)
     if (found === undefined) return 'there is nothing at'
     if (block && found.isDirectory()) return 'there is a directory, not a device, at'
     return block || found.isDirectory() ? undefined : 'there is no directory at'
   }
 
   #left(path: string): string | undefined {
-    return this.#lookAt(path) === undefined ? undefined : 'there still is something at'
+    return this.#readPath(path) === undefined ? undefined : 'there still is something at'
   }
 }

@@ -26,7 +26,7 @@ export interface KnownVolume {
   readonly inline: boolean
   /** The number of running calls about the volume. */
   busy: number
-  /** The value of `mark` when a call about the volume last began or ended. */
+  /** The value of `position` when a call about the volume last began or ended. */
   changed: number
 }
 
@@ -81,8 +81,8 @@ export class Tracker {
     return this.#known.get(id)
   }
 
-  /** The number of starts and ends of calls. A volume has changed after a read of `mark` if its `changed` is higher. */
-  get mark(): number {
+  /** The number of starts and ends of calls. A volume has changed after a read of `position` if its `changed` is higher. */
+  get position(): number {
     return this.#count
   }
 

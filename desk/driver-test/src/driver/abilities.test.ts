@@ -114,7 +114,7 @@ describe('learnAbilities', () => {
     expect((await learn(driver)).can.clone).toBe(true)
     driver.script('CreateVolume', (request: CreateVolumeRequest) => {
       if (request.volumeContentSource !== undefined) throw new DriverFailure('INTERNAL', 'no copies today')
-      return driver.own('CreateVolume', request)
+      return driver.usualAnswer('CreateVolume', request)
     })
     const { can, leftOut } = await learn(driver)
     expect(can.clone).toBe(false)
@@ -198,15 +198,19 @@ describe('listAll', () => {
     expect(await listAll(direct, 'Volume', signal)).toEqual({
       kind: 'failure',
       why: 'InvalidArgument "never"',
-      later: false,
+      isRetryable: false,
     })
     driver.script('ListVolumes', () => {
       throw new DriverFailure('ABORTED', 'busy')
     })
-    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'failure', why: 'Aborted "busy"', later: true })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({
+      kind: 'failure',
+      why: 'Aborted "busy"',
+      isRetryable: true,
+    })
     driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' }))
     const why = 'it has no end, there are more than 1000 pages'
-    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'endless', why, later: false })
+    expect(await listAll(direct, 'Volume', signal)).toEqual({ kind: 'endless', why, isRetryable: false })
     direct.close()
   })
 })

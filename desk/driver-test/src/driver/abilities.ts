@@ -41,7 +41,7 @@ export interface AbilityOptions
 export async function learnAbilities(driver: Driver, options: AbilityOptions, signal: AbortSignal): Promise<Abilities> {
   const { controller, plugin } = driver.capabilities
   const { address, crash, capabilities, csiDriver, onTrial } = options
-  const own = new OwnNodes(options.ownNodes, '')
+  const ownNodes = new OwnNodes(options.ownNodes, '')
   const has = (what: ControllerRpc): boolean => controller.has(what)
   if (!has(ControllerRpc.CREATE_DELETE_VOLUME)) {
     throw new Error(`the driver at ${address} lacks CREATE_DELETE_VOLUME: there is no life of a volume to test`)
@@ -82,7 +82,7 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
     unless(!offline, 'expansion: the driver expands volumes only while they are not in use')
   unless(canList(driver), 'leaks that no answer names, and volumes that vanish: the driver lacks LIST_VOLUMES')
   unless(listsNodes(driver), 'attachments that vanish or stay: the driver lacks LIST_VOLUMES_PUBLISHED_NODES')
-  const moreNodes = own.all.length > 0 ? '--node' : '--node-ids'
+  const moreNodes = ownNodes.all.length > 0 ? '--node' : '--node-ids'
   unless(nodes.length > 1, `moves from node to node: one node is known; ${moreNodes} names more`)
   unless(crash, 'the death of the driver: no --driver-command starts it')
   const snapshots = has(ControllerRpc.CREATE_DELETE_SNAPSHOT)
@@ -90,14 +90,14 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   onTrial?.('modifications')
   const refused = await whyNotModified(driver, options, tries)
   const modify = unless(refused === undefined, `modification: ${refused}`)
-  leftOut.push(...nodeLacks(own))
+  leftOut.push(...nodeLacks(ownNodes))
   const methods = [
     'CreateVolume',
     'DeleteVolume',
     ...(attaches ? ['ControllerPublishVolume', 'ControllerUnpublishVolume'] : []),
     ...(expand ? ['ControllerExpandVolume'] : []),
     ...(modify ? ['ControllerModifyVolume'] : []),
-    ...nodeMethods(own),
+    ...nodeMethods(ownNodes),
   ]
   const further = { snapshots, ...(inZones && { zones }), ...(modify && { attributes: options.attributes }) }
   return { can: { expand, shared, block, clone, inline, ...further, crash, methods }, nodes, leftOut }

@@ -43,7 +43,7 @@ async function left({ looks = [], deletedAfterMs }: Seen): Promise<readonly stri
   const waiting = [...looks]
   const mountsBelow = async () => (waiting.length > 1 ? waiting.shift() : waiting[0]) ?? []
   const rules = new ClusterRules(checker.tracker, nodes, false)
-  const none = { inlineAttributes: {}, own: undefined }
+  const none = { inlineAttributes: {}, ownProcess: undefined }
   const time = new FakeClock()
   const see = (calls: readonly ProxiedCall[]): void => {
     for (const call of calls) checker.see(call)

@@ -7,7 +7,7 @@ import type { Checker } from '../checks/checker.ts'
 import { certain, text } from '../checks/tracker.ts'
 import type { ClusterRules } from './cluster-rules.ts'
 import type { OwnDriverProcess } from './driver-process.ts'
-import { canList, leftAtLast, WatchedList } from './lists.ts'
+import { canList, WatchedList, waitUntilEmpty } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
 import { UsageLooks } from './stats.ts'
 
@@ -22,13 +22,13 @@ export interface DriverUnderTestParts {
   readonly rules: ClusterRules
   readonly clock: Clock
   /** The process of the driver, if the test has started it. */
-  readonly own: Pick<OwnDriverProcess, 'kill' | 'killAll'> | undefined
+  readonly ownProcess: Pick<OwnDriverProcess, 'kill' | 'killAll'> | undefined
 }
 
 /** The largest number of faults that wait for calls of one method. */
 const MAX_WAITING = 8
 /** The pause between two ListVolumes calls. */
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 /** The time between the answer of a call and the kill. It is long enough for the caller to get the answer. */
 const KILL_MS = 20
 /** The pause between ListVolumes calls after a kill. They find lost volumes before the sidecars repeat their calls. */
@@ -51,7 +51,7 @@ export class DriverUnderTest implements ChaosDriver {
   #calm = false
 
   constructor(parts: DriverUnderTestParts) {
-    const { direct, own, checker, nodes } = parts
+    const { direct, ownProcess: own, checker, nodes } = parts
     this.#parts = parts
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.#lists = [checker.tracker, checker.snapshots].map((tracker) => new WatchedList(direct, checker, tracker))
@@ -81,7 +81,7 @@ export class DriverUnderTest implements ChaosDriver {
     if (code !== 0) return this.breakCall(method, { kind: 'kill' })
     this.#parts.clock.schedule(KILL_MS, () => {
       if (this.#calm) return
-      this.#parts.own?.killAll()
+      this.#parts.ownProcess?.killAll()
       this.#soonLooks = SOON_LOOKS
     })
   }
@@ -128,10 +128,10 @@ export class DriverUnderTest implements ChaosDriver {
   async watchList(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
-        await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : LOOK_MS, signal)
+        await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : POLL_MS, signal)
         this.#soonLooks = Math.max(0, this.#soonLooks - 1)
-        for (const list of this.#lists) await list.look(signal)
-        for (const broken of await this.#usage.look(signal)) this.#parts.checker.find(broken)
+        for (const list of this.#lists) await list.check(signal)
+        for (const broken of await this.#usage.check(signal)) this.#parts.checker.report(broken)
       }
     } catch (error) {
       if (!isAbort(error) || !signal.aborted) throw error
@@ -139,7 +139,7 @@ export class DriverUnderTest implements ChaosDriver {
   }
 
   async inspect(signal: AbortSignal): Promise<void> {
-    if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * LOOK_MS, signal)
+    if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * POLL_MS, signal)
   }
 
   async left(signal: AbortSignal): Promise<readonly string[]> {
@@ -151,7 +151,7 @@ export class DriverUnderTest implements ChaosDriver {
   /** Returns the mounts that remain after some time. The time is needed, because a deletion may precede the unstage. */
   async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
     const { nodes, mountsBelow, clock } = this.#parts
-    const mounted = await leftAtLast(() => mountsBelow(nodes.folder), clock, signal)
+    const mounted = await waitUntilEmpty(() => mountsBelow(nodes.folder), clock, signal)
     return (mounted ?? []).map((path) => `${nodes.shortened(path)} is still mounted`)
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import type { Checker } from '../checks/checker.ts'
 import { type Listed, Listing } from '../checks/listing.ts'
-import { LATER } from '../checks/repetition.ts'
+import { RETRYABLE_CODES } from '../checks/repetition.ts'
 import type { Tracked, Tracker } from '../checks/tracker.ts'
 
 const LIST_MS = 30_000
@@ -27,8 +27,13 @@ export function listsNodes(driver: Driver): boolean {
 /** The volumes or snapshots in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
   | { readonly kind: 'list'; readonly listed: readonly Listed[] }
-  | { readonly kind: 'failure'; readonly why: string /** The driver asks for a retry. */; readonly later: boolean }
-  | { readonly kind: 'endless'; readonly why: string; readonly later: false }
+  | {
+      readonly kind: 'failure'
+      readonly why: string
+      /** True if the driver asks for a retry. */
+      readonly isRetryable: boolean
+    }
+  | { readonly kind: 'endless'; readonly why: string; readonly isRetryable: false }
 
 /** Reads all pages of the driver's list of volumes or of snapshots. */
 export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal): Promise<ListAnswer> {
@@ -49,9 +54,13 @@ export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal):
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof RpcError)) throw error
-    return { kind: 'failure', why: `${error.codeName} ${JSON.stringify(error.details)}`, later: LATER.has(error.code) }
+    return {
+      kind: 'failure',
+      why: `${error.codeName} ${JSON.stringify(error.details)}`,
+      isRetryable: RETRYABLE_CODES.has(error.code),
+    }
   }
-  return { kind: 'endless', why: `it has no end, there are more than ${MAX_PAGES} pages`, later: false }
+  return { kind: 'endless', why: `it has no end, there are more than ${MAX_PAGES} pages`, isRetryable: false }
 }
 
 function listed(entry: ListVolumesResponse_Entry | ListSnapshotsResponse_Entry, withNodes: boolean): Listed {
@@ -71,18 +80,18 @@ const GONE_MS = 60_000
 const GONE_LOOK_MS = 1_000
 
 /**
- * Repeats `look` until the list is empty or the time is over. Returns the last list that `look` returned. Undefined if
- * `look` never returned a list.
+ * Repeats `list` until the list is empty or the time is over. Returns the last list that `list` returned. Undefined if
+ * `list` never returned a list.
  */
-export async function leftAtLast(
-  look: () => Promise<readonly string[] | undefined>,
+export async function waitUntilEmpty(
+  list: () => Promise<readonly string[] | undefined>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   let left: readonly string[] | undefined
   const until = clock.monotonic() + GONE_MS
   for (let looks = GONE_LOOKS; looks > 0 && clock.monotonic() < until; looks -= 1) {
-    left = (await look()) ?? left
+    left = (await list()) ?? left
     if (left?.length === 0) break
     await clock.sleep(GONE_LOOK_MS, signal)
   }
@@ -119,10 +128,11 @@ export class WatchedList {
     this.#foreign = new Set((await this.#list(signal))?.map(({ id }) => id))
   }
 
-  async look(signal: AbortSignal): Promise<void> {
-    const { mark } = this.#tracker
+  async check(signal: AbortSignal): Promise<void> {
+    const { position } = this.#tracker
     const listed = await this.#list(signal)
-    for (const broken of listed === undefined ? [] : this.#listing.look(listed, mark)) this.#checker.find(broken)
+    for (const broken of listed === undefined ? [] : this.#listing.compare(listed, position))
+      this.#checker.report(broken)
   }
 
   /** Returns the list. Undefined if the call has failed, for a driver without lists, and after an endless list. */
@@ -134,7 +144,7 @@ export class WatchedList {
       return answer.listed
     }
     this.#isEndless = answer.kind === 'endless'
-    if (!answer.later) this.#refusals += 1
+    if (!answer.isRetryable) this.#refusals += 1
     if (this.#isEndless || this.#refusals >= REFUSALS) this.#refuse(answer.why)
     return undefined
   }
@@ -151,7 +161,7 @@ export class WatchedList {
       this.#tracker.known
         .filter(({ exists }) => exists !== 'no')
         .map(({ id }) => textOf(id, 'was created and never deleted'))
-    const left = await leftAtLast(this.#hasList ? listed : undeleted, clock, signal)
+    const left = await waitUntilEmpty(this.#hasList ? listed : undeleted, clock, signal)
     if (left !== undefined) return left
     if (!this.#checker.findings.some(({ check }) => check === 'listed'))
       this.#refuse('it was not answered when everything was deleted')
@@ -160,6 +170,6 @@ export class WatchedList {
 
   #refuse(why: string): void {
     const text = `List${this.#tracker.of}s, of which the driver says that it has it: ${why}`
-    this.#checker.find({ check: 'listed', about: undefined, text })
+    this.#checker.report({ check: 'listed', about: undefined, text })
   }
 }

@@ -12,8 +12,8 @@ interface Mount {
 async function mounts(list: string): Promise<readonly Mount[]> {
   const text = await readFile(list, 'utf8').catch(() => '')
   return text.split('\n').map((line) => {
-    const [own = '', ofFileSystem = ''] = line.split(' - ')
-    const fields = own.split(' ')
+    const [mountFields = '', ofFileSystem = ''] = line.split(' - ')
+    const fields = mountFields.split(' ')
     const options = [fields[5] ?? '', ofFileSystem.split(' ')[2] ?? ''].flatMap((each) => each.split(','))
     return { point: unescaped(fields[4] ?? ''), options: new Set(options) }
   })

@@ -63,8 +63,8 @@ export class OwnNodes {
 
   /** Returns a shorter path for reports. It starts with the folder of the node, and long digests are cut. */
   shortened(path: string): string {
-    const own = path.startsWith(this.folder) ? relative(this.folder, path) : path
-    return own.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')
+    const relativePath = path.startsWith(this.folder) ? relative(this.folder, path) : path
+    return relativePath.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')
   }
 
   can(what: NodeRpc): boolean {

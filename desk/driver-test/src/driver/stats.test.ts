@@ -15,7 +15,7 @@ async function looks(answer: () => object, calls: readonly ProxiedCall[] = mount
   for (const call of calls) tracker.see(call)
   const usage = new UsageLooks(tracker, ownNodes(['a'], { call: async () => answer() as never }))
   const found: string[] = []
-  for (let times = 3; times > 0; times -= 1) found.push(...(await usage.look(signal)).map(({ text }) => text))
+  for (let times = 3; times > 0; times -= 1) found.push(...(await usage.check(signal)).map(({ text }) => text))
   return { found, tracker, usage }
 }
 
@@ -57,6 +57,6 @@ describe('UsageLooks', () => {
       return fail(5)()
     }
     const restless = new UsageLooks(tracker, ownNodes(['a'], { call }))
-    expect([await restless.look(signal), await restless.look(signal)].flat()).toEqual([])
+    expect([await restless.check(signal), await restless.check(signal)].flat()).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import {
 import { codeNameOf } from '@csi-sidecars/disturb'
 import { nodeCan } from '@csi-sidecars/volume-controllers'
 import type { Violation } from '../checks/checks.ts'
-import { LATER } from '../checks/repetition.ts'
+import { RETRYABLE_CODES } from '../checks/repetition.ts'
 import { certain, type KnownVolume, type Tracker } from '../checks/tracker.ts'
 import type { OwnNodes } from './nodes.ts'
 
@@ -27,7 +27,7 @@ export class UsageLooks {
     this.#nodes = nodes
   }
 
-  async look(signal: AbortSignal): Promise<readonly Violation[]> {
+  async check(signal: AbortSignal): Promise<readonly Violation[]> {
     const mounts = this.#tracker.known.flatMap((volume) => quietMounts(volume))
     const mount = mounts[this.#turn % Math.max(1, mounts.length)]
     this.#turn += 1
@@ -55,7 +55,9 @@ export class UsageLooks {
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof RpcError)) throw error
-      return LATER.has(error.code) ? undefined : `failed: ${codeNameOf(error.code)} ${JSON.stringify(error.details)}`
+      return RETRYABLE_CODES.has(error.code)
+        ? undefined
+        : `failed: ${codeNameOf(error.code)} ${JSON.stringify(error.details)}`
     }
   }
 }

@@ -83,8 +83,8 @@ async function checkSnapshot(data: Data, node: OwnNode): Promise<void> {
   if (snapshotId === undefined) return
   await data.within(node, (mounted) => data.write(mounted, 'written after the snapshot'))
   const from = `restored from a snapshot of ${volume.volumeId}`
-  const held = await checkRestored(data, node, { snapshotId, name: 'data-restored', when: from })
-  if (held && (await createdSnapshot(setting, volume, 'data')) === snapshotId) {
+  const isRestored = await checkRestored(data, node, { snapshotId, name: 'data-restored', when: from })
+  if (isRestored && (await createdSnapshot(setting, volume, 'data')) === snapshotId) {
     await checkRestored(data, node, { snapshotId, name: 'data-again', when: `${from} that was requested again` })
   }
   await deletedSnapshot(setting, snapshotId, volume)
@@ -105,9 +105,9 @@ async function checkRestored(data: Data, node: OwnNode, { snapshotId, name, when
   const restored = await setting.created(setting.create(name, { volumeContentSource, capacityRange }))
   if (restored === undefined) return false
   const inRestored = new Data(setting, restored, data.content)
-  const held = await inRestored.within(node, (mounted) => inRestored.check(mounted, when))
+  const isSame = await inRestored.within(node, (mounted) => inRestored.check(mounted, when))
   await setting.deleted(restored.volumeId)
-  return held === true
+  return isSame === true
 }
 
 /** Reads and writes the content of one volume. Wrong content is a finding. */
@@ -155,9 +155,9 @@ class Data {
   async checkSize({ path }: Mounted, bytes: bigint): Promise<void> {
     const { holds } = this.content
     if (holds === undefined || bytes === 0n) return
-    const held = await holds(path, bytes).catch((error: unknown) => messageOf(error))
-    if (held === true) return
-    const why = held === false ? 'it ends before' : held
+    const isLargeEnough = await holds(path, bytes).catch((error: unknown) => messageOf(error))
+    if (isLargeEnough === true) return
+    const why = isLargeEnough === false ? 'it ends before' : isLargeEnough
     this.#find('capacity', `has ${bytes} bytes, and the last of them cannot be read: ${why}`)
   }
 
@@ -179,8 +179,9 @@ class Data {
     if (!grown.nodeExpansionRequired || expandsOn(mounted.node)) await this.checkSize(mounted, grown.capacityBytes)
     const after = await this.#total(mounted)
     // The usage is checked only if the volume seems to have a separate file system.
-    const own = before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
-    if (own && after !== undefined && after <= before) {
+    const hasOwnFileSystem =
+      before !== undefined && before > volume.capacityBytes / 2n && before <= volume.capacityBytes
+    if (hasOwnFileSystem && after !== undefined && after <= before) {
       this.#find('usage', `has ${after} bytes by NodeGetVolumeStats, as before its expansion`)
     }
   }

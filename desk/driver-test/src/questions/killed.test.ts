@@ -19,7 +19,7 @@ const forgetStages: Forget = ({ driver, nodes }) => {
     node.script('NodePublishVolume', (request: { volumeId: string; stagingTargetPath: string }) => {
       const staged = node.volumes.get(request.volumeId)?.staged.has(request.stagingTargetPath)
       if (staged !== true) throw new DriverFailure('FAILED_PRECONDITION', 'it is not staged')
-      return node.own<object, object>('NodePublishVolume', request)
+      return node.usualAnswer<object, object>('NodePublishVolume', request)
     })
   }
 }

@@ -13,7 +13,7 @@ const once =
       each.script(method, (request: object) => {
         called += 1
         if (called > 1) throw new DriverFailure('INTERNAL', 'already')
-        return each.own<object, object>(method, request)
+        return each.usualAnswer<object, object>(method, request)
       })
     }
   }
@@ -26,7 +26,7 @@ function forgetInline({ nodes }: EmulatedParts): void {
       const { volumeId } = request
       if (ended.has(volumeId)) throw new DriverFailure('NOT_FOUND', `${volumeId} does not exist`)
       if (volumeId.startsWith('csi-')) ended.add(volumeId)
-      return node.own<object, object>('NodeUnpublishVolume', request)
+      return node.usualAnswer<object, object>('NodeUnpublishVolume', request)
     })
   }
 }

@@ -52,8 +52,8 @@ const READY_TRIES = 20
 const READY_MS = 500
 
 export function requestOf({ parts }: Setting, { volumeId: sourceVolumeId }: Volume, name: string) {
-  const own = { name: `csi-devcluster-snapshot-${name}-${parts.unique}`, sourceVolumeId }
-  return { ...own, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
+  const ownRequest = { name: `csi-devcluster-snapshot-${name}-${parts.unique}`, sourceVolumeId }
+  return { ...ownRequest, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
 }
 
 /** Deletes the snapshot twice, because the deletion of a missing snapshot must succeed. */

@@ -20,7 +20,7 @@ const accepting =
   ({ driver }) =>
     driver.script(method, (request: object) => {
       try {
-        return driver.own<object, object>(method, request)
+        return driver.usualAnswer<object, object>(method, request)
       } catch {
         return answer
       }
@@ -85,20 +85,20 @@ const ROWS: readonly (readonly [string, Spoil, string, RegExp])[] = [
 function onTwo({ driver }: EmulatedParts): void {
   driver.script('ControllerPublishVolume', (request: ControllerPublishVolumeRequest) => {
     driver.volumes.get(request.volumeId)?.attachments.clear()
-    return driver.own<object, object>('ControllerPublishVolume', request)
+    return driver.usualAnswer<object, object>('ControllerPublishVolume', request)
   })
 }
 
 function deletes({ driver }: EmulatedParts): void {
   driver.script('DeleteVolume', (request: DeleteVolumeRequest) => {
     if (request.volumeId !== '') driver.volumes.delete(request.volumeId)
-    return driver.own<object, object>('DeleteVolume', request)
+    return driver.usualAnswer<object, object>('DeleteVolume', request)
   })
 }
 
 function nameless({ driver }: EmulatedParts): void {
   driver.script('CreateVolume', (request: CreateVolumeRequest) =>
-    driver.own<object, object>('CreateVolume', { ...request, name: request.name || 'anything' }),
+    driver.usualAnswer<object, object>('CreateVolume', { ...request, name: request.name || 'anything' }),
   )
 }
 
@@ -106,27 +106,27 @@ function anySize({ driver }: EmulatedParts): void {
   driver.script('CreateVolume', (request: CreateVolumeRequest) => {
     const known = driver.volumes.named(request.name)
     const capacityRange = known ? undefined : request.capacityRange
-    return driver.own<object, object>('CreateVolume', { ...request, capacityRange })
+    return driver.usualAnswer<object, object>('CreateVolume', { ...request, capacityRange })
   })
 }
 
 function knownOnly({ driver }: EmulatedParts): void {
   driver.script('DeleteVolume', (request: DeleteVolumeRequest) => {
     if (request.volumeId.includes('unknown')) throw new DriverFailure('NOT_FOUND', 'gone')
-    return driver.own<object, object>('DeleteVolume', request)
+    return driver.usualAnswer<object, object>('DeleteVolume', request)
   })
 }
 
 function onePage({ driver }: EmulatedParts): void {
   driver.script('ListVolumes', (request: ListVolumesRequest) => {
-    const answer = driver.own<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
+    const answer = driver.usualAnswer<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
     return { ...answer, nextToken: '' }
   })
 }
 
 function twice({ driver }: EmulatedParts): void {
   driver.script('ListVolumes', (request: ListVolumesRequest) => {
-    const { entries, nextToken } = driver.own<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
+    const { entries, nextToken } = driver.usualAnswer<ListVolumesRequest, ListVolumesResponse>('ListVolumes', request)
     return { entries: [...entries, ...entries], nextToken }
   })
 }
@@ -135,7 +135,7 @@ function forgetsClones({ driver }: EmulatedParts): void {
   driver.script('CreateVolume', (request: CreateVolumeRequest) => {
     const known = request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined
     if (known) throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
-    return driver.own<object, object>('CreateVolume', request)
+    return driver.usualAnswer<object, object>('CreateVolume', request)
   })
 }
 
@@ -146,14 +146,14 @@ function leaves({ driver }: EmulatedParts): void {
 function detachesAll({ driver }: EmulatedParts): void {
   driver.script('ControllerUnpublishVolume', (request: ControllerUnpublishVolumeRequest) => {
     driver.volumes.get(request.volumeId)?.attachments.clear()
-    return driver.own<object, object>('ControllerUnpublishVolume', request)
+    return driver.usualAnswer<object, object>('ControllerUnpublishVolume', request)
   })
 }
 
 function stages({ nodes }: EmulatedParts): void {
   for (const node of nodes) {
     node.script('NodeStageVolume', (request: NodeStageVolumeRequest) =>
-      request.stagingTargetPath === '' ? {} : node.own<object, object>('NodeStageVolume', request),
+      request.stagingTargetPath === '' ? {} : node.usualAnswer<object, object>('NodeStageVolume', request),
     )
   }
 }

@@ -102,7 +102,7 @@ class Stores {
     const { placing } = this.#options
     const { nodeId } = node.settings
     node.script('NodePublishVolume', (request: NodePublishVolumeRequest) => {
-      const answer = node.own<object, object>('NodePublishVolume', request)
+      const answer = node.usualAnswer<object, object>('NodePublishVolume', request)
       const { volumeId, targetPath, readonly, volumeCapability } = request
       const name = this.#nameOf(volumeId, nodeId)
       const use = volumeCapability?.accessType
@@ -117,7 +117,7 @@ class Stores {
     node.script('NodeUnpublishVolume', (request: NodeUnpublishVolumeRequest) => {
       const { volumeId, targetPath } = request
       if (targetPath !== '') placing.take(targetPath)
-      const answer = node.own<object, object>('NodeUnpublishVolume', request)
+      const answer = node.usualAnswer<object, object>('NodeUnpublishVolume', request)
       const path = this.#at(this.#nameOf(volumeId, nodeId))
       const device = existsSync(`${path}.device`)
       if (this.#has(device ? 'block-forgotten' : 'data-forgotten')) rmSync(path, { recursive: true, force: true })
@@ -125,7 +125,7 @@ class Stores {
     })
     if (!this.#has('usage-with-old-size')) return
     node.script('NodeGetVolumeStats', (request: NodeGetVolumeStatsRequest) => {
-      node.own('NodeGetVolumeStats', request)
+      node.usualAnswer('NodeGetVolumeStats', request)
       return { usage: [{ total: 1024n ** 3n, used: 0n, available: 0n, unit: 1 }], volumeCondition: undefined }
     })
   }

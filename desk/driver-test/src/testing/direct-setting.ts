@@ -58,16 +58,16 @@ export async function foundDirectly(
   const driver = await openDriver({ ...PARTS, address, signal, services: 'controller' })
   stack.defer(() => driver.close())
   const addresses = nodes.map((each) => each.address)
-  const own = await openOwnNodes(addresses, { ...PARTS, name: driver.name, stack }, signal)
+  const opened = await openOwnNodes(addresses, { ...PARTS, name: driver.name, stack }, signal)
   const ephemeral = inline && { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] }
   const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy, ...ephemeral } }
-  const asked = { address, nodeIds: [], ownNodes: own, csiDriver, parameters: {}, capabilities: undefined }
+  const asked = { address, nodeIds: [], ownNodes: opened, csiDriver, parameters: {}, capabilities: undefined }
   const abilities = await learnAbilities(driver, { ...asked, crash: false, clock: systemClock }, signal)
   const checker = new Checker({ startedAt: systemClock.monotonic(), shortened: (path) => path })
   const calls = new DirectCalls({ clock: systemClock, signal, report: (call) => checker.see(call) })
-  const find = checker.find.bind(checker)
+  const find = checker.report.bind(checker)
   spoil({ driver: emulated, nodes })
-  const ownNodes = new OwnNodes(own, join(directory, 'nodes'))
+  const ownNodes = new OwnNodes(opened, join(directory, 'nodes'))
   const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
   // The kill is simulated: `spoil` removes the state that a killed driver with this bug would lose.
   const kill = (): void => spoil({ driver: emulated, nodes })

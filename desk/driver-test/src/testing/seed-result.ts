@@ -92,7 +92,7 @@ export async function seedResult({
       csiDriver,
       binaries: { attacher },
     },
-    { direct, address, ownNodes, own: undefined, ...PARTS, substitutes },
+    { direct, address, ownNodes, ownProcess: undefined, ...PARTS, substitutes },
     signal,
   )
 }

@@ -69,10 +69,10 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
     return { snapshot: described(id, all.get(id) ?? { name, source }) }
   })
   driver.script('ListSnapshots', ({ snapshotId, sourceVolumeId }: ListSnapshotsRequest) => {
-    const wanted = [...all].filter(([id, { source }]) =>
+    const matching = [...all].filter(([id, { source }]) =>
       snapshotId === '' ? sourceVolumeId === '' || source === sourceVolumeId : id === snapshotId,
     )
-    const listed = bug === 'snapshot-unlisted' ? [] : wanted
+    const listed = bug === 'snapshot-unlisted' ? [] : matching
     return { entries: listed.map(([id, kept]) => ({ snapshot: described(id, kept) })), nextToken: '' }
   })
   driver.script('DeleteSnapshot', ({ snapshotId }: DeleteSnapshotRequest) => {
@@ -87,13 +87,13 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
   })
   driver.script('CreateVolume', (request: CreateVolumeRequest) => {
     const { volumeContentSource } = request
-    if (volumeContentSource?.type?.$case !== 'snapshot') return driver.own('CreateVolume', request)
+    if (volumeContentSource?.type?.$case !== 'snapshot') return driver.usualAnswer('CreateVolume', request)
     const { snapshotId } = volumeContentSource.type.value
     if (!all.has(snapshotId)) throw new DriverFailure('NOT_FOUND', `snapshot ${snapshotId} does not exist`)
     if ((asked.get(snapshotId) ?? readyAfter) < readyAfter) {
       throw new DriverFailure('UNAVAILABLE', `snapshot ${snapshotId} is not ready`)
     }
-    const { volume } = driver.own<CreateVolumeRequest, { volume: { volumeId: string } }>('CreateVolume', {
+    const { volume } = driver.usualAnswer<CreateVolumeRequest, { volume: { volumeId: string } }>('CreateVolume', {
       ...request,
       volumeContentSource: undefined,
     })

@@ -45,12 +45,12 @@ export class DirectAccess {
   /** Stores an object with its status. Creates the namespace of the object if it is missing. */
   create<T>(resource: Resource<T>, object: T): T {
     const kind = kindNamed(resource)
-    const given = object as unknown as ApiObject
-    const namespace = kind.namespaced ? (given.metadata.namespace ?? 'default') : undefined
+    const apiObject = object as unknown as ApiObject
+    const namespace = kind.namespaced ? (apiObject.metadata.namespace ?? 'default') : undefined
     if (namespace !== undefined) ensureNamespace(this.#registry, namespace)
-    const target: WriteTarget = { kind, namespace, name: given.metadata.name ?? '', status: false }
+    const target: WriteTarget = { kind, namespace, name: apiObject.metadata.name ?? '', status: false }
     if (this.#registry.store.of(kind).get(keyOf(target)) !== undefined) throw alreadyExists(kind, target.name)
-    const typed = { ...plain(given), apiVersion: groupVersionOf(kind), kind: kind.kind }
+    const typed = { ...plain(apiObject), apiVersion: groupVersionOf(kind), kind: kind.kind }
     const { uid, creationTimestamp } = systemFields(this.#registry)
     const { metadata } = typed
     const complete = withMeta(typed, {
@@ -102,13 +102,13 @@ export class DirectAccess {
   async #when<T, R>(
     resource: Resource<T>,
     { timeoutMs = 10_000, ...ref }: ObjectRef & Wait,
-    look: (object: T | undefined) => { readonly object: R } | undefined,
+    select: (object: T | undefined) => { readonly object: R } | undefined,
   ): Promise<R> {
-    const now = look(this.get(resource, ref))
+    const now = select(this.get(resource, ref))
     if (now !== undefined) return now.object
     const found = Promise.withResolvers<R>()
-    const leave = this.onChange(resource, () => {
-      const seen = look(this.get(resource, ref))
+    const unsubscribe = this.onChange(resource, () => {
+      const seen = select(this.get(resource, ref))
       if (seen !== undefined) found.resolve(seen.object)
     })
     const what = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
@@ -116,7 +116,7 @@ export class DirectAccess {
     try {
       return await abortable(found.promise, guard.signal)
     } finally {
-      leave()
+      unsubscribe()
     }
   }
 }

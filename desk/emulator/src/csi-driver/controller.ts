@@ -60,8 +60,8 @@ export class EmulatedController {
     }
     const { name, parameters, mutableParameters } = request
     const topology = this.#placeFor(capacityBytes, request.accessibilityRequirements)
-    const wanted = { name, capacityBytes, parameters, mutableParameters, source, topology }
-    return { volume: described(this.#volumes.add(wanted)) }
+    const requested = { name, capacityBytes, parameters, mutableParameters, source, topology }
+    return { volume: described(this.#volumes.add(requested)) }
   }
 
   #sourceOf({ volumeContentSource }: Request<'CreateVolume'>): StoredVolumeSource | undefined {
@@ -96,8 +96,8 @@ export class EmulatedController {
     const pools = this.#settings.pools?.filter(({ segments }) => inside(segments))
     const total = pools === undefined ? MAX_BYTES : pools.reduce((sum, { bytes }) => sum + bytes, 0n)
     const volumes = this.#volumes.all.filter(({ topology }) => pools === undefined || (topology && inside(topology)))
-    const used = volumes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n)
-    return total > used ? total - used : 0n
+    const usedBytes = volumes.reduce((sum, { capacityBytes }) => sum + capacityBytes, 0n)
+    return total > usedBytes ? total - usedBytes : 0n
   }
 
   DeleteVolume(request: Request<'DeleteVolume'>): Response<'DeleteVolume'> {
@@ -194,9 +194,9 @@ export class EmulatedController {
     this.#needs('LIST_SNAPSHOTS')
     const { snapshotId, sourceVolumeId, maxEntries, startingToken } = request
     const { snapshots } = this.#volumes
-    const wanted = ({ id, volumeId }: StoredSnapshot): boolean =>
+    const isListed = ({ id, volumeId }: StoredSnapshot): boolean =>
       (snapshotId === '' || id === snapshotId) && (sourceVolumeId === '' || volumeId === sourceVolumeId)
-    const page = pageOf(snapshots.all.filter(wanted), { maxEntries, startingToken })
+    const page = pageOf(snapshots.all.filter(isListed), { maxEntries, startingToken })
     const entries = page.items.map((snapshot) => ({ snapshot: snapshots.described(snapshot) }))
     return { entries, nextToken: page.nextToken }
   }

@@ -49,7 +49,7 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
     injector.injectConnection(connection)
   })
   await removeLeftover(path)
-  const own = await bind(server, path)
+  const boundSocket = await bind(server, path)
   return {
     async kill() {
       const closed = new Promise((resolve) => server.close(resolve))
@@ -57,7 +57,7 @@ export async function listen(path: string, services: readonly GrpcService[]): Pr
       injector.destroy()
       grpc.forceShutdown()
       await closed
-      if (isSame(await found(path), own)) await rm(path, { force: true })
+      if (isSame(await found(path), boundSocket)) await rm(path, { force: true })
     },
   }
 }

@@ -57,7 +57,7 @@ export interface CsiDriver extends AsyncDisposable {
   /** Sets a function that answers a method. It may throw a DriverFailure. Undefined restores the usual answers. */
   script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
   /** Returns the usual answer of the driver, without the script. */
-  own<Q extends object, R extends object>(method: string, request: Q): R
+  usualAnswer<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
   crash(): Promise<void>
   /** Listens again after a crash. */
@@ -68,8 +68,8 @@ export interface CsiDriver extends AsyncDisposable {
 const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
-  const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, prepare, ...given } = options
-  const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...given }
+  const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, prepare, ...changedSettings } = options
+  const settings: DriverSettings = { ...DEFAULT_SETTINGS, ...changedSettings }
   const volumes = shared ?? new Volumes(settings, { clock })
   const log = createCallLog(clock)
   const faults = createDriverFaults(clock, rules)
@@ -105,7 +105,7 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
       if (answer === undefined) scripts.delete(method)
       else scripts.set(method, answer as Answer)
     },
-    own: (method, request) => ownAnswer(services, method, request) as never,
+    usualAnswer: (method, request) => ownAnswer(services, method, request) as never,
     crash,
     restart: server.start,
     stop: server.stop,

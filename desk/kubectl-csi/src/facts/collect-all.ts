@@ -55,34 +55,34 @@ export async function collectAll(into: FactCollection, hasFindings: HasFindings)
 async function podsAndClaims(into: FactCollection, hasFindings: HasFindings): Promise<Set<string> | undefined> {
   const { reader, claims } = into
   const uses = (pod: Pod): boolean => claimNamesOf(pod).length > 0
-  for (const pod of (await reader.list(PODS, { where: uses, keep: withoutContainers })) ?? []) into.addPod(pod)
-  const wanted = new Set([...into.pods.values()].filter(mayWait).flatMap(claimKeysOf))
+  for (const pod of (await reader.list(PODS, { where: uses, reduce: withoutContainers })) ?? []) into.addPod(pod)
+  const awaitedKeys = new Set([...into.pods.values()].filter(mayWait).flatMap(claimKeysOf))
   const nothing = new FactCollection(reader).facts(0, 0)
   const existing = new Set<string>()
   const where = (claim: PersistentVolumeClaim): boolean => {
     const key = keyOf(refOf('', claim))
     existing.add(key)
-    return wanted.has(key) || hasFindings(claim, nothing)
+    return awaitedKeys.has(key) || hasFindings(claim, nothing)
   }
   const listed = await reader.list(PERSISTENT_VOLUME_CLAIMS, { where, notUnderstood: (key) => existing.add(key) })
   for (const object of listed ?? []) claims.set(keyOf(refOf('', object)), { kind: 'present', object })
   if (listed === undefined) return undefined
-  noteMissing(wanted, existing, into)
+  noteMissing(awaitedKeys, existing, into)
   return existing
 }
 
-function noteMissing(wanted: Iterable<string>, existing: ReadonlySet<string>, { claims }: FactCollection): void {
-  for (const key of wanted) if (!existing.has(key)) claims.set(key, { kind: 'absent' })
+function noteMissing(awaitedKeys: Iterable<string>, existing: ReadonlySet<string>, { claims }: FactCollection): void {
+  for (const key of awaitedKeys) if (!existing.has(key)) claims.set(key, { kind: 'absent' })
 }
 
 /** Returns the keys of the claims from which a snapshot is taken or a claim is cloned. */
 function sourceClaims({ claims, snapshots }: FactCollection): readonly string[] {
   const cloned = claims.present.map(sourceOf).filter((source) => source?.kind === 'PersistentVolumeClaim')
-  const taken = snapshots.present.map(({ metadata, spec }) => {
+  const snapshotSources = snapshots.present.map(({ metadata, spec }) => {
     const name = spec.source.persistentVolumeClaimName
     return name === undefined ? undefined : { namespace: metadata?.namespace, name }
   })
-  return [...cloned, ...taken].flatMap((ref) => (ref === undefined ? [] : keyOf(ref)))
+  return [...cloned, ...snapshotSources].flatMap((ref) => (ref === undefined ? [] : keyOf(ref)))
 }
 
 /** Removes the containers of a pod to save memory, because findings do not read them. */

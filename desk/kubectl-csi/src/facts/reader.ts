@@ -24,7 +24,7 @@ export interface ListQuery<T> extends Selection {
   /** Selects the objects to keep in the result. */
   readonly where?: (object: T) => boolean
   /** Reduces an object to the fields that the caller needs. */
-  readonly keep?: (object: T) => T
+  readonly reduce?: (object: T) => T
   /** Receives the key of each object with an unexpected shape. Such objects are not in the result. */
   readonly notUnderstood?: (key: string) => void
 }
@@ -68,10 +68,10 @@ export class ApiReader {
   /** Lists objects page by page. Returns undefined if the API server refuses the list. */
   async list<T>(
     resource: Resource<T>,
-    { where = () => true, keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
+    { where = () => true, reduce: keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
   ): Promise<T[] | undefined> {
-    const project = (given: T): T | undefined => {
-      const object = this.#understood(resource, given, skipped)
+    const project = (received: T): T | undefined => {
+      const object = this.#understood(resource, received, skipped)
       return object !== undefined && where(object) ? keep(object) : undefined
     }
     const found: T[] = []
@@ -108,11 +108,11 @@ export class ApiReader {
   }
 
   /** Returns the object without nulls. If it has an unexpected shape, records it as not seen and returns undefined. */
-  #understood<T>({ kind, plural }: Resource<T>, given: T, skipped?: (key: string) => void): T | undefined {
-    const object = withoutNulls(given)
+  #understood<T>({ kind, plural }: Resource<T>, received: T, skipped?: (key: string) => void): T | undefined {
+    const object = withoutNulls(received)
     const why = notUnderstood(plural, object)
     if (why === undefined) return object
-    const ref = refOf(kind, (given ?? {}) as Named)
+    const ref = refOf(kind, (received ?? {}) as Named)
     this.notSeen({ what: textOf(ref), why: `it is not understood: ${why}`, essential: ESSENTIAL.has(plural) })
     skipped?.(keyOf(ref))
     return undefined

@@ -55,14 +55,14 @@ type Shape<T> =
         ? { readonly [K in keyof T & string as K | `${K}!`]?: Shape<NonNullable<T[K]>> }
         : never)
 
-function shape<T>(given: Shape<T>): Check {
-  return checkOf(given)
+function shape<T>(expected: Shape<T>): Check {
+  return checkOf(expected)
 }
 
-function checkOf(given: unknown): Check {
-  if (typeof given === 'function') return given as Check
-  if (!Array.isArray(given)) return fields(Object(given))
-  const of = checkOf(given[0])
+function checkOf(expected: unknown): Check {
+  if (typeof expected === 'function') return expected as Check
+  if (!Array.isArray(expected)) return fields(Object(expected))
+  const of = checkOf(expected[0])
   return (value, path) =>
     Array.isArray(value) ? firstOf(value.map((each, at) => [of, each, `${path}[${at}]`])) : `${path} is no list`
 }
@@ -74,8 +74,8 @@ function fields(shapes: Readonly<Record<string, unknown>>): Check {
     if (!isObject(value)) return `${path || 'it'} is no object`
     const missing = required.find((key) => value[key] === undefined)
     if (missing !== undefined) return `${path}.${missing} is missing`
-    const given = known.filter(([key]) => value[key] !== undefined)
-    return firstOf(given.map(([key, check]) => [check, value[key], `${path}.${key}`]))
+    const present = known.filter(([key]) => value[key] !== undefined)
+    return firstOf(present.map(([key, check]) => [check, value[key], `${path}.${key}`]))
   }
 }
 

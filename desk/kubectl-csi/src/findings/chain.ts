@@ -12,7 +12,7 @@ export function explainedFindings(
   subject: KindRef,
   facts: ClusterFacts,
 ): readonly WaitFinding[] {
-  const own = textOf(subject)
+  const subjectText = textOf(subject)
   const chain = chainOf(all, subject, facts)
   const rankOf = (finding: WaitFinding): number => {
     if (subject.kind !== 'Node' && !chain.has(textOf(finding.object))) return outsideRank(finding, subject)
@@ -22,7 +22,7 @@ export function explainedFindings(
   return (
     all
       // Findings of other pods with the same claim count only if the explained object waits for these pods.
-      .filter(({ object }) => object.kind !== 'Pod' || textOf(object) === own || chain.has(textOf(object)))
+      .filter(({ object }) => object.kind !== 'Pod' || textOf(object) === subjectText || chain.has(textOf(object)))
       .map((finding) => ({ finding, rank: rankOf(finding), urgency: URGENCY.indexOf(remedyIn(finding)) }))
       .toSorted((a, b) => a.rank - b.rank || a.urgency - b.urgency || sinceOf(a.finding) - sinceOf(b.finding) || 0)
       .map(({ finding }) => finding)

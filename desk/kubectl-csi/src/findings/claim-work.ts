@@ -60,7 +60,7 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
   const pending = pendingOf(facts, object, [work.operation])
   const failed = lastFailure(work, facts)
   const words = failed?.message ?? pending?.message
-  const said = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
+  const reportedCause = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
   const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): WaitFinding => ({
     object,
@@ -78,11 +78,11 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContex
     ],
   })
   if (hasNoLeader(leadership)) {
-    const waitsFor = noLeaderText(leadership, facts, said?.waitsFor)
+    const waitsFor = noLeaderText(leadership, facts, reportedCause?.waitsFor)
     return finding({ reason: 'NoLeader', waitsFor, advice: ROWS.noLeader }, doubtOf(leadership))
   }
-  if (said !== undefined) {
-    return finding(said, work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN)
+  if (reportedCause !== undefined) {
+    return finding(reportedCause, work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN)
   }
   if (pending !== undefined && pending.waitsFor.length > 0) {
     return finding({ ...work.silent, waitsFor: pending.waitsFor.join(', ') }, CERTAIN, reasonOf(pending))

@@ -8,8 +8,8 @@ export function lastEvent(
   { events }: Pick<ClusterFacts, 'events'>,
   reasons: readonly string[],
 ): Event | undefined {
-  const own = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))
-  return own.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
+  const eventsOfObject = (events.get(uid ?? '') ?? []).filter(({ reason }) => reasons.includes(reason ?? ''))
+  return eventsOfObject.toSorted((a, b) => lastTime(b) - lastTime(a))[0]
 }
 
 /** Returns the time of the last occurrence. Events of newer recorders have only an `eventTime`. */

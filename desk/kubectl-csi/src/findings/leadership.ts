@@ -30,12 +30,12 @@ export function leadershipOf(
 ): Leadership {
   if (leases === undefined) return { kind: 'unseen' }
   const name = leaseName(sidecar, driver)
-  const own = leases.filter(({ metadata }) => metadata?.name === name)
-  const [lease] = own.toSorted((a, b) => renewedAt(b) - renewedAt(a))
+  const leasesOfName = leases.filter(({ metadata }) => metadata?.name === name)
+  const [lease] = leasesOfName.toSorted((a, b) => renewedAt(b) - renewedAt(a))
   if (lease === undefined) return { kind: 'none' }
   if ((lease.spec?.holderIdentity ?? '') === '') return { kind: 'released', lease }
   if (isExpired(lease, now)) return { kind: 'expired', lease }
-  const others = own.filter((each) => each !== lease && each.spec?.holderIdentity && !isExpired(each, now))
+  const others = leasesOfName.filter((each) => each !== lease && each.spec?.holderIdentity && !isExpired(each, now))
   return others.length > 0 ? { kind: 'held twice', lease, others } : { kind: 'held', lease }
 }
 

@@ -8,11 +8,11 @@ import { ROWS } from './rows.ts'
 
 /** Returns the finding of a pending modification. */
 export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
-  const wanted = claim.spec?.volumeAttributesClassName ?? ''
+  const requestedClass = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
-  const target = state?.targetVolumeAttributesClassName || wanted
+  const target = state?.targetVolumeAttributesClassName || requestedClass
   const evidence = evidenceOf(refOf('PersistentVolumeClaim', claim), {
-    '.spec.volumeAttributesClassName': wanted || undefined,
+    '.spec.volumeAttributesClassName': requestedClass || undefined,
     '.status.currentVolumeAttributesClassName': current || undefined,
     '.status.modifyVolumeStatus.status': state?.status,
     '.status.modifyVolumeStatus.targetVolumeAttributesClassName': state?.targetVolumeAttributesClassName,
@@ -43,16 +43,16 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
 
 /** Returns a cause that the claim or a missing class shows. */
 function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContext): FailureCause | undefined {
-  const wanted = claim.spec?.volumeAttributesClassName ?? ''
+  const requestedClass = claim.spec?.volumeAttributesClassName ?? ''
   const state = claim.status?.modifyVolumeStatus
   if (state?.status === 'Infeasible') {
     return {
       reason: 'ModifyInfeasible',
-      waitsFor: `another VolumeAttributesClass: ${driver} refuses the parameters of ${state.targetVolumeAttributesClassName || wanted}`,
+      waitsFor: `another VolumeAttributesClass: ${driver} refuses the parameters of ${state.targetVolumeAttributesClassName || requestedClass}`,
       advice: ROWS.modifyInfeasible,
     }
   }
-  const target = (state?.status === 'InProgress' && state.targetVolumeAttributesClassName) || wanted
+  const target = (state?.status === 'InProgress' && state.targetVolumeAttributesClassName) || requestedClass
   if (target === '' || facts.attributesClasses.get(target).kind !== 'absent') return undefined
   return {
     reason: 'VolumeAttributesClassMissing',

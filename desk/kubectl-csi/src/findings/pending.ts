@@ -25,9 +25,9 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
 
 /** Returns findings for stuck work that only the sidecars report. */
 export function pendingFindings({ pending }: ClusterFacts, found: readonly WaitFinding[]): readonly WaitFinding[] {
-  const shown = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
+  const stuckObjects = new Set(found.filter(({ stuck }) => stuck).map(({ object }) => textOf(object)))
   return [...pending]
-    .filter(([object]) => !shown.has(object))
+    .filter(([object]) => !stuckObjects.has(object))
     .flatMap(([, items]) => items.filter(({ stuck }) => stuck).map(pendingFinding))
 }
 

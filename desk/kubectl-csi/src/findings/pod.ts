@@ -51,13 +51,13 @@ export function podAwaits(ref: KindRef, facts: ClusterFacts): readonly KindRef[]
   return waitsOf(pod, facts).flatMap(({ wait, context }) => refsOf(awaitedBy(wait, context), ref.namespace))
 }
 
-function findingOf(pod: Pod, { wait: given, context }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
+function findingOf(pod: Pod, { wait: found, context }: OfClaim, facts: ClusterFacts): WaitFinding | undefined {
   const { metadata } = pod
   // The finding of the claim already explains that the pod has no volume.
-  if (given.reason === 'PodWithoutVolume' && given.on !== 'scheduler') return undefined
-  const mount = given.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
+  if (found.reason === 'PodWithoutVolume' && found.on !== 'scheduler') return undefined
+  const mount = found.reason === 'Mounting' ? lastEvent(metadata?.uid, facts, MOUNT_WARNINGS) : undefined
   const wait: ObjectWait =
-    mount === undefined ? given : { ...given, reason: 'MountPending', message: mount.message ?? '' }
+    mount === undefined ? found : { ...found, reason: 'MountPending', message: mount.message ?? '' }
   const isAttach = ATTACHING.has(wait.reason)
   const event = mount ?? (isAttach ? lastEvent(metadata?.uid, facts, ['FailedAttachVolume']) : undefined)
   const isMissing = wait.reason === 'ClaimMissing'

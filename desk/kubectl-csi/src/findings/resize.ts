@@ -9,11 +9,11 @@ import { ROWS } from './rows.ts'
 export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   const { driver } = context
-  const wanted = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
+  const requestedSize = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
   const begun = word !== undefined || conditionOf(claim, 'Resizing') !== undefined
   const infeasible: FailureCause = {
     reason: 'InfeasibleSize',
-    waitsFor: `a request that ${driver} can fulfil: it will never expand the volume to ${wanted}`,
+    waitsFor: `a request that ${driver} can fulfil: it will never expand the volume to ${requestedSize}`,
     advice: ROWS.infeasibleSize,
   }
   return claimWorkFinding(
@@ -26,7 +26,7 @@ export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContex
       known: word === 'ControllerResizeInfeasible' ? infeasible : undefined,
       silent: begun
         ? { reason: 'DriverSilent', waitsFor: `driver ${driver} to expand the volume`, advice: ROWS.resizing }
-        : { reason: 'NotBegun', waitsFor: `its turn to be expanded to ${wanted}`, advice: ROWS.resizeNotBegun },
+        : { reason: 'NotBegun', waitsFor: `its turn to be expanded to ${requestedSize}`, advice: ROWS.resizeNotBegun },
       refusedAdvice: ROWS.resizeFailed,
       evidence: resizeEvidence(claim),
     },

@@ -166,16 +166,16 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
   const leadership = leadershipOf(facts, SIDECAR, driver)
   const pending = pendingOf(facts, object, ['create-snapshot', 'delete-snapshot'])
   const since = timeOf(pending?.since) ?? deletedAt ?? timeOf(metadata?.creationTimestamp)
-  const finding = (given: FailureCause, sure: Pick<WaitFinding, 'sure' | 'doubt'>): WaitFinding => ({
+  const finding = (failure: FailureCause, sure: Pick<WaitFinding, 'sure' | 'doubt'>): WaitFinding => ({
     object,
     waiter: ofSnapshot ? `the deletion of ${textOf(object)}` : sidecarOf(SIDECAR, driver),
     since,
     atLeast: false,
     remedy: SNAPSHOT_REASONS[reason],
     awaits: reason === 'SnapshotNotDeleted' ? [snapshot] : [],
-    ...given,
+    ...failure,
     ...sure,
-    stuck: stuckNow(given.reason, { since, pending, facts }) || SNAPSHOT_REASONS[reason] === 'blocked',
+    stuck: stuckNow(failure.reason, { since, pending, facts }) || SNAPSHOT_REASONS[reason] === 'blocked',
     evidence: [
       ...evidenceOf(object, {
         '.metadata.deletionTimestamp': metadata?.deletionTimestamp,

@@ -16,7 +16,7 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
     ...volumeContext({ kind: 'present', object: pv }, facts),
     failing: (party) => (party === 'csi-provisioner' ? failed?.message : undefined),
   }
-  const given = {
+  const volumeObject = {
     object,
     since: timeOf(metadata?.deletionTimestamp) ?? timeOf(status?.lastPhaseTransitionTime),
     name: keyOf({ namespace: claimRef?.namespace, name: claimRef?.name ?? '' }),
@@ -42,6 +42,8 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
       const awaits = ofClaim
         ? [{ kind: 'PersistentVolumeClaim', namespace: claimRef.namespace, name: claimRef.name ?? '' }]
         : refsOf(awaitedBy(wait, context), undefined)
-      return waitingFinding(message === undefined ? wait : { ...wait, message }, { ...given, awaits }, facts) ?? []
+      return (
+        waitingFinding(message === undefined ? wait : { ...wait, message }, { ...volumeObject, awaits }, facts) ?? []
+      )
     })
 }

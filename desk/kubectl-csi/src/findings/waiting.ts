@@ -31,22 +31,22 @@ interface Text {
 }
 
 /** Converts a wait to a finding with its text. Undefined if another finding of the object already covers the wait. */
-export function waitingFinding(wait: ObjectWait, given: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
+export function waitingFinding(wait: ObjectWait, waiting: WaitingObject, facts: ClusterFacts): WaitFinding | undefined {
   const { reason, names = [], message } = wait
   const text = TEXTS[reason]
   if (text === undefined) return undefined
-  const { object, since, atLeast = false, evidence, name = '', driver, awaits = [] } = given
+  const { object, since, atLeast = false, evidence, name = '', driver, awaits = [] } = waiting
   const pods = names.map((each) => `${object.namespace}/${each}`)
   const words = { ...wait, list: names.join(', '), pods, missing: name }
   const doubtful = DOUBTS[reason]
   const doubt = typeof doubtful === 'function' ? doubtful(words, facts.unseen) : doubtful
-  const said = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
+  const reported = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
   const remedy = remedyOf(reason, WAIT_REASONS[reason].remedy)
   return {
     reason: SAID_AS[reason] ?? reason,
     waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(words),
-    ...said,
-    advice: said?.advice === ROWS.apiRefuses ? said.advice : text.advice,
+    ...reported,
+    advice: reported?.advice === ROWS.apiRefuses ? reported.advice : text.advice,
     object,
     waiter: text.waiter.replace('OBJECT', `${object.kind} ${object.name}`),
     since,

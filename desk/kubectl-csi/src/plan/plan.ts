@@ -166,20 +166,20 @@ function examineSidecar(
   const command = commandOf(container)
   const variables = variablesOf(container)
   const flags = checkFlags(known, command.args, variables)
-  const given = effectiveFlags(flags.flags, variables)
+  const effective = effectiveFlags(flags.flags, variables)
   const names = argumentsOf(command.args, { table: tableOf(known), syntax: known.syntax })
   const { changes } = changesSince(sidecar, version, {
     flags: new Set(
       names.flatMap((each) => (each.kind === 'flag' ? [each.flag.name] : 'name' in each ? [each.name] : [])),
     ),
-    gates: given.gates,
+    gates: effective.gates,
     ...(facts.driverName !== undefined && { migrated: isMigratedCSIDriverByName(facts.driverName) }),
     ...(facts.kubernetes !== undefined && { kubernetes: facts.kubernetes }),
   })
   // Without a version the older behaviour is not known: an argument could turn a protection off.
   const added = version === undefined ? [] : keepingArguments(changes)
   const words = [...flags.accepted, ...added]
-  const socket = socketPlace(given.values.get('csi-address') ?? '/run/csi/socket', container)
+  const socket = socketPlace(effective.values.get('csi-address') ?? '/run/csi/socket', container)
   const nonRoot = runsAsNonRoot(facts.workload.pod, container)
   const ourImage =
     known.image === undefined

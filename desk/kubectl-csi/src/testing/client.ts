@@ -11,11 +11,11 @@ export interface ProxiedClient {
 export type PodProxy = (query: URLSearchParams) => unknown
 
 /** Gives a client a proxy to pods, because the emulator has no such proxy. */
-export function withProxy(whole: KubeClient, proxy: PodProxy = () => ({})): ProxiedClient {
+export function withProxy(client: KubeClient, proxy: PodProxy = () => ({})): ProxiedClient {
   const asked: string[] = []
   const discover = (path: string): Promise<unknown> => {
     asked.push(path)
     return Promise.try(() => proxy(new URL(path, 'http://x').searchParams))
   }
-  return { client: { ...readOnly(whole), discover }, asked }
+  return { client: { ...readOnly(client), discover }, asked }
 }

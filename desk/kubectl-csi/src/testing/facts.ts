@@ -20,9 +20,9 @@ const NO_CLIENT = {
 }
 
 /** Returns facts with only the given objects. */
-export function factsWith(given: Partial<ClusterFacts> = {}): ClusterFacts {
+export function factsWith(known: Partial<ClusterFacts> = {}): ClusterFacts {
   const { signal } = new AbortController()
-  return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...given }
+  return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...known }
 }
 
 interface Named {

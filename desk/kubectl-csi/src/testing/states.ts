@@ -128,7 +128,7 @@ export const modifying = (modifyVolumeStatus: object | undefined, metadata: obje
   }).claim,
 ]
 
-export function said(kind: string, name: string, [reason, message]: readonly [string, string]): Stored {
+export function eventAbout(kind: string, name: string, [reason, message]: readonly [string, string]): Stored {
   const namespaced = kind === 'PersistentVolume' ? {} : { namespace: 'default' }
   const event: Event = {
     apiVersion: 'v1',
@@ -144,8 +144,8 @@ export function said(kind: string, name: string, [reason, message]: readonly [st
   return [EVENTS, event]
 }
 export const ofClaim = (reason: string, message: string): Stored =>
-  said('PersistentVolumeClaim', 'pvc-1', [reason, message])
-export const ofPod = (reason: string, message: string): Stored => said('Pod', 'web', [reason, message])
+  eventAbout('PersistentVolumeClaim', 'pvc-1', [reason, message])
+export const ofPod = (reason: string, message: string): Stored => eventAbout('Pod', 'web', [reason, message])
 
 export const provisioning = (message: string): Pick<BlockedState, 'objects' | 'of'> => ({
   of: ['pvc', 'pvc-1'],

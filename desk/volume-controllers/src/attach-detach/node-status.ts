@@ -49,19 +49,19 @@ interface ListOptions {
 
 function statusList(parts: NodeStatusParts, { desired, present, status }: ListOptions): StatusList {
   /** The nodes whose last write succeeded. For these nodes, the cache is at least as new as the write. */
-  const confirmed = new Set<string>()
+  const reportedInUse = new Set<string>()
   const write = coalesced(async (name: string, signal) => {
     const node = parts.nodes.store.get(name)
     const names = desired(name)
-    if (node === undefined || (confirmed.has(name) && isSameSet(present(node), names))) return
-    confirmed.delete(name)
+    if (node === undefined || (reportedInUse.has(name) && isSameSet(present(node), names))) return
+    reportedInUse.delete(name)
     await patchStatus(parts, { name, status: status(names) }, signal)
-    confirmed.add(name)
+    reportedInUse.add(name)
   })
   return {
     write,
     says(name, volumeName) {
-      if (!confirmed.has(name)) return 'perhaps'
+      if (!reportedInUse.has(name)) return 'perhaps'
       const node = parts.nodes.store.get(name)
       return node !== undefined && present(node).includes(volumeName) ? 'yes' : 'no'
     },

@@ -70,11 +70,11 @@ function decideNamed({ claim, named }: ClaimBindingView): readonly ClaimStep[] {
     return [report('Warning', 'VolumeMismatch', message), ...pending(claim)]
   }
   if (isForClaim(named, claim)) return bind(claim, named)
-  const taken = report('Warning', 'FailedBinding', `volume "${named.key}" already bound to a different claim.`)
-  if (!(BOUND_BY_CONTROLLER in claim.annotations)) return [taken, ...pending(claim)]
+  const alreadyBound = report('Warning', 'FailedBinding', `volume "${named.key}" already bound to a different claim.`)
+  if (!(BOUND_BY_CONTROLLER in claim.annotations)) return [alreadyBound, ...pending(claim)]
   const owner = `${named.claimRef.namespace}/${named.claimRef.name}`
   const why = `invalid binding of claim "${claim.key}" to volume "${named.key}": volume already claimed by "${owner}"`
-  return [taken, { kind: 'fail', message: why }]
+  return [alreadyBound, { kind: 'fail', message: why }]
 }
 
 /** Binds any suitable volume. If there is none, requests a new volume. */

@@ -94,13 +94,13 @@ async function protectVolume(key: string, { client, caches }: ControllerParts, s
 /** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */
 export function liveUse(client: Pick<KubeClient, 'list'>): LiveUse {
   return coalesced(async (namespace, signal) => {
-    const used = new Set<string>()
+    const usedClaims = new Set<string>()
     for await (const page of client.list(PODS, { namespace, project: claimsInUse, signal })) {
       for (const keys of page.items) {
-        for (const key of keys) used.add(key)
+        for (const key of keys) usedClaims.add(key)
       }
     }
-    return used
+    return usedClaims
   })
 }
 

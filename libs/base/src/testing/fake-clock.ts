@@ -3,7 +3,7 @@ import { sleepWith } from '../clock.ts'
 import { Heap, type HeapItem, NOT_IN_HEAP } from '../heap.ts'
 
 interface Timer extends HeapItem {
-  readonly due: number
+  readonly dueAt: number
   readonly order: number
   readonly fire: () => void
 }
@@ -13,7 +13,7 @@ const TURNS = 3
 
 /** A Clock for tests that advances only when `advance` or `freeze` is called. `random` returns 0.5 by default. */
 export class FakeClock implements Clock {
-  readonly #timers = new Heap<Timer>((a, b) => a.due < b.due || (a.due === b.due && a.order < b.order))
+  readonly #timers = new Heap<Timer>((a, b) => a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.order < b.order))
   readonly #random: () => number
   #elapsed = 0
   #order = 0
@@ -38,7 +38,7 @@ export class FakeClock implements Clock {
 
   schedule(ms: number, fire: () => void): Cancel {
     this.#order += 1
-    const timer: Timer = { due: this.#elapsed + Math.max(ms, 0), order: this.#order, fire, heapIndex: NOT_IN_HEAP }
+    const timer: Timer = { dueAt: this.#elapsed + Math.max(ms, 0), order: this.#order, fire, heapIndex: NOT_IN_HEAP }
     this.#timers.push(timer)
     return () => this.#timers.remove(timer)
   }
@@ -54,7 +54,7 @@ export class FakeClock implements Clock {
   /** Milliseconds until the next timer fires. */
   get nextIn(): number | undefined {
     const next = this.#timers.peek()
-    return next && next.due - this.#elapsed
+    return next && next.dueAt - this.#elapsed
   }
 
   /** Sets the wall time but not the monotonic time, as an operator or NTP does. */
@@ -66,8 +66,8 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms
     await this.settle()
-    for (let next = this.#timers.peek(); next !== undefined && next.due <= end; next = this.#timers.peek()) {
-      this.#elapsed = Math.max(this.#elapsed, next.due)
+    for (let next = this.#timers.peek(); next !== undefined && next.dueAt <= end; next = this.#timers.peek()) {
+      this.#elapsed = Math.max(this.#elapsed, next.dueAt)
       this.#timers.remove(next)
       next.fire()
       await this.settle()

@@ -2,7 +2,7 @@ import type { CSIPersistentVolumeSource, StorageClass } from '@csi-sidecars/kube
 import { csiSource } from '../rules/csi-source.ts'
 import { textBehind } from '../rules/go-text.ts'
 import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
-import { entriesByKey, keep, mapTopologies, type TextMap, withZones } from '../rules/storage-class.ts'
+import { entriesByKey, keepParameter, mapTopologies, type TextMap, withZones } from '../rules/storage-class.ts'
 import { TranslationError } from '../rules/translation-error.ts'
 
 const DRIVER = 'disk.csi.azure.com'
@@ -33,7 +33,7 @@ export const azureDisk = createPlugin({
     return { name: csi.volumeHandle, csi }
   },
   volumeToInTree: (csi) => ({ source: sourceOf(csi) }),
-  classToCsi: (storageClass) => withUnzonedRegions(withZones(storageClass, ZONE_KEY, keep)),
+  classToCsi: (storageClass) => withUnzonedRegions(withZones(storageClass, ZONE_KEY, keepParameter)),
 })
 
 function csiOf(source: AzureDiskSource, cachingmode: string | undefined): CSIPersistentVolumeSource {

@@ -14,7 +14,7 @@ export function entriesByKey(map: TextMap | null | undefined): [key: string, val
 
 type Parameter = readonly [key: string, value: string]
 
-export const keep: ParameterRule = (_key, parameter) => [parameter]
+export const keepParameter: ParameterRule = (_key, parameter) => [parameter]
 
 /** Renames `fstype`. The provisioner reads `csi.storage.k8s.io/fstype` itself and hides it from the driver. */
 export const renameFsType: ParameterRule = (key, parameter) =>

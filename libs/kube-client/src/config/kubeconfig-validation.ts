@@ -49,12 +49,12 @@ const USER_TYPES: Types = {
 
 /** Returns the errors for fields of a wrong type. A token of digits without quotes is a number and may lose digits. */
 function typeProblems(fields: KubeconfigFields, types: Types, owner: string): string[] {
-  return (['string', 'boolean'] as const).flatMap((wanted) =>
-    types[wanted].flatMap((name) => {
+  return (['string', 'boolean'] as const).flatMap((expectedType) =>
+    types[expectedType].flatMap((name) => {
       const value = fields[name] ?? undefined
-      if (value === undefined || typeof value === wanted) return []
+      if (value === undefined || typeof value === expectedType) return []
       const is = Array.isArray(value) ? 'array' : typeof value
-      return [`${name} of ${owner} is of type ${is}, and must be of type ${wanted}`]
+      return [`${name} of ${owner} is of type ${is}, and must be of type ${expectedType}`]
     }),
   )
 }

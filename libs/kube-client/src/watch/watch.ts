@@ -36,8 +36,8 @@ export async function* watchFrames<T>(
       const bytes = feed.shift()
       if (bytes !== undefined) {
         const frame = decodedFrame(bytes, message)
-        const reached = version.after(frame)
-        if (reached !== undefined) streams.advanceTo(reached)
+        const newVersion = version.after(frame)
+        if (newVersion !== undefined) streams.advanceTo(newVersion)
         if (onChange !== undefined && frame.type !== 'BOOKMARK' && frame.type !== 'END') {
           onChange(frame)
           continue

@@ -168,8 +168,8 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
 }
 
 /** Returns a standard flag on the command line that no running app accepts. Only driver apps lack standard flags. */
-function unusedStandardFlag(running: readonly FlaggedApp[], given: ReadonlySet<string>): string | undefined {
-  const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => given.has(name))
+function unusedStandardFlag(running: readonly FlaggedApp[], explicitFlags: ReadonlySet<string>): string | undefined {
+  const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => explicitFlags.has(name))
   return standard.find((name) =>
     running.every(
       ({ driverFlags }) => driverFlags && !driverFlags.needsPrefix.has(name) && !driverFlags.shared.has(name),

@@ -31,8 +31,8 @@ export function loggingError(values: StandardValues): string | undefined {
   if (values.vmodule.length > 0 && format !== 'text' && format !== '') {
     errors.push('vmodule: Forbidden: Only supported for text log format')
   }
-  for (const [option, used] of Object.entries(alphaOptions)) {
-    if (used) errors.push(`options.${option}: Forbidden: Feature LoggingAlphaOptions is disabled`)
+  for (const [option, isSet] of Object.entries(alphaOptions)) {
+    if (isSet) errors.push(`options.${option}: Forbidden: Feature LoggingAlphaOptions is disabled`)
   }
   return aggregate(errors)
 }

@@ -72,13 +72,13 @@ export function checkCommandLine(
 
 function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
   const requested = standardOf(sidecar.flags).values['feature-gates']
-  const resolved = resolveGates(sidecar.app.gates, requested)
-  if (resolved.kind === 'refused') {
+  const resolvedGates = resolveGates(sidecar.app.gates, requested)
+  if (resolvedGates.kind === 'refused') {
     const pairs = logsGates ? { featureGates: Object.fromEntries([...requested].sort()) } : {}
-    return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolved.error), pairs))
+    return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolvedGates.error), pairs))
   }
-  for (const { message, pairs } of resolved.notices) logOf(sidecar, log).info(message, pairs)
-  return resolved.gates
+  for (const { message, pairs } of resolvedGates.notices) logOf(sidecar, log).info(message, pairs)
+  return resolvedGates.gates
 }
 
 const MIB = 1024 * 1024

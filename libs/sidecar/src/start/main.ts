@@ -73,18 +73,18 @@ interface RunOptions {
 
 async function runPlan(
   plan: StartPlan,
-  { begin = start, ...given }: RunOptions & Omit<StartContext, 'standard' | 'signal' | 'atEnd'>,
+  { begin = start, ...context }: RunOptions & Omit<StartContext, 'standard' | 'signal' | 'atEnd'>,
 ): Promise<ProcessEnding> {
-  const { host, log, clock } = given
+  const { host, log, clock } = context
   const { standard } = plan
   const release = releasesOnExit(plan)
   using stop = earlyStop(host, release)
   using ends = new DisposableStack()
   try {
     checkLogging(standard, log)
-    registerProcessMetrics(given.metrics)
+    registerProcessMetrics(context.metrics)
     const { signal, onSignal } = stop
-    const service = await begin({ ...given, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
+    const service = await begin({ ...context, standard, signal, atEnd: (close) => ends.defer(close) }, plan)
     // A signal does not make the last step of the start fail, so the signal is checked here.
     signal.throwIfAborted()
     if (service === undefined) return await new Promise((resolve) => onSignal((bySignal) => resolve({ bySignal })))

@@ -137,12 +137,12 @@ function parseTogether(choice: AppChoice<App | DriverApp>, { argv0, args, env = 
 
 function planOf({
   flags,
-  ...given
+  ...sidecarsToStart
 }: Pick<StartPlan, 'sidecars' | 'driverApps' | 'singleLease'> & { readonly flags: AppFlags }): Command {
-  const [only, ...others] = given.sidecars
+  const [only, ...others] = sidecarsToStart.sidecars
   const table = { ...DEFAULT_START, ...(others.length === 0 && only?.app.start) }
-  const handshake = combinedHandshake(given.sidecars.map(handshakeOf))
-  return { kind: 'start', ...given, standard: standardOf(flags), table, handshake }
+  const handshake = combinedHandshake(sidecarsToStart.sidecars.map(handshakeOf))
+  return { kind: 'start', ...sidecarsToStart, standard: standardOf(flags), table, handshake }
 }
 
 export function standardOf(flags: AppFlags): StandardFlags {
@@ -175,8 +175,8 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
   if (sidecars.length === 0) return false
   return sidecars.every(({ app, flags }) => {
     if (!Object.hasOwn(app.gates.sidecarGates, name)) return true
-    const resolved = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
-    return resolved.kind === 'refused' || resolved.gates.enabled(name)
+    const resolvedGates = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
+    return resolvedGates.kind === 'refused' || resolvedGates.gates.enabled(name)
   })
 }
 

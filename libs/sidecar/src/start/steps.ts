@@ -201,8 +201,8 @@ export async function electorOf(context: StartContext, options: ElectionOptions)
     log,
     metrics,
     ...(options.named === true && { metricName: name }),
-    announce: (message, held) => {
-      const { uid, resourceVersion } = held?.metadata ?? {}
+    announce: (message, lease) => {
+      const { uid, resourceVersion } = lease?.metadata ?? {}
       recorder.event({ ...target, uid, resourceVersion }, { type: 'Normal', reason: 'LeaderElection', message })
     },
   })

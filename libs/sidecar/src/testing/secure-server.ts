@@ -87,7 +87,7 @@ export class SecureServer implements AsyncDisposable {
   }
 
   /** Advances the clock to the next check of the certificate files, and waits until that check has ended. */
-  async look(): Promise<void> {
+  async readFiles(): Promise<void> {
     await this.clock.advance(5_000)
     // A pending timer shows that the check has ended, because each check schedules the next one at its end.
     while (this.clock.pending === 0) await this.get('/livez')

@@ -96,8 +96,8 @@ function readAttributes(value: unknown): Record<string, unknown> {
 }
 
 function readValue(value: unknown, key: string): unknown {
-  const held = members(value, 'AnyValue', ['stringValue', 'boolValue', 'intValue', 'doubleValue'])
-  const [[kind, inner] = [undefined, undefined], ...more] = Object.entries(held)
+  const values = members(value, 'AnyValue', ['stringValue', 'boolValue', 'intValue', 'doubleValue'])
+  const [[kind, inner] = [undefined, undefined], ...more] = Object.entries(values)
   if (more.length > 0) throw new ProtocolError(`an attribute with two values: ${key}`)
   if (kind === 'stringValue') return text(inner, key)
   if (kind === 'intValue') return Number(long(inner, key))

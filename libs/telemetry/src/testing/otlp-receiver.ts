@@ -71,10 +71,10 @@ export class OtlpReceiver {
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     this.requests.push(request.headers)
     const body = await buffer(request)
-    const given = this.answer?.()
-    if (given === 'hang') return
-    const { status, headers = {}, body: said = '' } = given ?? this.#take(request, body)
-    response.writeHead(status, headers).end(said)
+    const answer = this.answer?.()
+    if (answer === 'hang') return
+    const { status, headers = {}, body: answerBody = '' } = answer ?? this.#take(request, body)
+    response.writeHead(status, headers).end(answerBody)
   }
 
   #take({ method, url, headers }: http.IncomingMessage, body: Buffer): OtlpAnswer {

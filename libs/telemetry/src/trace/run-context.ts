@@ -28,11 +28,11 @@ export class RunContexts {
   }
 
   async run<T>(context: RunContext, work: () => Promise<T>): Promise<T> {
-    const held: RunSlot = { context }
+    const slot: RunSlot = { context }
     try {
-      return await this.#storage.run(held, work)
+      return await this.#storage.run(slot, work)
     } finally {
-      held.context = undefined
+      slot.context = undefined
     }
   }
 

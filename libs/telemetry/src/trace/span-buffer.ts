@@ -119,7 +119,7 @@ export class SpanBuffer {
     const random = (): number => clock.random()
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: JITTER, random })
     for (;;) {
-      const delivery = await this.#try(batch, limit.signal)
+      const delivery = await this.#sendOnce(batch, limit.signal)
       if (delivery.kind !== 'later') return delivery
       this.#failing = true
       if (limit.signal.aborted || this.#closing) return delivery
@@ -135,7 +135,7 @@ export class SpanBuffer {
     }
   }
 
-  async #try(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
+  async #sendOnce(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
     using limit = deadline(this.#options.clock, this.#options.requestMs, { what: 'no answer', signal })
     return await this.#options.client.send(batch, limit.signal)
   }

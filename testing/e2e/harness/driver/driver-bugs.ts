@@ -84,7 +84,9 @@ function replace<Q extends object, R extends object>(
   answer: (called: Called<Q, R>) => R,
 ): void {
   const method = path.slice(path.lastIndexOf('/') + 1)
-  driver.script(method, (request: Q) => answer({ request, own: () => driver.own<Q, R>(method, request), driver }))
+  driver.script(method, (request: Q) =>
+    answer({ request, own: () => driver.usualAnswer<Q, R>(method, request), driver }),
+  )
 }
 
 /** True if this process can mount file systems, which needs root on Linux. */
@@ -208,18 +210,18 @@ const STRICT_BUGS: Readonly<Record<string, Planted>> = {
   'two-nodes': instead('oneNode', ControllerPublishVolume, ({ request, driver }) => {
     const { volumeCapability: capability } = request
     const volumeCapability = capability && { ...capability, accessMode: { mode: Mode.MULTI_NODE_MULTI_WRITER } }
-    return driver.own('ControllerPublishVolume', { ...request, volumeCapability })
+    return driver.usualAnswer('ControllerPublishVolume', { ...request, volumeCapability })
   }),
   'delete-of-published': instead('inUse', DeleteVolume, ({ request, own, driver }) => {
     if (request.volumeId !== '') driver.volumes.delete(request.volumeId)
     return own()
   }),
   'name-not-required': instead('strict', CreateVolume, ({ request, driver }) =>
-    driver.own('CreateVolume', { ...request, name: request.name || 'nameless' }),
+    driver.usualAnswer('CreateVolume', { ...request, name: request.name || 'nameless' }),
   ),
   'name-with-another-size': instead('strict', CreateVolume, ({ request, driver }) => {
     const known = driver.volumes.named(request.name) !== undefined
-    return driver.own('CreateVolume', { ...request, capacityRange: known ? undefined : request.capacityRange })
+    return driver.usualAnswer('CreateVolume', { ...request, capacityRange: known ? undefined : request.capacityRange })
   }),
   'unknown-volume-published': instead('strict', ControllerPublishVolume, ({ request, own, driver }) =>
     request.volumeId !== '' && driver.volumes.get(request.volumeId) === undefined ? { publishContext: {} } : own(),
@@ -238,7 +240,7 @@ const STRICT_BUGS: Readonly<Record<string, Planted>> = {
     return own()
   }),
   'list-ignores-page-size': instead('listed', ListVolumes, ({ request, driver }) =>
-    driver.own('ListVolumes', { ...request, maxEntries: 0 }),
+    driver.usualAnswer('ListVolumes', { ...request, maxEntries: 0 }),
   ),
   'list-ends-after-a-page': instead('listed', ListVolumes, ({ own }) => ({ ...own(), nextToken: '' })),
   'unknown-token-listed': instead('strict', ListVolumes, ({ request, own }) =>

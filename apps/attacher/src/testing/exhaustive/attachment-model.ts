@@ -46,7 +46,18 @@ export function attachmentModel({
 function keyOf({ va, pv, node, published, process, done, excused }: AttachmentModelState): string {
   const state = `${va} ${+pv}${+node}${+published}${+excused} ${done}`
   if (process === null) return state
-  const { cached, queued, planned, waits, listing, statusPending, stripped, publication, orphaned, run } = process
+  const {
+    cached,
+    queued,
+    planned,
+    waits,
+    listing,
+    statusPending,
+    finalizerRemoved: stripped,
+    publication,
+    orphaned,
+    run,
+  } = process
   const flags = `${+queued}${+planned}${+statusPending}${+stripped}${+publication}${+orphaned}`
   return `${state} ${cached} ${flags} ${waits} ${listing} ${run?.operation} ${run?.todo.join()}`
 }
@@ -150,7 +161,7 @@ function unfinished(state: AttachmentModelState, lists: boolean): string | undef
   if (process === null) return 'nothing runs'
   if (va === null) {
     if (state.published && !state.excused) return 'gone, and published'
-    const { publication, statusPending, stripped, listing } = process
+    const { publication, statusPending, finalizerRemoved: stripped, listing } = process
     return publication || statusPending || stripped || listing !== '' ? 'gone, and something is remembered' : undefined
   }
   return has(va, 'Z') ? whatDetachLacks(state, va, lists) : whatAttachLacks(state, va, lists)

@@ -51,7 +51,7 @@ export interface AttachmentModelProcess {
   readonly waits: string
   readonly listing: '' | 'same' | 'different'
   readonly statusPending: boolean
-  readonly stripped: boolean
+  readonly finalizerRemoved: boolean
   /** True if the process has published the volume and not unpublished it since. */
   readonly publication: boolean
   /** True if the attachment is gone and the unpublish of its volume is queued. */
@@ -80,7 +80,7 @@ const IDLE: AttachmentModelProcess = {
   waits: '',
   listing: '',
   statusPending: false,
-  stripped: false,
+  finalizerRemoved: false,
   publication: false,
   orphaned: false,
   run: null,
@@ -111,7 +111,7 @@ export function seen(
   return {
     ...next,
     queued: process.queued || keys.length > 0,
-    stripped: process.stripped || rules.hasLostFinalizer(event, FINALIZER),
+    finalizerRemoved: process.finalizerRemoved || rules.hasLostFinalizer(event, FINALIZER),
   }
 }
 
@@ -154,10 +154,10 @@ export function begun(
   process: AttachmentModelProcess,
   rules: AttachmentRules,
 ): AttachmentModelProcess {
-  const taken = { ...process, queued: false, planned: false }
-  if (process.cached === null) return { ...taken, waits: '' }
+  const dequeued = { ...process, queued: false, planned: false }
+  if (process.cached === null) return { ...dequeued, waits: '' }
   const operation = operationOf({ va: attachmentOf(process.cached), listingDiffers: process.listing === 'different' })
-  return planned(taken, operation, decided(state, process, { operation, rules }))
+  return planned(dequeued, operation, decided(state, process, { operation, rules }))
 }
 
 const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
@@ -165,7 +165,7 @@ const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 /** Returns the plan for a state. Each plan is computed once and reused, because states repeat. */
 function decided(
   { pv, node }: AttachmentModelState,
-  { cached, listing, stripped: finalizerRemoved, statusPending }: AttachmentModelProcess,
+  { cached, listing, finalizerRemoved: finalizerRemoved, statusPending }: AttachmentModelProcess,
   { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
   const known = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
@@ -232,7 +232,7 @@ export function isKnown({ va, process }: AttachmentModelState): boolean {
   if (has(va, 'F')) return true
   if (process === null) return false
   if (process.publication) return true
-  return va !== null && !has(va, 'Z') && (has(process.cached, 'F') || process.stripped)
+  return va !== null && !has(va, 'Z') && (has(process.cached, 'F') || process.finalizerRemoved)
 }
 
 const STATUS_WRITES = { attach: ['markAttached'], detach: ['markDetached'], keep: [] } as const

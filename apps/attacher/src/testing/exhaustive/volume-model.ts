@@ -29,7 +29,7 @@ interface Process {
   readonly foreign: boolean
   readonly queued: boolean
   readonly planned: boolean
-  readonly stripped: boolean
+  readonly finalizerRemoved: boolean
 }
 
 /** The objects at the API server, and the state of the process. */
@@ -99,7 +99,7 @@ function withDone(done: string, letter: string): string {
 /** Reports whether our finalizer was removed while no process could see it. No process restores it then. */
 function isUnseen({ pv, process, done }: State): boolean {
   if (!done.includes('f') || pv === null || pv.includes('F')) return false
-  return process === null || !(process.pv?.includes('F') || process.stripped)
+  return process === null || !(process.pv?.includes('F') || process.finalizerRemoved)
 }
 
 function processSteps(state: State, rules: VolumeRules): Move<State>[] {
@@ -132,38 +132,40 @@ function attachSteps(state: Running, rules: VolumeRules): Move<State>[] {
     return [{ name: 'it is detached', to: { ...next, process: seenUse(process, next.use, rules) }, fair: true }]
   }
   if (process.use !== 'wanted' || process.pv === null || process.pv.includes('Z')) return []
-  const held = process.pv.includes('F')
+  const withFinalizer = process.pv.includes('F')
     ? state
     : written(state, ({ finalizers }) => addFinalizerPatch(finalizers, FINALIZER), rules)
-  if (held === undefined || held.process.pv?.includes('F') !== true) {
-    return held === undefined ? [] : [{ name: 'its attach finds another state', to: held, fair: true }]
+  if (withFinalizer === undefined || withFinalizer.process.pv?.includes('F') !== true) {
+    return withFinalizer === undefined
+      ? []
+      : [{ name: 'its attach finds another state', to: withFinalizer, fair: true }]
   }
   const attached: Use | null = use === 'wanted' ? 'attached' : use
-  const done = { ...held, use: attached, process: seenUse(held.process, attached, rules) }
+  const done = { ...withFinalizer, use: attached, process: seenUse(withFinalizer.process, attached, rules) }
   return [
     { name: 'it is attached', to: done, fair: true },
-    { name: 'it is held, and the attach fails', to: held, fair: false },
-    { name: 'it is held, the answer lost', to: { ...held, process }, fair: false },
+    { name: 'it is held, and the attach fails', to: withFinalizer, fair: false },
+    { name: 'it is held, the answer lost', to: { ...withFinalizer, process }, fair: false },
   ]
 }
 
 /** Returns the outcomes of a run that removes or restores our finalizer on the PersistentVolume. */
 function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const process = { ...state.process, queued: false, planned: false }
-  const taken = { ...state, process }
+  const dequeued = { ...state, process }
   const step = (name: string, to: State, fair = true): Move<State> => ({ name, to, fair })
-  if (process.pv === null) return [step('there is nothing to release', taken)]
+  if (process.pv === null) return [step('there is nothing to release', dequeued)]
   const pv = volumeOf(process.pv)
   const users = usersOf(process)
-  const restores = process.stripped && rules.needsFinalizer(pv, users, SETTINGS)
+  const restores = process.finalizerRemoved && rules.needsFinalizer(pv, users, SETTINGS)
   const change = (known: CachedVolume): Patch | undefined =>
     restores ? addFinalizerPatch(known.finalizers, FINALIZER) : rules.decideRelease(known, users, SETTINGS)
-  if (change(pv) === undefined) return [step('it is kept', taken)]
+  if (change(pv) === undefined) return [step('it is kept', dequeued)]
   const name = restores ? 'restored' : 'released'
-  const after = written(taken, change, rules)
-  const failed = { ...taken, process: { ...process, planned: true } }
+  const after = written(dequeued, change, rules)
+  const failed = { ...dequeued, process: { ...process, planned: true } }
   return [
-    step(`it is ${name}`, after ?? taken),
+    step(`it is ${name}`, after ?? dequeued),
     step(`it is not ${name}`, failed, false),
     step(`it is ${name}, the answer lost`, after === undefined ? failed : { ...after, process: failed.process }, false),
   ]
@@ -208,16 +210,21 @@ function stored(pv: Letters): Letters | null {
 
 function started({ pv, use, foreign }: State, { onVolume: trigger }: VolumeRules): Process {
   const queued = pv !== null && [...trigger({ type: 'added', object: volumeOf(pv) })].length > 0
-  return { pv, use, foreign, queued, planned: false, stripped: false }
+  return { pv, use, foreign, queued, planned: false, finalizerRemoved: false }
 }
 
 function seen(process: Process, pv: Letters | null, rules: VolumeRules): Process {
   const before = process.pv
   if (before === pv || before === null) return process
-  if (pv === null) return { ...process, pv, queued: false, planned: false, stripped: false }
+  if (pv === null) return { ...process, pv, queued: false, planned: false, finalizerRemoved: false }
   const event = { type: 'updated', before: volumeOf(before), after: volumeOf(pv), origin: 'change' } as const
-  const stripped = process.stripped || rules.hasLostFinalizer(event, SETTINGS)
-  return { ...process, pv, stripped, queued: process.queued || [...rules.onVolume(event)].length > 0 }
+  const finalizerRemoved = process.finalizerRemoved || rules.hasLostFinalizer(event, SETTINGS)
+  return {
+    ...process,
+    pv,
+    finalizerRemoved,
+    queued: process.queued || [...rules.onVolume(event)].length > 0,
+  }
 }
 
 function seenUse(process: Process, use: Use | null, { onAttachmentGone: trigger }: VolumeRules): Process {

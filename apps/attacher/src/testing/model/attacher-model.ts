@@ -79,9 +79,9 @@ export class AttacherModel {
     for (const { volumeId, nodeId } of this.storage.pairs()) this.#forgotten.add(`${volumeId} on ${nodeId}`)
   }
 
-  createAttachment(volume: string, node: string, held: boolean): void {
+  createAttachment(volume: string, node: string, hasForeignFinalizer: boolean): void {
     const source = volume === 'inline' ? { inlineVolumeSpec: specOf('inline') } : { persistentVolumeName: volume }
-    const metadata = { name: vaName(volume, node), ...(held && { finalizers: [FOREIGN_FINALIZER] }) }
+    const metadata = { name: vaName(volume, node), ...(hasForeignFinalizer && { finalizers: [FOREIGN_FINALIZER] }) }
     const object = { metadata, spec: { attacher: DRIVER, nodeName: node, source }, status: { attached: false } }
     if (this.attachment(volume, node) === undefined) this.api.put(VOLUME_ATTACHMENTS, object)
   }

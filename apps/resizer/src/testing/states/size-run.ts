@@ -30,7 +30,7 @@ export class SizeRun {
   readonly #objects: SizeObjects
   /** Caches the decisions by their inputs, because many states of the model have equal inputs. */
   readonly #steps = new Map<string, readonly ResizeStep[]>()
-  readonly #due = new Map<string, Quantity | undefined>()
+  readonly #sizesToExpandTo = new Map<string, Quantity | undefined>()
 
   constructor(objects: SizeObjects) {
     this.#objects = objects
@@ -125,8 +125,8 @@ export class SizeRun {
     yield { name: 'infeasible', to: { ...refused, run: { ...failing, infeasible: true } }, fair: false }
     yield { name: 'final error', to: { ...refused, slow: false, run: { ...failing, infeasible: false } }, fair: false }
     // If the status still shows a refusal, users may request a smaller size, so no size counts as running.
-    const said = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
-    const unsure = { ...state, wrong, growing: said ? target : 0, finallyFailed: false, slow: false }
+    const showsProgress = this.#objects.claims.cached(begun.claim).sizeStatus === SIZE_STATUS.controllerInProgress
+    const unsure = { ...state, wrong, growing: showsProgress ? target : 0, finallyFailed: false, slow: false }
     for (const each of new Set([state.size, size])) {
       const result = each === state.size ? 'without effect' : 'carried out'
       yield { name: `no answer, ${result}`, to: end({ ...unsure, size: each }, 'retry'), fair: false }
@@ -142,8 +142,8 @@ export class SizeRun {
   *#saveFailure(state: SizeState, { target, infeasible }: In<'saveFailure'>): Moves {
     const { claims } = this.#objects
     const finish = (now: SizeState): SizeState => {
-      const due = this.#dueSize(now, true)
-      return end(now, due !== undefined && !due.equals(gi(target)) ? 'again' : 'retry')
+      const size = this.#sizeToExpandTo(now, true)
+      return end(now, size !== undefined && !size.equals(gi(target)) ? 'again' : 'retry')
     }
     const patched = claims.patched(state.claim, `fail ${state.seenClaim} ${infeasible}`, () =>
       failedPatch(claims.cached(state.seenClaim), { message: 'no', infeasible }, 0),
@@ -187,9 +187,9 @@ export class SizeRun {
         nodeStep ? nodeStepPatch(now, 0) : finishedPatch(now, gi(answer)),
       ),
       onSaved: (saved) => {
-        const due = this.#dueSize(saved, false)
-        if (due === undefined) return end(saved, 'settled')
-        return end(saved, due.equals(gi(target)) ? 'retry' : 'again')
+        const sizeToExpandTo = this.#sizeToExpandTo(saved, false)
+        if (sizeToExpandTo === undefined) return end(saved, 'settled')
+        return end(saved, sizeToExpandTo.equals(gi(target)) ? 'retry' : 'again')
       },
       onFailed: (lost) => end(lost, 'retry'),
     })
@@ -213,11 +213,11 @@ export class SizeRun {
     return steps
   }
 
-  #dueSize(state: SizeState, finallyFailed: boolean): Quantity | undefined {
+  #sizeToExpandTo(state: SizeState, finallyFailed: boolean): Quantity | undefined {
     const key = `${state.seenClaim} ${state.seenPv} ${finallyFailed}`
-    if (!this.#due.has(key))
-      this.#due.set(key, sizeToExpandTo({ ...this.#viewOf(state), finallyFailed, slowForMs: undefined }))
-    return this.#due.get(key)
+    if (!this.#sizesToExpandTo.has(key))
+      this.#sizesToExpandTo.set(key, sizeToExpandTo({ ...this.#viewOf(state), finallyFailed, slowForMs: undefined }))
+    return this.#sizesToExpandTo.get(key)
   }
 
   #viewOf({ seenClaim, seenPv, finallyFailed, slow }: SizeState): ResizeView {

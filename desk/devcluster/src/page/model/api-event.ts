@@ -38,8 +38,8 @@ export function eventProjection(event: Event): CachedEvent {
 /** Returns the item that shows the last Event of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
   const { kind, about, reason, message, isWarning, count } = event
-  const said = { at, text: message, ...(isWarning && { bad: true }) }
-  return { is: 'event', id: `event/${of}`, of, said, reason, about: aboutText(kind, about), count }
+  const line = { at, text: message, ...(isWarning && { bad: true }) }
+  return { is: 'event', id: `event/${of}`, of, said: line, reason, about: aboutText(kind, about), count }
 }
 
 export function eventLine({ kind, about, reason, message, isWarning }: CachedEvent, who: string): TimelineEntry {

@@ -88,8 +88,8 @@ export class PageModel {
         this.#driver()
         this.#flush()
       }),
-      caches.classes.subscribe(() => this.#look(pendingClaimRows(caches))),
-      caches.drivers.subscribe(() => this.#look(allRows(caches))),
+      caches.classes.subscribe(() => this.#updateRows(pendingClaimRows(caches))),
+      caches.drivers.subscribe(() => this.#updateRows(allRows(caches))),
       this.#events.subscribe((event) => this.#event(event)),
     ]
     for (const { key } of caches.nodes.store.values()) this.#node(key)
@@ -111,7 +111,7 @@ export class PageModel {
     if (event.kind === 'pod' && event.after?.phase !== 'Pending') this.#warnings.forget(key)
     if (event.kind === 'node') this.#node(key)
     const line = objectLine(event)
-    this.#look(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
+    this.#updateRows(rows, line && { ...line, who: this.#whichKubelet(line.who, rows), ...rowOfLine(rows) })
   }
 
   /** Returns the ID of the acting component. For a kubelet, the ID contains the node of the running pod. */
@@ -137,7 +137,7 @@ export class PageModel {
     this.#dirtyActors.add(who)
     if (call.end !== undefined) this.#driver()
     const line = callLine(call, who)
-    this.#look(rows, line && { ...line, ...rowOfLine(rows) })
+    this.#updateRows(rows, line && { ...line, ...rowOfLine(rows) })
   }
 
   #event(event: InformerEvent<CachedEvent>): void {
@@ -149,7 +149,7 @@ export class PageModel {
     if (caches.pods.store.get(of.about) !== undefined) this.#warnings.take(of)
     const at = of.at ?? clock.now()
     for (const each of [...rows, who]) this.#lasts.set(`event/${each}`, () => lastEvent(each, of, at))
-    this.#look(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
+    this.#updateRows(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
   }
 
   /** Updates the state of the actor `driver` from its connection and from its failing calls. */
@@ -174,7 +174,7 @@ export class PageModel {
   }
 
   /** Sends the line for the time line at once. Recomputes the rows at once or, with many rows, after `GATHER_MS`. */
-  #look(rows: Iterable<string>, line?: TimelineEntry): void {
+  #updateRows(rows: Iterable<string>, line?: TimelineEntry): void {
     for (const id of rows) this.#dirtyRows.add(id)
     if (line !== undefined) this.#says(line)
     if (this.#rows.size <= MAX_ROWS_CLOSELY) return this.#flush(line)
@@ -214,7 +214,7 @@ export class PageModel {
     if (Number.isFinite(inMs))
       this.#timers.set(
         id,
-        this.#options.clock.schedule(inMs, () => this.#look([id])),
+        this.#options.clock.schedule(inMs, () => this.#updateRows([id])),
       )
   }
 
@@ -231,9 +231,9 @@ export class PageModel {
       warning: (pod: string, ...reasons: readonly string[]) => this.#warnings.of(pod, reasons),
     }
     const now = clock.now()
-    const due: number[] = []
-    const row = rowOf(id, view, { before, now, onWait: (at) => at > now && due.push(at) })
-    this.#lookAgain(id, Math.min(...due) - now)
+    const timesToCheck: number[] = []
+    const row = rowOf(id, view, { before, now, onWait: (at) => at > now && timesToCheck.push(at) })
+    this.#lookAgain(id, Math.min(...timesToCheck) - now)
     const touched = this.#actors.waits(before?.waits ?? [], row?.waits ?? [])
     if (row !== undefined) {
       this.#rows.set(id, row)

@@ -133,8 +133,8 @@ function nodeLine(before: CachedNode | undefined, after: CachedNode | undefined)
     return { who: 'you', text: `${key} ${after.unschedulable ? 'cordoned' : 'uncordoned'}` }
   const reported = newIn(names(before), names(after))
   if (reported !== undefined) return { who: 'attach-detach', text: `${key} reports ${handleOf(reported)} as attached` }
-  const used = newIn(before.volumesInUse, after.volumesInUse)
-  if (used !== undefined) return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(used)}` }
+  const newInUse = newIn(before.volumesInUse, after.volumesInUse)
+  if (newInUse !== undefined) return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(newInUse)}` }
   const released = newIn(after.volumesInUse, before.volumesInUse)
   if (released === undefined) return undefined
   return { who: kubeletOf(key), text: `${key} says that it uses ${handleOf(released)} no more` }

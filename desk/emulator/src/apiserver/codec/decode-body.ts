@@ -14,15 +14,19 @@ interface Wanted {
 }
 
 /** Reads the body of a write, which is JSON or protobuf. */
-export function bodyOf(contentType: string | undefined, body: Buffer, wanted: Wanted): JsonMap {
+export function bodyOf(contentType: string | undefined, body: Buffer, expected: Wanted): JsonMap {
   const type = mediaType(contentType)
   if (type === '' || type === 'application/json') return parseObject(body)
   if (type !== PROTOBUF) throw unsupportedMediaType(READABLE)
   try {
     const { apiVersion, kind, message } = openEnvelope(body)
-    return { apiVersion, kind, ...(kind === wanted.name || kind === '' ? decodeMessage(wanted.schema, message) : {}) }
+    return {
+      apiVersion,
+      kind,
+      ...(kind === expected.name || kind === '' ? decodeMessage(expected.schema, message) : {}),
+    }
   } catch (error) {
     if (!(error instanceof WireError)) throw error
-    throw badRequest(`the object provided is unrecognized (must be of type ${wanted.name}): ${error.message}`)
+    throw badRequest(`the object provided is unrecognized (must be of type ${expected.name}): ${error.message}`)
   }
 }

@@ -14,10 +14,10 @@ export function objectIn(kind: ServedKind, contentType: string | undefined, body
   if (kind.custom) requireKind(kind, object, body)
   const mismatch = kindMismatch(kind, object)
   if (mismatch !== undefined) {
-    const said = textAt(object, 'kind') || kind.kind
+    const kindName = textAt(object, 'kind') || kind.kind
     const version = textAt(object, 'apiVersion') ?? ''
     const short = version.includes('/') || version === '' ? kind.version : version
-    throw badRequest(`${said} in version ${JSON.stringify(short)} cannot be handled as a ${kind.kind}: ${mismatch}`)
+    throw badRequest(`${kindName} in version ${JSON.stringify(short)} cannot be handled as a ${kind.kind}: ${mismatch}`)
   }
   return asObject(object)
 }
@@ -38,13 +38,13 @@ function requireKind(kind: ServedKind, object: Json, body: Buffer): void {
 /** Returns an error message if the kind of an object differs from the kind in the path. Otherwise undefined. */
 export function kindMismatch(kind: ServedKind, object: Json): string | undefined {
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
-  const said = textAt(object, 'kind') || kind.kind
-  if (version === groupVersionOf(kind) && said === kind.kind) return undefined
-  const known = KINDS.some((each) => groupVersionOf(each) === version && each.kind === said)
+  const kindName = textAt(object, 'kind') || kind.kind
+  if (version === groupVersionOf(kind) && kindName === kind.kind) return undefined
+  const known = KINDS.some((each) => groupVersionOf(each) === version && each.kind === kindName)
   if (!known)
-    return `no kind ${JSON.stringify(said)} is registered for version ${JSON.stringify(version)} in scheme "pkg/runtime/scheme.go:111"`
+    return `no kind ${JSON.stringify(kindName)} is registered for version ${JSON.stringify(version)} in scheme "pkg/runtime/scheme.go:111"`
   const internal = kind.group === '' ? 'core' : kind.group.split('.')[0]
-  return `converting (v1.${said}) to (${internal}.${kind.kind}): unknown conversion`
+  return `converting (v1.${kindName}) to (${internal}.${kind.kind}): unknown conversion`
 }
 
 export function asObject(value: unknown): ApiObject {
@@ -59,11 +59,11 @@ export function asObject(value: unknown): ApiObject {
 /** Returns an object as the server stores it, and the warnings about fields that its type does not have. */
 export function decoded(
   kind: ServedKind,
-  given: ApiObject,
+  received: ApiObject,
   { fieldValidation, patched = false }: { fieldValidation: FieldValidation; patched?: boolean },
 ): { object: ApiObject; warnings: readonly string[] } {
-  const { apiVersion: _version, kind: _kind, ...fields } = given
-  const refused = (why: string): ApiFailure => (patched ? wrongResult(given, why) : unreadable(kind, why))
+  const { apiVersion: _version, kind: _kind, ...fields } = received
+  const refused = (why: string): ApiFailure => (patched ? wrongResult(received, why) : unreadable(kind, why))
   try {
     const { value, unknown } = conform(schemaOf(kind), fields)
     const warnings = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)

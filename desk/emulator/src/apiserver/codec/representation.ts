@@ -53,8 +53,8 @@ interface Form {
 
 function formsIn(accept: string): readonly Form[] {
   const forms = accept.split(',').map((part) => {
-    const [type = '', ...given] = part.split(';').map((each) => each.trim())
-    const parameters = new Map(given.map((each) => each.split('=', 2) as [string, string]))
+    const [type = '', ...parameterTexts] = part.split(';').map((each) => each.trim())
+    const parameters = new Map(parameterTexts.map((each) => each.split('=', 2) as [string, string]))
     const weight = Number(parameters.get('q') ?? 1)
     // If two media types have the same weight, the more specific type comes first.
     const open = type === '*/*' ? 2 : type.endsWith('/*') ? 1 : 0
@@ -113,8 +113,12 @@ export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }
   }
   switch (shape.as) {
     case 'object': {
-      const shown = kind.custom ? { ...metadata, continue: listing.next ?? '' } : metadata
-      const head = JSON.stringify({ kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata: shown })
+      const listMetadata = kind.custom ? { ...metadata, continue: listing.next ?? '' } : metadata
+      const head = JSON.stringify({
+        kind: `${kind.kind}List`,
+        apiVersion: groupVersionOf(kind),
+        metadata: listMetadata,
+      })
       return `${head.slice(0, -1)},"items":[${listing.entries.map((entry) => itemText(kind, entry)).join(',')}]}`
     }
     case 'message':

@@ -79,8 +79,8 @@ export class ApiFailure extends Error {
   status(): JsonMap {
     const { code, reason, message, metadata } = this
     const details = this.details === undefined ? {} : { details: pruned(this.details) }
-    const said = reason === '' ? {} : { reason }
-    return { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, ...said, ...details, code }
+    const reasonField = reason === '' ? {} : { reason }
+    return { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, ...reasonField, ...details, code }
   }
 }
 

@@ -23,9 +23,9 @@ function applyOperation(document: Json, operation: JsonMap): Json {
   const path = pointer(operation['path'])
   switch (op) {
     case 'add':
-      return changeAt(document, path, adder(given(value)))
+      return changeAt(document, path, adder(operandOf(value)))
     case 'replace':
-      return changeAt(document, path, replacer(given(value)))
+      return changeAt(document, path, replacer(operandOf(value)))
     case 'remove':
       return changeAt(document, path, remover)
     case 'test':
@@ -33,8 +33,8 @@ function applyOperation(document: Json, operation: JsonMap): Json {
       return document
     case 'move': {
       const from = pointer(operation['from'])
-      const moved = valueAt(document, from)
-      return changeAt(changeAt(document, from, remover), path, adder(moved))
+      const movedValue = valueAt(document, from)
+      return changeAt(changeAt(document, from, remover), path, adder(movedValue))
     }
     case 'copy':
       return changeAt(document, path, adder(valueOrNull(document, pointer(operation['from']))))
@@ -44,7 +44,7 @@ function applyOperation(document: Json, operation: JsonMap): Json {
 }
 
 /** Returns the value of an operation. A missing value means null. */
-function given(value: Json | undefined): Json {
+function operandOf(value: Json | undefined): Json {
   return value ?? null
 }
 
@@ -80,13 +80,13 @@ function child(parent: Json, step: string): Json {
 
 function changeAt(document: Json, path: readonly string[], change: Change): Json {
   const [step, ...rest] = path
-  if (step === undefined) return whole(change({ '': document }, ''))
+  if (step === undefined) return rootOf(change({ '': document }, ''))
   if (rest.length === 0) return change(document, step)
   return replacer(changeAt(child(document, step), rest, change))(document, step)
 }
 
 /** Returns the patched document from `holder`. Throws 422 if the patch has removed the document. */
-function whole(holder: Json): Json {
+function rootOf(holder: Json): Json {
   const document = isObject(holder) ? holder[''] : undefined
   if (document === undefined) throw unprocessable()
   return document

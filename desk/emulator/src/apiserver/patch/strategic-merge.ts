@@ -101,9 +101,9 @@ function goText(value: Json | undefined): string {
 
 /** Returns the fields of the target that `$retainKeys` allows to stay. Without this directive, all fields stay. */
 function retained(target: JsonMap, patch: JsonMap): Record<string, Json | undefined> {
-  const keep = patch['$retainKeys']
-  if (!isList(keep)) return { ...target }
-  return Object.fromEntries(Object.entries(target).filter(([key]) => keep.includes(key)))
+  const retainKeys = patch['$retainKeys']
+  if (!isList(retainKeys)) return { ...target }
+  return Object.fromEntries(Object.entries(target).filter(([key]) => retainKeys.includes(key)))
 }
 
 /** Sorts the lists for which the patch has a `$setElementOrder` directive. */

@@ -31,11 +31,11 @@ function objectOf(schema: Schema, value: JsonMap, place: ValuePath): JsonMap {
   const result: Record<string, Json | undefined> = {}
   const { path, unknown } = place
   for (const field of schema.fields) {
-    const given = Object.hasOwn(value, field.name) ? value[field.name] : undefined
+    const received = Object.hasOwn(value, field.name) ? value[field.name] : undefined
     const kept =
-      given === undefined || given === null
+      received === undefined || received === null
         ? absent(field)
-        : fieldOf(field, given, { path: join(path, field.name), unknown, owner: schema.name })
+        : fieldOf(field, received, { path: join(path, field.name), unknown, owner: schema.name })
     if (kept !== undefined) result[field.name] = kept
   }
   for (const key of Object.keys(value)) {
@@ -44,8 +44,8 @@ function objectOf(schema: Schema, value: JsonMap, place: ValuePath): JsonMap {
   return result
 }
 
-function fieldOf(field: SchemaField, given: Json, place: ValuePath): Json | undefined {
-  const value = decoded(field.type, given, place)
+function fieldOf(field: SchemaField, received: Json, place: ValuePath): Json | undefined {
+  const value = decoded(field.type, received, place)
   if (field.pointer) return value
   // kube-apiserver returns an empty required list as null.
   if (field.always) return isList(value) && value.length === 0 ? null : value
@@ -101,18 +101,18 @@ function zeroOf(schema: Schema): JsonMap {
   return made
 }
 
-function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
+function decoded(type: SchemaFieldType, received: Json, place: ValuePath): Json {
   switch (type.kind) {
     case 'object':
-      if (!isObject(given)) throw mismatch(given, `v1.${type.schema.name}`, place)
-      return objectOf(type.schema, given, place)
+      if (!isObject(received)) throw mismatch(received, `v1.${type.schema.name}`, place)
+      return objectOf(type.schema, received, place)
     case 'list':
-      if (!isList(given)) throw mismatch(given, goType(type), place)
-      return given.map((item, index) => itemOf(type.of, item, { ...place, path: `${place.path}[${index}]` }))
+      if (!isList(received)) throw mismatch(received, goType(type), place)
+      return received.map((item, index) => itemOf(type.of, item, { ...place, path: `${place.path}[${index}]` }))
     case 'map': {
-      if (!isObject(given)) throw mismatch(given, goType(type), place)
+      if (!isObject(received)) throw mismatch(received, goType(type), place)
       const result: Record<string, Json | undefined> = {}
-      for (const [key, item] of Object.entries(given)) {
+      for (const [key, item] of Object.entries(received)) {
         if (item === undefined) continue
         // Error messages contain paths without the keys of maps, as in Go.
         setOwn(result, key, itemOf(type.of, item, place))
@@ -120,50 +120,50 @@ function decoded(type: SchemaFieldType, given: Json, place: ValuePath): Json {
       return result
     }
     case 'scalar':
-      return scalarOf(type.scalar, given, place)
+      return scalarOf(type.scalar, received, place)
   }
 }
 
 /** Decodes an item of a list or a map. A null becomes the empty value of the type. */
-function itemOf(type: SchemaFieldType, given: Json, place: ValuePath): Json {
-  if (given !== null) return decoded(type, given, place)
+function itemOf(type: SchemaFieldType, received: Json, place: ValuePath): Json {
+  if (received !== null) return decoded(type, received, place)
   return type.kind === 'object' ? zeroOf(type.schema) : ZEROS[type.kind === 'scalar' ? type.scalar : 'any']
 }
 
-function scalarOf(scalar: Scalar, given: Json, place: ValuePath): Json {
-  if (!fits(scalar, given)) {
+function scalarOf(scalar: Scalar, received: Json, place: ValuePath): Json {
+  if (!fits(scalar, received)) {
     if (scalar === 'quantity') throw new DecodeError(QUANTITY_WRONG)
     const isTime = scalar === 'time' || scalar === 'microtime'
-    throw mismatch(given, isTime ? 'string' : (GO_TYPES[scalar] ?? scalar), place)
+    throw mismatch(received, isTime ? 'string' : (GO_TYPES[scalar] ?? scalar), place)
   }
   switch (scalar) {
     case 'quantity':
-      return quantity(String(given))
+      return quantity(String(received))
     case 'time':
     case 'microtime':
-      return given === '' ? null : instant(String(given), scalar === 'microtime')
+      return received === '' ? null : instant(String(received), scalar === 'microtime')
     case 'bytes':
-      return bytes(String(given))
+      return bytes(String(received))
     default:
-      return given
+      return received
   }
 }
 
-function fits(scalar: Scalar, given: Json): boolean {
+function fits(scalar: Scalar, received: Json): boolean {
   switch (scalar) {
     case 'any':
       return true
     case 'bool':
-      return typeof given === 'boolean'
+      return typeof received === 'boolean'
     case 'int':
-      return Number.isInteger(given) && Number(given) < LARGEST_INT && Number(given) >= -LARGEST_INT
+      return Number.isInteger(received) && Number(received) < LARGEST_INT && Number(received) >= -LARGEST_INT
     case 'long':
-      return Number.isInteger(given)
+      return Number.isInteger(received)
     case 'quantity':
     case 'intOrString':
-      return typeof given === 'string' || typeof given === 'number'
+      return typeof received === 'string' || typeof received === 'number'
     default:
-      return typeof given === 'string'
+      return typeof received === 'string'
   }
 }
 
@@ -208,17 +208,17 @@ function bytes(text: string): string {
   throw new DecodeError(`illegal base64 data at input byte ${Math.max(at, 0)}`)
 }
 
-function mismatch(given: Json, wanted: string, place: ValuePath): DecodeError {
+function mismatch(received: Json, expectedType: string, place: ValuePath): DecodeError {
   const path = place.path.replace(/\[\d+\]/g, '')
   return new DecodeError(
-    `json: cannot unmarshal ${shapeOf(given)} into Go struct field ${place.owner}.${path} of type ${wanted}`,
+    `json: cannot unmarshal ${shapeOf(received)} into Go struct field ${place.owner}.${path} of type ${expectedType}`,
   )
 }
 
-function shapeOf(given: Json): string {
-  if (isList(given)) return 'array'
-  if (typeof given === 'boolean') return 'bool'
-  return typeof given === 'number' && !Number.isInteger(given) ? `number ${given}` : typeof given
+function shapeOf(received: Json): string {
+  if (isList(received)) return 'array'
+  if (typeof received === 'boolean') return 'bool'
+  return typeof received === 'number' && !Number.isInteger(received) ? `number ${received}` : typeof received
 }
 
 function goType(type: SchemaFieldType): string {

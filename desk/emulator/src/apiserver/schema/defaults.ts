@@ -44,14 +44,16 @@ const DEFAULTS: Readonly<Record<string, JsonMap>> = {
 
 /** Returns an object with the default values of its type and of all types inside it. */
 export function withDefaults<T extends JsonMap>(schema: Schema, object: T): T {
-  const own = Object.entries(DEFAULTS[schema.name] ?? {}).map(([name, value]) => [name, object[name] ?? value] as const)
-  const whole: T = { ...object, ...Object.fromEntries(own) }
+  const defaultsOfType = Object.entries(DEFAULTS[schema.name] ?? {}).map(
+    ([name, value]) => [name, object[name] ?? value] as const,
+  )
+  const completed: T = { ...object, ...Object.fromEntries(defaultsOfType) }
   const inner = innerOf(schema).flatMap(({ name, type, pointer }): [string, Json][] => {
     // Fields that are not pointers in Go are always present.
-    const value = whole[name] ?? (type.kind === 'object' && !pointer ? {} : undefined)
+    const value = completed[name] ?? (type.kind === 'object' && !pointer ? {} : undefined)
     return value === undefined ? [] : [[name, filled(type, value)]]
   })
-  return { ...whole, ...Object.fromEntries(inner) }
+  return { ...completed, ...Object.fromEntries(inner) }
 }
 
 function filled(type: SchemaFieldType, value: Json): Json {

@@ -82,9 +82,9 @@ function fieldTerm(kind: ServedKind, part: string): { field: string; equal: bool
   const [, field, operator, value = ''] = /^([^=!]+)(!=|==|=)(.*)$/.exec(part) ?? []
   if (field === undefined) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`)
   const known = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
-  const own = FIELDS[kind.kind]
-  if (!known && own?.includes(field) !== true) {
-    if (own !== undefined) throw badRequest(`field label not supported: ${field}`)
+  const fieldsOfKind = FIELDS[kind.kind]
+  if (!known && fieldsOfKind?.includes(field) !== true) {
+    if (fieldsOfKind !== undefined) throw badRequest(`field label not supported: ${field}`)
     throw badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
   }
   return { field, equal: operator !== '!=', value }

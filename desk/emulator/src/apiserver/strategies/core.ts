@@ -25,8 +25,8 @@ const namespace: Strategy = {
     return withMeta(object, { labels: { ...object.metadata.labels, ...name } })
   },
   prepareCreate(object) {
-    const given = listAt(object, 'spec', 'finalizers')
-    const finalizers = given.includes('kubernetes') ? given : [...given, 'kubernetes']
+    const requested = listAt(object, 'spec', 'finalizers')
+    const finalizers = requested.includes('kubernetes') ? requested : [...requested, 'kubernetes']
     return { ...withSpec(object, (spec) => ({ ...spec, finalizers })), status: { phase: 'Active' } }
   },
   prepareUpdate: (object, old) => withField(object, 'spec', old['spec']),
@@ -55,7 +55,7 @@ const node: Strategy = {
 
 const secret: Strategy = {
   defaults: withStringData,
-  validate: (errors, object) => checkData(errors, object, { fields: ['data'], whole: 'data' }),
+  validate: (errors, object) => checkData(errors, object, { fields: ['data'], wholeField: 'data' }),
   fixed: ['type'],
   validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data']),
 }
@@ -70,14 +70,14 @@ function withStringData(object: ApiObject): ApiObject {
 }
 
 const configMap: Strategy = {
-  validate: (errors, object) => checkData(errors, object, { fields: ['data', 'binaryData'], whole: '' }),
+  validate: (errors, object) => checkData(errors, object, { fields: ['data', 'binaryData'], wholeField: '' }),
   validateUpdate: (errors, object, old) => checkImmutable(errors, { object, old }, ['data', 'binaryData']),
 }
 
 function checkData(
   errors: FieldErrors,
   object: ApiObject,
-  { fields, whole }: { readonly fields: readonly string[]; readonly whole: string },
+  { fields, wholeField }: { readonly fields: readonly string[]; readonly wholeField: string },
 ): void {
   let bytes = 0
   const seen = new Set<string>()
@@ -87,10 +87,10 @@ function checkData(
       if (seen.has(key)) errors.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')
       seen.add(key)
       const text = String(value)
-      bytes += field === 'data' && whole === '' ? Buffer.byteLength(text) : Buffer.byteLength(text, 'base64')
+      bytes += field === 'data' && wholeField === '' ? Buffer.byteLength(text) : Buffer.byteLength(text, 'base64')
     }
   }
-  if (bytes > MAX_DATA_BYTES) errors.tooLong(whole, MAX_DATA_BYTES)
+  if (bytes > MAX_DATA_BYTES) errors.tooLong(wholeField, MAX_DATA_BYTES)
 }
 
 function checkImmutable(

@@ -2,7 +2,19 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { at, isObject, type Json, listAt, sameJson, textAt, withField, withSpec } from '../schema/json.ts'
 import { qualifiedName, subdomain } from './names.ts'
 import { checkDriverName } from './persistent-volume.ts'
-import { all, checked, type FieldRule, fields, given, items, needed, notBelow, oneOf, unique, values } from './rules.ts'
+import {
+  all,
+  checked,
+  type FieldRule,
+  fields,
+  ifPresent,
+  items,
+  needed,
+  notBelow,
+  oneOf,
+  unique,
+  values,
+} from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 const MAX_NODE_ID_LENGTH = 256
@@ -43,7 +55,7 @@ const csiDriver: Strategy = {
     }),
   rules: fields({
     spec: fields({
-      fsGroupPolicy: given(oneOf('File', 'None', 'ReadWriteOnceWithFSType')),
+      fsGroupPolicy: ifPresent(oneOf('File', 'None', 'ReadWriteOnceWithFSType')),
       tokenRequests: items(() => fields({ audience: unique(), expirationSeconds: tokenSeconds })),
       volumeLifecycleModes: values(oneOf('Persistent', 'Ephemeral')),
       nodeAllocatableUpdatePeriodSeconds: notBelow(10, 'must be greater than or equal to 10 seconds'),

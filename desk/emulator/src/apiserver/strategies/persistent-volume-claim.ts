@@ -131,13 +131,13 @@ function comparedSpec(object: ApiObject, old: ApiObject): JsonMap {
 }
 
 function checkAttributesClassUpdate(errors: FieldErrors, object: ApiObject, old: ApiObject): void {
-  const wanted = at(object, 'spec', 'volumeAttributesClassName')
-  if (wanted === at(old, 'spec', 'volumeAttributesClassName')) return
+  const requestedClass = at(object, 'spec', 'volumeAttributesClassName')
+  if (requestedClass === at(old, 'spec', 'volumeAttributesClassName')) return
   if (at(old, 'status', 'currentVolumeAttributesClassName') === undefined) return
   const field = 'spec.volumeAttributesClassName'
   const why = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
-  if (wanted === undefined) errors.forbidden(field, `update to nil ${why}`)
-  else if (wanted === '') errors.forbidden(field, `update to empty string ${why}`)
+  if (requestedClass === undefined) errors.forbidden(field, `update to nil ${why}`)
+  else if (requestedClass === '') errors.forbidden(field, `update to empty string ${why}`)
 }
 
 function checkClaimStatus(errors: FieldErrors, object: ApiObject): void {

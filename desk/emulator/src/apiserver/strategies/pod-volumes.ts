@@ -1,6 +1,6 @@
 import { at, isObject, type Json } from '../schema/json.ts'
 import { label, subdomain } from './names.ts'
-import { all, type FieldRule, fields, given, items, named, needed, oneOf, unique } from './rules.ts'
+import { all, type FieldRule, fields, ifPresent, items, named, needed, oneOf, unique } from './rules.ts'
 
 const HIGHEST_MODE = 0o777
 
@@ -22,7 +22,7 @@ const below: FieldRule = (errors, path, value) => {
 }
 
 const keys = items(() => fields({ key: needed, path: all(needed, below), mode }))
-const projection = given(fields({ name: needed, items: keys }))
+const projection = ifPresent(fields({ name: needed, items: keys }))
 
 /** The rules of the volume sources of pods. If a volume has two sources, the error names the later source. */
 const SOURCES: Readonly<Record<string, FieldRule>> = {
@@ -38,7 +38,7 @@ const SOURCES: Readonly<Record<string, FieldRule>> = {
     defaultMode: mode,
     sources: items(() => fields({ secret: projection, configMap: projection })),
   }),
-  csi: fields({ driver: named(subdomain), nodePublishSecretRef: given(fields({ name: needed })) }),
+  csi: fields({ driver: named(subdomain), nodePublishSecretRef: ifPresent(fields({ name: needed })) }),
   ephemeral: fields({ volumeClaimTemplate: needed }),
 }
 

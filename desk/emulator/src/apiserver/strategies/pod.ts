@@ -70,13 +70,13 @@ function withRequests(container: Json): Json {
 
 /** Adds tolerations that keep a pod on a lost node for five minutes, unless the pod has such tolerations. */
 function withTolerations(spec: JsonMap): Json[] {
-  const own = [...listAt(spec, 'tolerations')]
+  const tolerations = [...listAt(spec, 'tolerations')]
   for (const condition of ['not-ready', 'unreachable']) {
     const key = `node.kubernetes.io/${condition}`
-    if (own.some((toleration) => (textAt(toleration, 'key') ?? key) === key)) continue
-    own.push({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: TOLERATION_SECONDS })
+    if (tolerations.some((toleration) => (textAt(toleration, 'key') ?? key) === key)) continue
+    tolerations.push({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: TOLERATION_SECONDS })
   }
-  return own
+  return tolerations
 }
 
 function qualityOf(spec: JsonMap): string {

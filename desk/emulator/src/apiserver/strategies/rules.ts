@@ -36,7 +36,7 @@ export function all(...rules: readonly FieldRule[]): FieldRule {
 }
 
 /** Applies a rule only if the field is present. */
-export function given(rule: FieldRule): FieldRule {
+export function ifPresent(rule: FieldRule): FieldRule {
   return (errors, path, value) => (value === undefined ? undefined : rule(errors, path, value))
 }
 

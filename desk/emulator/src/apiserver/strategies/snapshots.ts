@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../http/field-errors.ts'
 import { type ApiObject, at, sameJson, withMeta } from '../schema/json.ts'
-import { type FieldRule, fields, given, oneOf } from './rules.ts'
+import { type FieldRule, fields, ifPresent, oneOf } from './rules.ts'
 import type { Strategies, Strategy } from './strategy.ts'
 
 /** A validation rule of a CRD. It is evaluated only if the schema accepts the object. */
@@ -16,7 +16,7 @@ function required(rules: Readonly<Record<string, FieldRule>> = {}): FieldRule {
 
 const policy: FieldRule = (errors, path, value) => {
   required()(errors, path, value)
-  given(oneOf('Delete', 'Retain'))(errors, path, value)
+  ifPresent(oneOf('Delete', 'Retain'))(errors, path, value)
 }
 
 /** Forbids to change a field that is set. The rule allows to remove the field. */
@@ -49,11 +49,11 @@ function oneSource(first: string, second: string): readonly CustomRule[] {
   return [...each, exclusive]
 }
 
-function boundTo(field: string, shown: string): CustomRule {
+function boundTo(field: string, displayed: string): CustomRule {
   return (errors, object) => {
     const reference = at(object, 'spec', field)
     if (at(reference, 'name') !== undefined && at(reference, 'namespace') !== undefined) return
-    errors.broken(`spec.${field}`, reference, `both ${shown}.name and ${shown}.namespace must be set`)
+    errors.broken(`spec.${field}`, reference, `both ${displayed}.name and ${displayed}.namespace must be set`)
   }
 }
 
@@ -148,7 +148,7 @@ export const SNAPSHOT_STRATEGIES: Strategies = {
         deletionPolicy: policy,
         driver: required(),
         source: required({
-          groupSnapshotHandles: given(
+          groupSnapshotHandles: ifPresent(
             required({ volumeGroupSnapshotHandle: required(), volumeSnapshotHandles: required() }),
           ),
         }),

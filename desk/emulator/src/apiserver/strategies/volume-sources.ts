@@ -6,7 +6,7 @@ interface SourceRule {
   /** The name of the source's field in the spec, such as `csi`. */
   readonly name: string
   /** The name of the field in error messages, if it differs from `name`. */
-  readonly said?: string
+  readonly errorText?: string
   /** The fields of the source that must not be empty. */
   readonly needs?: readonly string[]
   /** The warning that Kubernetes has removed the in-tree driver of the source. */
@@ -16,7 +16,7 @@ interface SourceRule {
 /** The sources in the order of the checks. If a spec has two of them, the error names the second. */
 const SOURCES: readonly SourceRule[] = [
   { name: 'hostPath', needs: ['path'] },
-  { name: 'gcePersistentDisk', said: 'persistentDisk', needs: ['pdName'] },
+  { name: 'gcePersistentDisk', errorText: 'persistentDisk', needs: ['pdName'] },
   { name: 'awsElasticBlockStore', needs: ['volumeID'] },
   { name: 'glusterfs', needs: ['endpoints', 'path'], deprecated: 'deprecated in v1.25, non-functional in v1.26+' },
   { name: 'flocker' },
@@ -48,11 +48,11 @@ const AZURE_BLOB = 'https://{account-name}.blob.core.windows.net/{container-name
 
 /** Requires exactly one volume source, and the required fields of that source. */
 export function checkSources(errors: FieldErrors, path: string, spec: Json | undefined): void {
-  const given = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
-  if (given.length === 0) errors.required(path, 'must specify a volume type')
-  given.forEach((rule, index) => {
+  const present = SOURCES.filter(({ name }) => at(spec, name) !== undefined)
+  if (present.length === 0) errors.required(path, 'must specify a volume type')
+  present.forEach((rule, index) => {
     if (index > 0) errors.forbidden(`${path}.${rule.name}`, 'may not specify more than 1 volume type')
-    else checkSource(errors, { rule, field: `${path}.${rule.said ?? rule.name}` }, objectAt(spec, rule.name))
+    else checkSource(errors, { rule, field: `${path}.${rule.errorText ?? rule.name}` }, objectAt(spec, rule.name))
   })
 }
 

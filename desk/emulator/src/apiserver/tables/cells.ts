@@ -20,8 +20,8 @@ export const WIDE: Look = { priority: 1 }
 export const BOOLEAN: Look = { type: 'boolean' }
 export const INTEGER: Look = { type: 'integer' }
 
-export function column(name: string, cell: Cell, look: Look = {}): Column {
-  return { name, type: 'string', format: '', priority: 0, cell, ...look }
+export function column(name: string, cell: Cell, options: Look = {}): Column {
+  return { name, type: 'string', format: '', priority: 0, cell, ...options }
 }
 
 /** Returns a cell that shows the text at a path, or `otherwise` if there is no text. */

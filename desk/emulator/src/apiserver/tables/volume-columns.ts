@@ -87,8 +87,8 @@ const SHORT_MODES: Readonly<Record<string, string>> = {
 
 function accessModes(part: 'spec' | 'status'): (object: ApiObject) => string {
   return (object) => {
-    const given = listAt(object, part, 'accessModes')
-    const known = Object.entries(SHORT_MODES).filter(([mode]) => given.includes(mode))
+    const modes = listAt(object, part, 'accessModes')
+    const known = Object.entries(SHORT_MODES).filter(([mode]) => modes.includes(mode))
     return known.map(([, short]) => short).join(',')
   }
 }

@@ -16,11 +16,11 @@ export function create(
   options: WriteOptions,
 ): WriteResult {
   const { kind } = request
-  const { object: given, warnings } = decoded(kind, request.object, options)
-  const named = withName(registry, request, given)
+  const { object: received, warnings } = decoded(kind, request.object, options)
+  const named = withName(registry, request, received)
   const object = withMeta(named, { ...namespaceFor(request, named), ...systemFields(registry) })
   checkNamespace(registry, kind, object)
-  if ((given.metadata.resourceVersion ?? '') !== '') {
+  if ((received.metadata.resourceVersion ?? '') !== '') {
     throw new ApiFailure('', 'resourceVersion should not be set on objects to be created')
   }
   const complete = strategyOf(kind).complete?.(registry.store, object) ?? object
@@ -41,8 +41,9 @@ export function create(
 function prepare(kind: ServedKind, object: ApiObject, now: string): ApiObject {
   const strategy = strategyOf(kind)
   const born = withMeta(object, { generation: kind.firstGeneration })
-  const whole = defaulted(kind, born)
-  const started = hasStatus(kind) && strategy.keepsStatus !== true ? withField(whole, 'status', undefined) : whole
+  const withDefaults = defaulted(kind, born)
+  const started =
+    hasStatus(kind) && strategy.keepsStatus !== true ? withField(withDefaults, 'status', undefined) : withDefaults
   return completed(kind, strategy.prepareCreate?.(started, now) ?? started)
 }
 

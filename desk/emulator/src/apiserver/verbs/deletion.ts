@@ -27,11 +27,11 @@ export function remove(registry: ObjectRegistry, target: WriteTarget, options: D
     if (!options.dryRun) registry.store.remove(target.kind, keyOf(target), old)
     return { entry, gone: true }
   }
-  const marked = mark(registry, old, { finalizers, grace })
-  const shown = marked === undefined ? entry : commit(registry, target, { object: marked, dryRun: options.dryRun })
+  const marked = markDeleted(registry, old, { finalizers, grace })
+  const answer = marked === undefined ? entry : commit(registry, target, { object: marked, dryRun: options.dryRun })
   // A pod without a grace period is also marked as deleted before its removal.
-  if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), shown.object)
-  return { entry: shown, gone: now }
+  if (now && !options.dryRun) registry.store.remove(target.kind, keyOf(target), answer.object)
+  return { entry: answer, gone: now }
 }
 
 const LASTING_NAMESPACES = ['default', 'kube-system', 'kube-public']
@@ -53,24 +53,27 @@ function removeNamespace(
 }
 
 /** Returns the object with `deletionTimestamp`. Undefined if the deletion changes nothing. */
-function mark(
+function markDeleted(
   registry: ObjectRegistry,
   old: ApiObject,
   { finalizers, grace }: { readonly finalizers: readonly string[]; readonly grace: number },
 ): ApiObject | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata
   const added = finalizers.length !== (old.metadata.finalizers ?? []).length
-  const held = finalizers.length > 0 ? { finalizers } : {}
+  const finalizerFields = finalizers.length > 0 ? { finalizers } : {}
   if (deletionTimestamp !== undefined) {
     const shorter = grace < (deletionGracePeriodSeconds ?? 0)
     if (!added && !shorter) return undefined
-    return withMeta(old, { ...held, deletionGracePeriodSeconds: Math.min(grace, deletionGracePeriodSeconds ?? 0) })
+    return withMeta(old, {
+      ...finalizerFields,
+      deletionGracePeriodSeconds: Math.min(grace, deletionGracePeriodSeconds ?? 0),
+    })
   }
-  const due = registry.clock.now() + grace * 1000
+  const deleteAt = registry.clock.now() + grace * 1000
   return withMeta(old, {
-    ...held,
+    ...finalizerFields,
     ...(generation === undefined ? {} : { generation: generation + 1 }),
-    deletionTimestamp: timestamp({ now: () => due }),
+    deletionTimestamp: timestamp({ now: () => deleteAt }),
     deletionGracePeriodSeconds: grace,
   })
 }
@@ -97,9 +100,9 @@ function finalizersFor(old: ApiObject, options: DeletionOptions): readonly strin
   const { finalizers = [] } = old.metadata
   const propagation = options.propagationPolicy
   if (propagation === undefined) return finalizers
-  const wanted = PROPAGATION_FINALIZERS[propagation]
+  const propagationFinalizer = PROPAGATION_FINALIZERS[propagation]
   const kept = finalizers.filter((each) => !Object.values(PROPAGATION_FINALIZERS).includes(each))
-  return wanted === undefined ? kept : [...kept, wanted]
+  return propagationFinalizer === undefined ? kept : [...kept, propagationFinalizer]
 }
 
 /** Returns the grace period of a deletion in seconds. Only a pod on a node has one. */
@@ -112,6 +115,6 @@ function graceFor(kind: ServedKind, old: ApiObject, options: DeletionOptions): n
   const phase = textAt(old, 'status', 'phase')
   if ((textAt(old, 'spec', 'nodeName') ?? '') === '' || phase === 'Succeeded' || phase === 'Failed') return 0
   if (options.gracePeriodSeconds !== undefined) return Math.max(options.gracePeriodSeconds, 0)
-  const own = at(old, 'spec', 'terminationGracePeriodSeconds')
-  return typeof own === 'number' ? own : DEFAULT_POD_GRACE
+  const graceOfPod = at(old, 'spec', 'terminationGracePeriodSeconds')
+  return typeof graceOfPod === 'number' ? graceOfPod : DEFAULT_POD_GRACE
 }

@@ -13,7 +13,7 @@ export function runNamespaceController(registry: ObjectRegistry): () => void {
   const { store, clock } = registry
   const inside = KINDS.filter((kind) => kind.namespaced).map((kind) => store.of(kind))
   const cancels = new Map<string, ReturnType<Clock['schedule']>>()
-  const look = (name: string): void => {
+  const deleteIfEmpty = (name: string): void => {
     if (cancels.has(name)) return
     cancels.set(
       name,
@@ -23,19 +23,19 @@ export function runNamespaceController(registry: ObjectRegistry): () => void {
       }),
     )
   }
-  const leave = [
+  const unsubscribe = [
     store.of(NAMESPACE).subscribe(({ entry }) => {
-      if (entry.object.metadata.deletionTimestamp !== undefined) look(entry.key)
+      if (entry.object.metadata.deletionTimestamp !== undefined) deleteIfEmpty(entry.key)
     }),
     ...inside.map((collection) =>
       collection.subscribe(({ type, entry }) => {
         const { namespace = '' } = entry.object.metadata
-        if (type === 'DELETED' && isEnding(registry, namespace)) look(namespace)
+        if (type === 'DELETED' && isEnding(registry, namespace)) deleteIfEmpty(namespace)
       }),
     ),
   ]
   return () => {
-    for (const each of [...leave, ...cancels.values()]) each()
+    for (const each of [...unsubscribe, ...cancels.values()]) each()
   }
 }
 

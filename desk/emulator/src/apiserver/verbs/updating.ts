@@ -35,8 +35,8 @@ export function update(
   if (version !== '' && version !== old.metadata.resourceVersion) throw conflict(kind, target.name, MODIFIED)
   if (options.patched !== true) checkUid(target, asked, old)
   const now = timestamp(registry.clock)
-  const whole = withMeta(asked, fixedMeta(asked, old))
-  const prepared = prepare(target, whole, { old, now })
+  const merged = withMeta(asked, fixedMeta(asked, old))
+  const prepared = prepare(target, merged, { old, now })
   if (version === '' && !kind.unconditionalUpdate) throw unconditional(target)
   if (registry.validates) validate(kind, prepared, { old, status: target.status })
   if (!target.status) strategyOf(kind).admit?.(registry.store, prepared, old)
@@ -73,12 +73,12 @@ function fixedMeta(asked: ApiObject, old: ApiObject): MetaChange {
 function prepare(target: WriteTarget, object: ApiObject, { old, now }: { old: ApiObject; now: string }): ApiObject {
   const { kind } = target
   const strategy = strategyOf(kind)
-  const whole = defaulted(kind, object)
+  const completed = defaulted(kind, object)
   if (target.status) {
-    const onlyStatus = withField({ ...old, metadata: whole.metadata }, 'status', whole['status'])
+    const onlyStatus = withField({ ...old, metadata: completed.metadata }, 'status', completed['status'])
     return strategy.prepareStatus?.(onlyStatus, old, now) ?? onlyStatus
   }
-  const kept = hasStatus(kind) ? withField(whole, 'status', old['status']) : whole
+  const kept = hasStatus(kind) ? withField(completed, 'status', old['status']) : completed
   const prepared = strategy.prepareUpdate?.(kept, old) ?? kept
   return generated(kind, prepared, old)
 }

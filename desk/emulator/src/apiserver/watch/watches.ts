@@ -112,8 +112,11 @@ function watchedFrom(asked: string): number {
 function withName(query: URLSearchParams, name: string | undefined): URLSearchParams {
   if (name === undefined) return query
   const copy = new URLSearchParams(query)
-  const given = copy.get('fieldSelector')
-  copy.set('fieldSelector', `${given === null || given === '' ? '' : `${given},`}metadata.name=${name}`)
+  const fieldSelector = copy.get('fieldSelector')
+  copy.set(
+    'fieldSelector',
+    `${fieldSelector === null || fieldSelector === '' ? '' : `${fieldSelector},`}metadata.name=${name}`,
+  )
   return copy
 }
 

@@ -24,11 +24,11 @@ const RESOURCES = { requests: { cpu: '10m', memory: '96Mi' }, limits: { memory: 
 
 /** Returns the container that runs the sidecars of all containers. */
 export function mergeContainers(
-  given: readonly ContainerToMerge[],
+  containers: readonly ContainerToMerge[],
   { image, name = COMBINED }: { readonly image: string; readonly name?: string },
 ): MergedContainer {
-  const order = inOrder(given.map(({ sidecar }) => sidecar))
-  const parts = order.flatMap((sidecar) => given.filter((each) => each.sidecar === sidecar))
+  const order = inOrder(containers.map(({ sidecar }) => sidecar))
+  const parts = order.flatMap((sidecar) => containers.filter((each) => each.sidecar === sidecar))
   const [base] = parts
   if (base === undefined) return { kind: 'refused', why: 'there is no container to merge' }
   const flags = mergeFlags(parts.map((part) => ({ sidecar: part.sidecar, flags: literalFlags(part) })))
@@ -81,9 +81,9 @@ function mergedEnv(
 ): NonNullable<Container['env']> | string {
   const found = new Map<string, NonNullable<Container['env']>[number]>()
   for (const { container } of parts) {
-    const used = new Set(commandOf(container).args.flatMap(variablesIn))
+    const usedVariables = new Set(commandOf(container).args.flatMap(variablesIn))
     for (const variable of container.env ?? []) {
-      if (variable.valueFrom == null && used.has(variable.name) && !needed.has(variable.name)) continue
+      if (variable.valueFrom == null && usedVariables.has(variable.name) && !needed.has(variable.name)) continue
       const before = found.get(variable.name)
       if (before !== undefined && !isDeepStrictEqual(before, variable)) {
         return `the containers have different values of the variable ${variable.name}`
@@ -130,17 +130,17 @@ function mergedEndpoints(parts: readonly ContainerToMerge[]): MergedEndpoints {
     ...controllers.filter((each) => serves(each, 'metrics-address')),
   ]
   const [first, ...others] = serving
-  const own = parts
+  const ownVolumes = parts
     .filter(({ sidecar }) => sidecar === 'livenessprobe')
     .flatMap(({ container }) => container.ports ?? [])
-  if (first === undefined) return { ports: own, probes: {}, notes: [] }
+  if (first === undefined) return { ports: ownVolumes, probes: {}, notes: [] }
   const { livenessProbe, readinessProbe, startupProbe } = first.container
   const notes = others.map(
     ({ container }) =>
       `container ${container.name} has no endpoint any longer: its metrics are at the endpoint of ${first.container.name}. Change Services, monitors and NetworkPolicies that name its port`,
   )
   return {
-    ports: [...(first.container.ports ?? []), ...own],
+    ports: [...(first.container.ports ?? []), ...ownVolumes],
     probes: present({ livenessProbe, readinessProbe, startupProbe }),
     notes,
   }

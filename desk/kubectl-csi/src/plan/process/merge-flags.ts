@@ -45,18 +45,18 @@ export function mergeFlags(containers: readonly FlagsToMerge[]): MergedFlags {
       shared.push(...perSidecar(name, all))
       continue
     }
-    const given = all.flatMap(({ sidecar, values }) => {
+    const explicitValues = all.flatMap(({ sidecar, values }) => {
       const value = isOwnEndpoint(sidecar, name) ? undefined : values.get(name)
       return value === undefined ? [] : [{ sidecar, value }]
     })
-    if (given.length === 0) continue
+    if (explicitValues.length === 0) continue
     if (name === 'metrics-address' && controllersGive('http-endpoint', all)) {
       notes.push(
-        `--metrics-address=${given.map(({ value }) => value).join(' and ')} is left out: --http-endpoint serves the metrics`,
+        `--metrics-address=${explicitValues.map(({ value }) => value).join(' and ')} is left out: --http-endpoint serves the metrics`,
       )
       continue
     }
-    const merged = sharedValue(name, given, all)
+    const merged = sharedValue(name, explicitValues, all)
     if ('refused' in merged) return { kind: 'refused', why: merged.refused }
     if (merged.note !== undefined) notes.push(merged.note)
     shared.push(flagText(name, merged.value))
@@ -70,7 +70,7 @@ export function mergeFlags(containers: readonly FlagsToMerge[]): MergedFlags {
 
 interface SidecarValues {
   readonly sidecar: SidecarName
-  /** The effective text of each given flag. Gates of several flags are merged. */
+  /** The effective text of each explicit flag. Gates of several flags are merged. */
   readonly values: ReadonlyMap<string, string>
 }
 
@@ -109,24 +109,28 @@ function perSidecar(name: string, all: readonly SidecarValues[]): readonly strin
 
 /** Returns the flags of a sidecar that no other sidecar has, with its prefix. */
 function ownFlags({ sidecar, values }: SidecarValues): readonly string[] {
-  const own = new Set(KNOWN_SIDECARS[sidecar].flags.map(({ name }) => name))
+  const flagNames = new Set(KNOWN_SIDECARS[sidecar].flags.map(({ name }) => name))
   return [...values].flatMap(([name, value]) =>
-    own.has(name) || isOwnEndpoint(sidecar, name) ? [flagText(`${sidecar}-${name}`, value)] : [],
+    flagNames.has(name) || isOwnEndpoint(sidecar, name) ? [flagText(`${sidecar}-${name}`, value)] : [],
   )
 }
 
 type SharedValue = { readonly value: string; readonly note?: string | undefined } | { readonly refused: string }
 
-interface GivenValue {
+interface ExplicitValue {
   readonly sidecar: SidecarName
   readonly value: string
 }
 
-function sharedValue(name: string, given: readonly GivenValue[], all: readonly SidecarValues[]): SharedValue {
-  const values = [...new Set(given.map(({ value }) => value))]
+function sharedValue(
+  name: string,
+  explicitValues: readonly ExplicitValue[],
+  all: readonly SidecarValues[],
+): SharedValue {
+  const values = [...new Set(explicitValues.map(({ value }) => value))]
   const [first = ''] = values
   const rule = SHARED_RULES[name]
-  if (rule === 'sum') return summed(name, given, all)
+  if (rule === 'sum') return summed(name, explicitValues, all)
   if (values.length === 1) return { value: first }
   if (rule === 'equal') return { refused: `the containers have different values of --${name}: ${values.join(', ')}` }
   const value = rule === 'highest' ? String(Math.max(...values.map(Number))) : first
@@ -136,12 +140,14 @@ function sharedValue(name: string, given: readonly GivenValue[], all: readonly S
 }
 
 /** The limits of the API server apply to the whole process. A controller without the flag counts with the default. */
-function summed(name: string, given: readonly GivenValue[], all: readonly SidecarValues[]): SharedValue {
+function summed(name: string, explicitValues: readonly ExplicitValue[], all: readonly SidecarValues[]): SharedValue {
   const byDefault = STANDARD_FLAGS.find((flag) => flag.name === name)?.default
   const controllers = all.filter(({ sidecar }) => sidecar !== 'livenessprobe')
   const numbers = controllers.map(({ values }) => Number(values.get(name) ?? byDefault))
   if (numbers.some((number) => !Number.isFinite(number))) {
-    return { refused: `the value of --${name} is known only in the pod: ${given.map(({ value }) => value).join(', ')}` }
+    return {
+      refused: `the value of --${name} is known only in the pod: ${explicitValues.map(({ value }) => value).join(', ')}`,
+    }
   }
   // A negative number lifts the limit.
   if (numbers.some((number) => number < 0)) return { value: '-1' }

@@ -19,12 +19,12 @@ const NAME_FLAG = /^--?(?:driver-?name|csi-name|drivername|csi-driver-name)=(.{1
  */
 export function driverNameOf(workload: Workload, { csiDrivers, leases }: DriverHints): string | undefined {
   const names = csiDrivers.flatMap(({ metadata }) => metadata?.name ?? [])
-  const held = new Set(
+  const heldLeases = new Set(
     leases
       .filter(({ spec }) => spec?.holderIdentity?.startsWith(`${workload.name}-`) === true)
       .flatMap(({ metadata }) => metadata?.name ?? []),
   )
-  const holding = names.filter((name) => leaseNames(SIDECAR_NAMES, name).some((lease) => held.has(lease)))
+  const holding = names.filter((name) => leaseNames(SIDECAR_NAMES, name).some((lease) => heldLeases.has(lease)))
   const [byLease, ...others] = holding
   if (byLease !== undefined && others.length === 0) return byLease
   const flagged = nameInFlags(workload)

@@ -45,8 +45,10 @@ export function boundRoles(
     .filter(({ subjects }) => bindsTo(subjects ?? [], account, namespace))
     .map(({ roleRef }) => ({ kind: roleRef.kind, name: roleRef.name, namespace: undefined }))
   const somewhere = roleBindings.flatMap(({ metadata, roleRef, subjects }) => {
-    const own = metadata?.namespace ?? namespace
-    return bindsTo(subjects ?? [], account, own) ? [{ kind: roleRef.kind, name: roleRef.name, namespace: own }] : []
+    const ownNamespace = metadata?.namespace ?? namespace
+    return bindsTo(subjects ?? [], account, ownNamespace)
+      ? [{ kind: roleRef.kind, name: roleRef.name, namespace: ownNamespace }]
+      : []
   })
   return [...everywhere, ...somewhere]
 }

@@ -100,9 +100,9 @@ function snapshotRights(group: string, kind: string, onlyFor?: string): readonly
 
 function leaseRights(flags: EffectiveFlags, podNamespace: string): readonly NeededRight[] {
   if (!isOn(flags, 'leader-election', false)) return []
-  const given = flags.values.get('leader-election-namespace') ?? ''
+  const leaseNamespace = flags.values.get('leader-election-namespace') ?? ''
   // A value such as $(NAMESPACE) is known only in the pod, and is the namespace of the pod in all public manifests.
-  const namespace = given === '' || given.includes('$(') ? podNamespace : given
+  const namespace = leaseNamespace === '' || leaseNamespace.includes('$(') ? podNamespace : leaseNamespace
   return [
     { ...right('coordination.k8s.io', 'leases', ['get', 'create', 'update']), namespace },
     {

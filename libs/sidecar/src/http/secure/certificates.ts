@@ -150,7 +150,7 @@ export class Reloaded<T> {
   }
 
   /** Reads the source. Returns whether the value has changed. */
-  async look(): Promise<boolean> {
+  async readAgain(): Promise<boolean> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])

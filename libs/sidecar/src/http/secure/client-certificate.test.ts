@@ -47,17 +47,17 @@ describe('client authorities', () => {
     ]
     expect(await codes()).toEqual([200, 401])
     server.writeCa(ca.cert + other.cert)
-    await server.look()
+    await server.readFiles()
     expect(await codes()).toEqual([200, 200])
     server.writeCa(other.cert)
-    await server.look()
+    await server.readFiles()
     expect(await codes()).toEqual([401, 200])
   })
 
   test('an invalid file of client authorities is logged once, and the previous authorities stay in use', async () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writeCa('nothing')
-    for (let looks = 0; looks < 3; looks += 1) await server.look()
+    for (let looks = 0; looks < 3; looks += 1) await server.readFiles()
     expect(await server.status('/metrics', { ...scraper })).toBe(200)
     expect(server.log.lines).toMatchObject([
       { level: 'error', message: 'Failed to load the CA bundle, the one before stays' },
@@ -68,7 +68,7 @@ describe('client authorities', () => {
     await using server = await SecureServer.start({ pair, clientCa: ca.cert })
     server.writePair({ cert: '', key: '' })
     server.writeCa(other.cert)
-    await server.look()
+    await server.readFiles()
     expect(await server.status('/metrics', { ...stranger })).toBe(200)
   })
 })

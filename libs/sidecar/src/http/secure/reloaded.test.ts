@@ -23,10 +23,10 @@ test('the new content of a reloaded file takes effect, and the change is logged'
   const from = source()
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
-  expect([await value.look(), value.value]).toEqual([false, 'A'])
+  expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
   from.texts = ['b']
-  expect([await value.look(), value.value]).toEqual([true, 'B'])
-  expect([await value.look(), value.value]).toEqual([false, 'B'])
+  expect([await value.readAgain(), value.value]).toEqual([true, 'B'])
+  expect([await value.readAgain(), value.value]).toEqual([false, 'B'])
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
@@ -35,9 +35,9 @@ test('the invalid new content of a reloaded file is logged once, and the old con
   const log = recordingLogger()
   const value = await Reloaded.open(from, log)
   from.texts = ['bad']
-  for (let looks = 0; looks < 3; looks += 1) expect([await value.look(), value.value]).toEqual([false, 'A'])
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
   from.unreadable = new Error('gone')
-  for (let looks = 0; looks < 3; looks += 1) expect([await value.look(), value.value]).toEqual([false, 'A'])
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
   expect(log.lines).toMatchObject([
     { level: 'error', message: 'Refused', error: { message: 'cannot use bad' } },
     { level: 'error', message: 'Refused', error: { message: 'gone' } },
@@ -50,7 +50,7 @@ test('each time a reloaded file becomes invalid, one log line reports the file',
   const value = await Reloaded.open(from, log)
   for (const text of ['bad', 'a', 'bad']) {
     from.texts = [text]
-    expect(await value.look()).toBe(false)
+    expect(await value.readAgain()).toBe(false)
   }
   expect(log.lines).toHaveLength(2)
 })

@@ -24,7 +24,7 @@ describe('the certificate', () => {
     await using server = await SecureServer.start({ pair: first })
     expect(nameOf((await server.get('/livez')).socket)).toBe('first')
     server.writePair(second)
-    await server.look()
+    await server.readFiles()
     expect(nameOf((await server.get('/livez')).socket)).toBe('second')
     expect(server.log.lines).toMatchObject([{ level: 2, message: 'Loaded a new cert/key pair' }])
   })
@@ -46,12 +46,12 @@ describe('the certificate', () => {
   ])('a new certificate %s is logged once, and the server keeps the old certificate', async (_, wrong, message) => {
     await using server = await SecureServer.start({ pair: first })
     server.writePair(wrong)
-    for (let looks = 0; looks < 3; looks += 1) await server.look()
+    for (let looks = 0; looks < 3; looks += 1) await server.readFiles()
     expect(nameOf((await server.get('/livez')).socket)).toBe('first')
     const refused = 'Failed to load the cert/key pair, the one before stays'
     expect(server.log.lines).toMatchObject([{ level: 'error', message: refused, error: { message } }])
     server.writePair(second)
-    await server.look()
+    await server.readFiles()
     expect(nameOf((await server.get('/livez')).socket)).toBe('second')
   })
 
@@ -116,7 +116,7 @@ describe('the handshake', () => {
     await using server = await SecureServer.start({ pair: first, settings: { ciphers } })
     for (const pair of [first, second]) {
       server.writePair(pair)
-      await server.look()
+      await server.readFiles()
       expect(await offer(server.port, { maxVersion: 'TLSv1.2' })).toBe(
         'TLSv1.2 TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384',
       )

@@ -9,7 +9,7 @@ import type { TlsSettings } from './settings.ts'
 /** The time limit of a handshake. */
 const HANDSHAKE_MS = 5_000
 /** The pause between two reads of the files. The kubelet needs up to a minute to update them after a Secret changes. */
-const LOOK_MS = 5_000
+const READ_INTERVAL_MS = 5_000
 /**
  * Disables tickets, so that each handshake verifies the certificates against the current authorities. The value is
  * OpenSSL's `SSL_OP_NO_TICKET`.
@@ -36,11 +36,11 @@ export async function openTls(settings: TlsSettings, options: TlsOptions): Promi
   const authorities = clientCaFile === undefined ? undefined : await Reloaded.open(authoritiesSource(clientCaFile), log)
   const contextOptions = (): SecureContextOptions => contextOf(settings, pair.value, authorities?.value)
   let server: Server | undefined
-  const look = async (): Promise<void> => {
-    const changed = await Promise.all([pair.look(), authorities?.look()])
+  const readFiles = async (): Promise<void> => {
+    const changed = await Promise.all([pair.readAgain(), authorities?.readAgain()])
     if (changed.includes(true)) server?.setSecureContext(contextOptions())
   }
-  const again = repeat(clock, look)
+  const again = repeat(clock, readFiles)
   return {
     create: (limits, answer) => {
       const asks = authorities !== undefined
@@ -68,7 +68,7 @@ function repeat(clock: Clock, call: () => Promise<void>): { stop(): void } {
   let stopped = false
   let cancel = (): void => undefined
   const arm = (): void => {
-    if (!stopped) cancel = clock.schedule(LOOK_MS, () => void call().finally(arm))
+    if (!stopped) cancel = clock.schedule(READ_INTERVAL_MS, () => void call().finally(arm))
   }
   arm()
   return {

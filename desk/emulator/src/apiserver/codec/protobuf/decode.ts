@@ -137,8 +137,8 @@ function instantOf(bytes: Buffer, micro: boolean): string | null {
   }
   const ms = seconds * 1000
   if (Number.isNaN(new Date(ms).getTime())) throw new WireError('proto: time out of range')
-  const whole = new Date(ms).toISOString().slice(0, 19)
-  return micro ? `${whole}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z` : `${whole}Z`
+  const wholeSeconds = new Date(ms).toISOString().slice(0, 19)
+  return micro ? `${wholeSeconds}.${String(Math.floor(nanos / 1000)).padStart(6, '0')}Z` : `${wholeSeconds}Z`
 }
 
 function asBytes(value: bigint | Buffer): Buffer {

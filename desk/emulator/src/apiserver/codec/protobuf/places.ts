@@ -19,8 +19,8 @@ function placed(fields: readonly { readonly field: SchemaField; readonly numbers
   const byNumber = Map.groupBy(fields, ({ numbers: [number = 0] }) => number)
   const places = [...byNumber].map(([number, fieldsThere]): [number, FieldPlace] => {
     const inner = fieldsThere.map(({ field, numbers: [, ...rest] }) => ({ field, numbers: rest }))
-    const own = inner.find(({ numbers }) => numbers.length === 0)
-    return [number, own === undefined ? { inline: placed(inner) } : { field: own.field }]
+    const direct = inner.find(({ numbers }) => numbers.length === 0)
+    return [number, direct === undefined ? { inline: placed(inner) } : { field: direct.field }]
   })
   return new Map(places.sort(([a], [b]) => a - b))
 }
