@@ -53,7 +53,7 @@ export class SharedProbes<T> {
     this.#probe = probe
   }
 
-  /** Waits for a probe. The probe ends early if the signals of all its requests are aborted. */
+  /** Waits for a probe, which ends early if all its requests are aborted. */
   async ask(signal: AbortSignal): Promise<T> {
     const probe = (this.#running.size < MAX_PARALLEL_PROBES ? undefined : [...this.#running].at(-1)) ?? this.#start()
     probe.waiting += 1

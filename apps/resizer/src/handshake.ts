@@ -13,9 +13,9 @@ import {
 
 export interface HandshakeLimits {
   readonly probeMs: number
-  /** The deadline of expansions, and of the calls that ask the driver whether it can expand volumes. */
+  /** The deadline of expansions, and of the questions whether the driver expands volumes. */
   readonly resizeTimeoutMs: number
-  /** The deadline of modifications, and of the call that asks the driver whether it can modify volumes. */
+  /** The deadline of modifications, and of the question whether the driver modifies volumes. */
   readonly modifyTimeoutMs: number
 }
 

@@ -13,7 +13,7 @@ interface Rule {
 interface Facts {
   readonly original: string
   readonly rules: readonly Rule[]
-  /** The RBAC rules that the sidecar needs in addition to `rules` if it runs on each node. */
+  /** Further RBAC rules of a sidecar that runs on each node. */
   readonly nodeRules?: readonly Rule[]
   readonly call: string
   readonly startLine: string

@@ -7,7 +7,7 @@ import { snapshotter } from '@csi-sidecars/snapshotter'
 
 /** A sidecar with an executable. A released sidecar also has an image and a section in the chart. */
 interface Sidecar<N> {
-  /** The folder of the sidecar under `apps`, its section in the chart's values, and the prefix of its flags. */
+  /** The folder under `apps`, section in the chart's values, and prefix of flags. */
   readonly app: N
   /** The task of the sidecar, for the label of its image. */
   readonly does: string

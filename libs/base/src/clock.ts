@@ -15,13 +15,13 @@ export type Cancel = () => void
 export interface Clock {
   /** Wall time in milliseconds since 1970, for timestamps that people and other programs read. */
   now(): number
-  /** Milliseconds since an arbitrary start. Never goes back, and continues to count while the process is suspended. */
+  /** Milliseconds since an arbitrary start. Never goes back; counts while the process is suspended. */
   monotonic(): number
   /** The wall time when `monotonic` was 0, with microseconds as decimals. Outdated after a change of the wall clock. */
   readonly startedAt?: number
   /** Calls `fire` once, after at least `ms` milliseconds. */
   schedule(ms: number, fire: () => void): Cancel
-  /** Resolves after at least `ms` milliseconds. Rejects with the signal's reason as soon as it is aborted. */
+  /** Resolves after at least `ms` milliseconds. Rejects at once when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** A random number, uniform in [0, 1). */
   random(): number

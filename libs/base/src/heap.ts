@@ -38,7 +38,7 @@ export class Heap<T extends HeapItem> {
     return first
   }
 
-  /** Removes an item at any position. An item that is not in this heap is ignored. */
+  /** Removes an item at any position. Ignores an item that is not here. */
   remove(item: T): void {
     if (!this.has(item)) return
     const index = item.heapIndex

@@ -31,7 +31,7 @@ export class TokenBucket {
     this.#burst = burst
   }
 
-  /** Reserves a token. Returns the milliseconds until the caller may use it: 0 if it is available now. */
+  /** Reserves a token. Returns the milliseconds until it is available, 0 for now. */
   reserve(): number {
     return Math.max(0, this.#claim() - this.#clock.monotonic())
   }

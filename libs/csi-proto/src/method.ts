@@ -52,7 +52,7 @@ export interface Field {
   readonly name: string
   /** The name in decoded messages, for example `volumeId`. For a member of a oneof it is also the value of `$case`. */
   readonly property: string
-  /** The property that contains `{ $case, value }` if this field is a member of a oneof. */
+  /** For a member of a oneof, the property that contains `{ $case, value }`. */
   readonly oneof?: string
   readonly many?: 'list' | 'map'
   /** True if the proto file marks the field with the option `csi_secret`. */

@@ -9,7 +9,7 @@ import type { OperationMetrics } from './operation-metrics.ts'
 export interface ConnectOptions extends CallReporting {
   /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
   readonly address: string
-  /** The milliseconds after which `connect` gives up. Default: 30 s. Infinity: until the signal is aborted. */
+  /** The milliseconds until `connect` gives up. Default: 30 s. Infinity: only on abort. */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal | undefined
 }

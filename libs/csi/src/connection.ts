@@ -14,13 +14,13 @@ export interface CallOptions extends CallLimits {
   readonly migrated?: boolean
   /** The logger of the run that makes the call. Its key-value pairs distinguish the calls of parallel runs. */
   readonly log?: Logger | undefined
-  /** A check right before the request is sent. If the check throws, the call fails with that error. */
+  /** A check right before sending. If it throws, the call fails with its error. */
   readonly guard?: (() => void) | undefined
 }
 
 /** An object that sends calls to the driver: a connection, or a `Driver` that reconnects. */
 export interface Caller {
-  /** Calls one RPC. Logs it at level 5 without its secrets, and counts it. Throws RpcError. */
+  /** Calls one RPC, logs it at level 5 without secrets, counts it. Throws RpcError. */
   call<Q, R>(method: UnaryMethod<Q, R>, request: Q, options: CallOptions): Promise<R>
 }
 
@@ -28,7 +28,7 @@ export interface Caller {
 export interface Connection extends Caller {
   /** The address of the socket, for example `unix:///csi/csi.sock`. */
   readonly address: string
-  /** Aborted when the driver disconnects, but never by `close`. Running calls then fail as Unavailable. */
+  /** Aborted when the driver disconnects, never by `close`. Running calls fail as Unavailable. */
   readonly lost: AbortSignal
   /** Closes the connection for new calls. Running calls continue. */
   close(): void
@@ -183,7 +183,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** No two credentials are equal, because grpc-js would reuse the stuck socket of an earlier attempt. */
+  /** Never equal, because grpc-js would reuse the stuck socket of an earlier attempt. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

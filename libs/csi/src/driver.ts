@@ -43,7 +43,7 @@ export interface Driver extends Caller {
   readonly lostForMs: number
   /** Resolves with the reason if the state becomes `failed`. Otherwise it stays pending. */
   readonly failure: Promise<Error>
-  /** Adds a listener. It is called synchronously when the connection is lost, after the state has changed. */
+  /** Adds a listener, called synchronously after the state has changed to lost. */
   subscribe(listener: (event: DriverEvent) => void): () => void
   close(): void
 }
@@ -58,7 +58,7 @@ export interface ReconnectingDriverOptions {
   readonly decisive?: Decisive
   /** Opens a new connection. The `Driver` calls this function again after a failure. */
   reconnect(signal: AbortSignal): Promise<Connection>
-  /** Probes the driver and reads its name and capabilities, as at the start of the process. */
+  /** Probes the driver and reads its name and capabilities, as at the start. */
   identify(connection: Connection, signal: AbortSignal): Promise<DriverIdentity>
 }
 

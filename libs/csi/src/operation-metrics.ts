@@ -30,7 +30,7 @@ export class OperationMetrics {
     this.#histogram = metrics.histogram(CSI_OPERATIONS_SECONDS)
   }
 
-  /** Sets the name of the driver for later calls. Earlier calls are counted under `unknown-driver`. */
+  /** Sets the driver's name for later calls. Earlier calls count under `unknown-driver`. */
   setDriverName(name: string): void {
     this.#driverName = name
     const buffered = this.#buffered ?? []

@@ -100,7 +100,7 @@ export function whyIncompatible(
 }
 
 interface Sets {
-  /** The kind of the capabilities. Messages need it, because the controller and the node share some names. */
+  /** The kind of the capabilities, for messages: controller and node share some names. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
   readonly had: ReadonlySet<number> | undefined

@@ -16,7 +16,7 @@ export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
   readonly message: string
-  /** True if a later event about the object may replace this event while this event waits to be written. */
+  /** True if a later event about the object may replace this unwritten event. */
   readonly replaceable?: boolean
 }
 
@@ -100,7 +100,7 @@ export class SeriesWriter {
     this.#names = new UniqueTimes(options.clock)
   }
 
-  /** Creates an Event, or updates `previous`. Returns the Event to pass to the next call as `previous`. */
+  /** Creates an Event, or updates `previous`. Returns the `previous` of the next call. */
   async write(
     occurrence: Occurrence,
     { count, previous, signal }: { count: number; previous?: Event | undefined; signal: AbortSignal },

@@ -25,7 +25,7 @@ import { type Replica, Watcher } from './watcher.ts'
  */
 export interface Informer<T, W = unknown> {
   readonly store: Reader<T>
-  /** Calls `handler` for every later change, not for cached objects. Returns the function that unsubscribes. */
+  /** Calls `handler` for later changes, not for cached objects. Returns the unsubscribe function. */
   subscribe(handler: (event: InformerEvent<T>) => void): () => void
   /** Keeps the store up to date until the signal is aborted, then resolves. The store keeps its objects. */
   run(signal: AbortSignal): Promise<void>
@@ -41,7 +41,7 @@ export interface Informer<T, W = unknown> {
   storeOwnWrite(object: W): T | undefined
   /** Emits an `updated` event for every cached object, although nothing has changed. */
   resync(): void
-  /** The time of the last message from the API server, in monotonic milliseconds of the clock. */
+  /** The time of the API server's last message, in monotonic milliseconds. */
   readonly lastActivity: number
 }
 

@@ -21,7 +21,7 @@ export class Projector<W extends KubeObject, T extends Cached> {
     this.#options = options
   }
 
-  /** Returns the fields to cache, or undefined if the projection rejects the object or throws. */
+  /** Returns the fields to cache. Undefined if the projection rejects or throws. */
   project(object: W): T | undefined {
     try {
       return this.#options.project(object, this.#options.intern)

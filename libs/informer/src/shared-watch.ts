@@ -22,7 +22,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   constructor(options: {
     readonly client: KubeClient
     readonly resource: Resource<W>
-    /** Decodes the fields that the projections read from protobuf. Default: objects are requested as JSON. */
+    /** Decodes the fields of the projections from protobuf. Default: objects come as JSON. */
     readonly message?: MessageReader<W> | undefined
     readonly clock: Clock
     readonly log: Logger

@@ -26,7 +26,7 @@ export class StoreSnapshot<T extends Cached> {
     for (const table of this.#tables.values()) table.update(key, before, undefined)
   }
 
-  /** Returns the objects under a value of the index. Throws if the index does not exist. */
+  /** Returns the objects under a value of the index. Throws without such an index. */
   byIndex(index: string, value: string): T[] {
     const table = this.#tables.get(index)
     if (table === undefined) throw new Error(`there is no index "${index}"`)

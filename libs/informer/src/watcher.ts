@@ -14,9 +14,9 @@ import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
 
 /** The copy of the objects that a watcher keeps up to date. */
 export interface Replica<W> {
-  /** Called when a list begins. The objects of the list are collected separately from the current state. */
+  /** Begins a list, whose objects are collected separately from the current state. */
   begin(): void
-  /** Called for each object of a list, and for each change during a streaming list. */
+  /** Adds an object of a list, or a change during a streaming list. */
   collect(frame: ChangeFrame<W>): void
   /** Called when the list is complete. The collected objects become the current state. */
   commit(resourceVersion: string): void | Promise<void>
@@ -267,7 +267,7 @@ class MarkGuard {
     this.#heardAt = this.#clock.monotonic()
   }
 
-  /** Ends the check, because the final bookmark has arrived or the stream is not a list. */
+  /** Ends the check: the final bookmark has arrived, or the stream lists nothing. */
   done(): void {
     this.#cancel()
   }

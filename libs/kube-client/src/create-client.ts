@@ -44,7 +44,7 @@ export interface KubeClientOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics | undefined
-  /** The missing permissions of the process. Default: the client records its missing permissions in its log only. */
+  /** The missing permissions of the process. Default: the client only logs its own. */
   readonly missing?: MissingPermissions | undefined
   readonly userAgent: string
   readonly tracer?: Tracer | undefined

@@ -5,7 +5,7 @@ export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
 export interface Suffix {
   readonly family: SuffixFamily
-  /** The exponent of the suffix, to base two in BinarySI and to base ten otherwise. */
+  /** The exponent of the suffix: to base two in BinarySI, else ten. */
   readonly exponent: number
 }
 
@@ -63,7 +63,7 @@ export class Quantity {
     }
   }
 
-  /** Returns the quantity of a size in bytes, for example `2Gi` if 1024 divides it. */
+  /** Returns the quantity of a size in bytes, as `2Gi` if divisible by 1024. */
   static ofBytes(bytes: bigint): Quantity {
     return new Quantity({ mantissa: bytes, scale: 0 }, 'BinarySI')
   }

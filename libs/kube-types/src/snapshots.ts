@@ -46,7 +46,7 @@ export interface VolumeSnapshotContent extends KubeObject {
     readonly deletionPolicy: DeletionPolicy
     readonly driver: string
     readonly volumeSnapshotClassName?: string | undefined
-    /** Exactly one of the fields is set: a volume to take a snapshot of, or an existing snapshot. */
+    /** One of the fields is set: the source volume, or an existing snapshot. */
     readonly source: { readonly volumeHandle?: string | undefined; readonly snapshotHandle?: string | undefined }
     readonly sourceVolumeMode?: string | undefined
   }
@@ -89,7 +89,7 @@ export interface VolumeGroupSnapshotContent extends KubeObject {
     readonly deletionPolicy: DeletionPolicy
     readonly driver: string
     readonly volumeGroupSnapshotClassName?: string | undefined
-    /** Exactly one of the fields is set: volumes to take snapshots of, or an existing group of snapshots. */
+    /** One of the fields is set: the source volumes, or an existing group snapshot. */
     readonly source: {
       readonly volumeHandles?: readonly string[] | undefined
       readonly groupSnapshotHandles?: GroupSnapshotHandles | undefined

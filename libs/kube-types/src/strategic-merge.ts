@@ -19,7 +19,7 @@ export interface VolumePatchParts {
 export interface PatchGuard {
   /** The UID of the object. The API server refuses the patch for a recreated object of the same name. */
   readonly uid?: string | undefined
-  /** The version of the object. The API server refuses the patch if the object has changed since. */
+  /** The object's version. The API server refuses the patch of a changed object. */
   readonly resourceVersion?: string | undefined
 }
 

@@ -19,7 +19,7 @@ export interface LeaseTimings {
 }
 
 export interface ElectorOptions {
-  /** A client for the Lease only, so that its requests never wait behind other requests. */
+  /** A client for the Lease only, whose requests never wait for others. */
   readonly client: KubeClient
   readonly lease: {
     readonly namespace: string
@@ -38,7 +38,7 @@ export interface ElectorOptions {
 }
 
 export interface Election {
-  /** Does the work of the leader. Must resolve soon after `term.signal` aborts. The Lease is then released. */
+  /** Does the leader's work. Must resolve soon after `term.signal` aborts; then the Lease is released. */
   readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>
@@ -106,7 +106,7 @@ export class Elector {
     return late > UNHEALTHY_AFTER_EXPIRY_MS ? 'failed election to renew leadership on lease ' : undefined
   }
 
-  /** Takes part in the election. Returns `lost` if this process loses the Lease, and `stopped` otherwise. */
+  /** Takes part in the election. Returns `lost` after losing the Lease, else `stopped`. */
   async run(election: Election): Promise<'stopped' | 'lost'> {
     const { log } = this.#options
     for (;;) {

@@ -36,7 +36,7 @@ export class LeaseHolder {
     this.#timeoutMs = options.timeoutMs
   }
 
-  /** The last known holder of the Lease. Undefined before the first read, and if there is no Lease. */
+  /** The last known holder of the Lease. Undefined before a read or without a Lease. */
   get holder(): string | undefined {
     return this.#seen && recordOf(this.#seen.lease).holder
   }

@@ -7,7 +7,7 @@ export interface RenewalOptions {
   readonly holder: LeaseHolder
   readonly clock: Clock
   readonly retryPeriodMs: number
-  /** Called if the first PUT fails or gets no answer in time, before the Lease is read. */
+  /** Called before the Lease is read, because the first PUT fails or hangs. */
   onSlowPath(why: string): void
   /** Called after the Lease was read because the first PUT failed. */
   onLook(): void

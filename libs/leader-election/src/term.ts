@@ -45,7 +45,7 @@ export class LeaderTerm {
     return !this.signal.aborted && this.#clock.monotonic() < this.#heldUntil
   }
 
-  /** Throws if the term is over. Call it right before each action that only the leader may start. */
+  /** Throws if the term is over. Call it right before each action of a leader. */
   assertHeld(): void {
     if (this.isHeld()) return
     this.end('the lease was not renewed in time')

@@ -35,13 +35,13 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   readonly gates: GateTable<N>
-  /** The Lease's name is `prefix` and then the driver's name. Its Events have `component` as their source. */
+  /** The Lease is named `prefix` plus the driver's name. Its Events come from `component`. */
   readonly lease: { readonly prefix: string; readonly component: (driverName: string) => string }
-  /** The log messages and the step order of a start. A missing entry has the value in `DEFAULT_START`. */
+  /** The log messages and the order of a start. Defaults: those of `DEFAULT_START`. */
   readonly start?: Partial<StartTable>
-  /** Derives settings from the command line. Pure; called before the log is open. Default: no settings. */
+  /** Derives settings from the command line, before the log is open. Default: none. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
-  /** Checks which features the API server has and permits. Returns new feature gates. Undefined: no change. */
+  /** Asks the API server for its features. Returns changed gates. Undefined: no change. */
   askServer?(
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>
@@ -51,20 +51,20 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 
 /** The settings that follow from an app's command line. */
 export interface AppSettings {
-  /** The error of flags that contradict each other. The process prints it and ends with exit code 2. */
+  /** The error of contradictory flags. The process prints it and ends with code 2. */
   readonly contradiction?: string | undefined
   /** The errors of the command line, by the step of the start that they prevent. An error ends the process. */
   readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
-  /** The URL of the API server, which replaces the URL in the kubeconfig. Default: empty, without effect. */
+  /** The URL of the API server, instead of the kubeconfig's. Default: empty, without effect. */
   readonly master?: string
-  /** The path of a kubeconfig file, which replaces the value of --kubeconfig. Default: empty, without effect. */
+  /** The path of a kubeconfig file, instead of --kubeconfig. Default: empty, without effect. */
   readonly kubeconfig?: string
   /**
    * True: the app runs on each node without a leader, so no app that elects a leader may run in the same process.
    * Default: false.
    */
   readonly onEachNode?: boolean
-  /** Serves a page at /debug/pprof/ that says that the process has no profiles. Default: false. */
+  /** True: a page at /debug/pprof/ says that no profiles exist. Default: false. */
   readonly profilesPage?: boolean
   /** The parts of the handshake with the driver that differ from `DEFAULT_HANDSHAKE`. */
   readonly handshake?: Partial<HandshakeTable>
@@ -72,7 +72,7 @@ export interface AppSettings {
 
 /** The syntax of the command line, the log messages of a start, and the order of steps that differ between sidecars. */
 export interface StartTable {
-  /** The Go package whose rules the command line follows. A process of several apps follows `flag`. */
+  /** The Go package whose rules the command line follows. Several apps: `flag`. */
   readonly flagSyntax: 'flag' | 'pflag'
   /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
@@ -81,17 +81,17 @@ export interface StartTable {
   readonly configFailed: string | SentenceFailure
   readonly clientFailed: string | SentenceFailure
   readonly endpointFailed: string | SentenceFailure
-  /** True: the feature gates are checked before --version and the two address flags. False: after them. */
+  /** True: feature gates are checked before --version and the address flags. False: afterwards. */
   readonly gatesFirst: boolean
-  /** True: the log line about an invalid feature gate also lists all gates on the command line. */
+  /** True: the log line about an invalid feature gate also lists all given gates. */
   readonly logsGates: boolean
-  /** True: the HTTP server opens before the driver is asked for its capabilities. False: afterwards. */
+  /** True: the HTTP server opens before the capabilities of the driver are read. */
   readonly endpointFirst: boolean
   /** True: SIGINT ends a started process with exit code 0 if it neither elects a leader nor drains work. */
   readonly interruptIsSuccess: boolean
   /** The key-value pairs of the log line that contains the driver's name. */
   readonly namePairs: (driverName: string) => Pairs
-  /** The key-value pairs of all log lines about the start after the driver's name is known. */
+  /** The key-value pairs of the start's log lines once the driver's name is known. */
   readonly context: (driverName: string) => Pairs
 }
 

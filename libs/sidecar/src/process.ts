@@ -43,7 +43,7 @@ export interface StartContext {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** Finds the ID of the current `reconcile` run. Undefined if neither log lines nor traces contain such IDs. */
+  /** Finds the ID of the current run. Undefined if logs and traces have no IDs. */
   readonly runs?: RunContexts | undefined
   /** The tracer of runs. Undefined if tracing is off or not open yet. */
   readonly tracer?: RunTracer | undefined
@@ -51,7 +51,7 @@ export interface StartContext {
   readonly missing?: MissingPermissions | undefined
   /** Aborted if a signal ends the process during its start. */
   readonly signal: AbortSignal
-  /** Registers a function that runs when the process ends, even after a failed start, in reverse order. */
+  /** Registers a function for the process's end, even after a failed start; last first. */
   readonly atEnd: (close: () => void) => void
 }
 

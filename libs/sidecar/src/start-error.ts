@@ -12,7 +12,7 @@ export interface SentenceFailure {
 export class StartError extends Error {
   override readonly name = 'StartError'
   readonly pairs: Pairs
-  /** The exit code of the process. Default: 1. With 255 the log line is fatal. */
+  /** The exit code. Default: 1. With 255 the log line is fatal. */
   readonly exitCode: number
 
   constructor(message: string, options: { cause?: unknown; pairs?: Pairs; exitCode?: number } = {}) {

@@ -57,7 +57,7 @@ export interface SwapChange {
   /** The subject in a few words, for lists. Markdown. */
   readonly title: string
   readonly sidecar: SidecarName
-  /** The first version of the Go sidecar that behaves like ours. All older versions differ. */
+  /** The first version of the Go sidecar that behaves like ours. Older ones differ. */
   readonly since: string
   readonly kind: ChangeKind
   readonly weight: Weight
@@ -67,10 +67,10 @@ export interface SwapChange {
   readonly effect: string
   /** The affected installations, as a phrase. Markdown. */
   readonly affects: string
-  /** All conditions must hold, or the change has no effect. Empty: every installation is affected. */
+  /** All conditions must hold for an effect. Empty: every installation is affected. */
   readonly conditions: readonly SwapCondition[]
   readonly keep: Keep
-  /** The rules that the role of the sidecar must have, for changes of the kind `right`. */
+  /** The rules that the role must have, for changes of kind `right`. */
   readonly rules?: readonly Rule[]
   readonly source: ChangeSource
 }

@@ -5,7 +5,7 @@ import { createLogger, type Logger, type LoggerOptions } from './logger.ts'
 export interface LogSink {
   /** Writes a record. Does not throw or block: if a record does not fit into the buffer, it is dropped and counted. */
   write(record: string): void
-  /** Resolves when the operating system has all records, when the stream is closed, or after `ms`. */
+  /** Resolves when all records are written, the stream is closed, or `ms` have passed. */
   flush(ms: number): Promise<void>
   /** The number of records dropped so far. */
   readonly dropped: number
@@ -15,7 +15,7 @@ export interface LogSink {
 export interface LogStream {
   /** The bytes that the stream has accepted but not passed to the operating system. */
   readonly writableLength: number
-  /** Writes a text. Calls `done` when its bytes and all earlier bytes are written or have failed. */
+  /** Writes a text. Calls `done` when all bytes until then are written or failed. */
   write(text: string, done?: () => void): boolean
   on(event: 'error', listener: (error: Error) => void): unknown
 }

@@ -20,7 +20,7 @@ export interface Logger extends Verbose {
   error(error: unknown, message: string, pairs?: Pairs): void
   /** Logs the last line before the process ends. Does not end the process. */
   fatal(message: string): void
-  /** Returns undefined if the level is off, so that `log.v(4)?.info('Attaching', { ... })` then builds no objects. */
+  /** Returns undefined if the level is off: `log.v(4)?.info(...)` then builds no objects. */
   v(level: number): Verbose | undefined
   /** Returns a logger that puts `pairs` before the pairs of each call. */
   with(pairs: Pairs): Logger
@@ -85,7 +85,7 @@ export const silentLogger: Logger & LoggerAt = {
 
 interface Output {
   readonly verbosity: number
-  /** Returns the level that the vmodule rules set for a file. Undefined if there are no rules. */
+  /** Returns the level of a file by the vmodule rules. Undefined without rules. */
   readonly levels: ((file: string) => number) | undefined
   readonly format: Format
   readonly traceId: () => string | undefined

@@ -32,7 +32,7 @@ export interface ReadingSpec {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge'
-  /** Returns the value, or undefined to omit the metric from this exposition. Must not throw. */
+  /** Returns the value, or undefined to omit the metric. Must not throw. */
   read(): number | undefined
 }
 
@@ -112,7 +112,7 @@ export class Metrics {
     this.#families.push(() => ({ name, help, type: 'gauge', values: [...read()] }))
   }
 
-  /** Runs `collect` before each exposition, until the returned function is called. `collect` must not throw. */
+  /** Runs `collect`, which must not throw, before each exposition until the returned function is called. */
   onCollect(collect: Collect): () => void {
     this.#collectors.add(collect)
     return () => this.#collectors.delete(collect)

@@ -19,7 +19,7 @@ export interface ExposedFamily {
 export interface MetricSample {
   readonly value: number
   readonly labels: Readonly<Partial<Record<string, string | number>>>
-  /** The name of the sample: `name_bucket`, `name_sum` or `name_count`. Absent if it is the name of the family. */
+  /** The sample's name: `name_bucket`, `name_sum` or `name_count`. Default: the family's name. */
   readonly metricName?: string
 }
 
@@ -98,7 +98,7 @@ export class Distribution {
     this.#counts[at] = (this.#counts[at] ?? 0) + 1
   }
 
-  /** Returns the samples of a histogram. Each bucket includes the counts of all smaller buckets. */
+  /** Returns the samples of a histogram. Buckets include the counts of smaller ones. */
   samples(name: string, labels: MetricLabels<string>): readonly MetricSample[] {
     let sum = 0
     const metricName = `${name}_bucket`

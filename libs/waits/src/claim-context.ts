@@ -64,11 +64,11 @@ export type ClaimClass =
 
 /** A claim with its volume and their users, at one moment. Unknown facts are undefined, and no reason to wait. */
 export interface ClaimContext {
-  /** The key of the claim, which need not exist. Undefined for a volume without a claim. */
+  /** The key of the claim, which need not exist. Undefined without a claim. */
   readonly claimKey: string | undefined
   readonly claim: WaitingClaim | undefined
   readonly volume: VolumeState | undefined
-  /** True if the claim names a volume that does not exist. False if that is unknown. */
+  /** True if the claim's volume does not exist. False if that is unknown. */
   readonly volumeGone?: boolean
   readonly attachments: readonly WaitingAttachment[]
   readonly pods: readonly PodState[]
@@ -77,7 +77,7 @@ export interface ClaimContext {
   readonly storageClass?: ClaimClass | undefined
   /** True if volumes of the driver are attached to nodes. */
   readonly attaches: boolean
-  /** The name of the volume in the status of Nodes, if the name is known. */
+  /** The name of the volume in the status of Nodes, if known. */
   readonly nameOnNodes: string | undefined
   /** Reports whether the Node is known to be missing. */
   readonly nodeGone?: (name: string) => boolean

@@ -3,7 +3,7 @@ import type { Remedy } from './reasons.ts'
 /** Defines stuck work for `kubectl csi`, `/debug/stuck` and `csi_sidecar_stuck_work`. See docs/operations.md. */
 
 export interface Age {
-  /** The start of the wait, in milliseconds since 1970. Undefined: unknown, which counts as long ago. */
+  /** The start of the wait, in milliseconds since 1970. Undefined counts as long ago. */
   readonly since: number | undefined
   readonly now: number
   readonly olderThanMs?: number

@@ -49,7 +49,7 @@ export class Delays {
     this.#arm()
   }
 
-  /** Returns the milliseconds until the key is due, or undefined if it does not wait. */
+  /** Returns the milliseconds until the key is due. Undefined if it does not wait. */
   dueIn(key: string): number | undefined {
     const waiting = this.#byKey.get(key)
     return waiting && Math.max(0, waiting.dueAt - this.#clock.monotonic())

@@ -14,7 +14,7 @@ interface Ticket {
 export interface FifoOptions {
   /** The number of keys that may be in work. Default: no limit. */
   readonly workers?: number
-  /** The number of normal keys that start in addition while retries occupy all workers. Default: 0. */
+  /** The number of normal keys that start while retries occupy all workers. Default: 0. */
   readonly reserved?: number
 }
 

@@ -13,12 +13,12 @@ export interface KeyOrder {
   readonly length: number
   /** Adds a key. Normal keys go before retries, but every fourth started key is a retry if a retry waits. */
   push(key: string, priority: KeyPriority): void
-  /** Called when a waiting key is added again, because its position may have to change. */
+  /** Called when a waiting key is added again: its position may change. */
   touch(key: string): void
-  /** Takes the next key that can start. Undefined: no key waits, or no waiting key can start. */
+  /** Takes the next key that can start. Undefined if there is none. */
   take(): string | undefined
   /** Ends the work on a taken key, which may allow other keys to start. */
   release(key: string): void
-  /** Returns the group whose limit keeps a key waiting. Undefined if the key only waits for its turn. */
+  /** Returns the group that blocks a key. Undefined if it waits for its turn. */
   blockedBy?(key: string): string | undefined
 }

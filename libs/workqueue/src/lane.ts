@@ -26,13 +26,13 @@ export interface Placement {
 }
 
 export interface KeyLaneOptions {
-  /** The number of keys of this lane that start even if other lanes occupy all workers. */
+  /** The number of this lane's keys that start while other lanes occupy all workers. */
   readonly reserved: number
 }
 
 export interface LaneEntry extends HeapItem {
   readonly key: string
-  /** The position in the lane: lower numbers start first. A key that waits for a group keeps its position. */
+  /** The position in the lane, lowest first. A wait for a group keeps it. */
   readonly turn: number
   /** The order of keys with the same `turn`: lower numbers came earlier. */
   readonly arrival: number
@@ -40,7 +40,7 @@ export interface LaneEntry extends HeapItem {
   readonly lane: KeyLane
   /** The heap in which the key waits: of its lane, or of a group. Undefined while the key is in work. */
   heap: Heap<LaneEntry> | undefined
-  /** The group that the key waits for, or waited for before it returned to its lane. */
+  /** The group that the key waits for, or waited for last. */
   group: string | undefined
   /** The limits of the groups in which the running key counts. */
   limits: readonly GroupLimit[]

@@ -33,7 +33,7 @@ const NO_LIMITS: readonly GroupLimit[] = []
  * - Keys of a lane start in the order of their arrival, except retries and keys of full groups.
  */
 export class Lanes implements KeyOrder {
-  /** The maximum number of keys in progress: the workers, and the normal keys that start in addition. */
+  /** The maximum number of keys in progress: the workers and the additional normal keys. */
   readonly capacity: number
   readonly #workers: number
   readonly #lanes: readonly KeyLane[]
@@ -98,7 +98,7 @@ export class Lanes implements KeyOrder {
     return entry?.heap === undefined || entry.heap === readyHeap(entry) ? undefined : entry.group
   }
 
-  /** Reports whether `placementOf` still returns the lane and the groups with which a running key has started. */
+  /** Reports whether `placementOf` still returns the lane and groups of the running key. */
   placementUnchanged(key: string): boolean {
     const entry = this.#entries.get(key)
     if (entry === undefined || entry.heap !== undefined) return false

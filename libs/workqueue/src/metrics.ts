@@ -18,7 +18,7 @@ export interface QueueObserver {
   added(key: string): void
   started(key: string): void
   ended(key: string): void
-  /** Called if `markSeen` cancels the further run of a running key that was added again. */
+  /** Called if `markSeen` cancels the further run of a running key. */
   dropped(key: string): void
   retried(): void
   /** Called when the queue is shut down and no key is in work, possibly several times. Waiting keys then never run. */
@@ -69,7 +69,7 @@ export class QueueMetrics {
     metrics.onCollect(() => this.#collect())
   }
 
-  /** Creates the series before their queues exist, because a standby creates its queues only when it leads. */
+  /** Creates the series before their queues, which a standby creates when it leads. */
   declare(...names: readonly string[]): void {
     for (const name of names) this.#tracksOf(name)
   }

@@ -109,7 +109,7 @@ export class Queue {
     this.#retireWhenIdle()
   }
 
-  /** Hands out no key until `resume`. Keys in work continue, and keys can be added. */
+  /** Hands out no key until `resume`. Running keys continue; keys can be added. */
   pause(): void {
     if (this.#state === 'open') this.#state = 'paused'
   }

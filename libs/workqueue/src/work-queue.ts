@@ -9,13 +9,13 @@ export interface WorkQueueOptions {
   readonly limiter: RateLimiter
   readonly order?: KeyOrder
   readonly observer?: QueueObserver
-  /** The bucket from which each key whose delay is over takes a token. Default: no limit. */
+  /** Each key whose delay is over takes a token from it. Default: no limit. */
   readonly pace?: TokenBucket
 }
 
 /** The back-off of failing keys. */
 export interface RateLimiter {
-  /** Counts a failure of the key. Returns the milliseconds to wait before the next try. */
+  /** Counts a failure of the key. Returns the milliseconds before the next try. */
   when(key: string): number
   /** Forgets the failures of a key that has succeeded. */
   forget(key: string): void
@@ -83,7 +83,7 @@ export class WorkQueue {
     this.#queue.add(key, priority)
   }
 
-  /** Adds the key after `ms` milliseconds. An earlier run of the key cancels this plan. */
+  /** Adds the key after `ms` milliseconds, unless it runs earlier. */
   addAfter(key: string, ms: number): void {
     if (this.#queue.isShut) return
     this.#observer?.retried()
@@ -91,17 +91,17 @@ export class WorkQueue {
     else this.#delays.add(key, ms)
   }
 
-  /** Counts a failure of the key, and adds the key after a wait that grows with its failures. */
+  /** Counts a failure of the key, and adds it after a growing wait. */
   addRateLimited(key: string): void {
     this.addAfter(key, this.#limiter.when(key))
   }
 
-  /** Forgets the failures of the key, so that its next wait is as short as the first. */
+  /** Forgets the failures of the key: its next wait is the shortest. */
   forget(key: string): void {
     this.#limiter.forget(key)
   }
 
-  /** Returns the milliseconds until the key is added, or undefined if it is not planned. */
+  /** Returns the milliseconds until the key is added. Undefined if it is not planned. */
   dueIn(key: string): number | undefined {
     return this.#delays.dueIn(key)
   }

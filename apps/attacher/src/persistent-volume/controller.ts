@@ -16,7 +16,7 @@ export const PV_QUEUE = 'csi-attacher-pv'
 export function volumeController(term: AttacherTerm): Controller<VolumeWakeKind> {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
-  /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
+  /** The last removal of our finalizer by another writer, by UID of the PersistentVolume. */
   const undone = new Map<string, UndoneWrite>()
   const deps = { api, volumes, attachments: attachments.store, finalizers, undone, settings, clock, log }
   return {

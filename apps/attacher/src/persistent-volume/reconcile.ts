@@ -15,7 +15,7 @@ export interface VolumeReleaseDeps {
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
   readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** The last removal of our finalizer by another writer, for each UID of a PersistentVolume. */
+  /** The last removal of our finalizer by another writer, by UID of the PersistentVolume. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly settings: VolumeReleaseSettings
   readonly clock: Clock

@@ -15,7 +15,7 @@ export interface ComparisonOptions {
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>
   readonly attachments: Reader<CachedAttachment>
   readonly view: (va: CachedAttachment, signal: AbortSignal) => Promise<ComparedAttachment>
-  /** Enqueues the attachment. `listing` is the result of the comparison, on which the next run acts. */
+  /** Enqueues the attachment. The next run acts on `listing`, the result of the comparison. */
   readonly reprocess: (va: CachedAttachment, listing: ListingResult | undefined) => void
   /** Reports whether the status has an outdated error. Called only if the driver's listing agrees with the status. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
@@ -201,7 +201,7 @@ export class WorkLog {
     }
   }
 
-  /** Begins to record the keys that call the driver, including calls that are under way. */
+  /** Records the keys that call the driver from now on, including running calls. */
   since(): WorkSince {
     const seen = new Set(this.#calling)
     this.#begun.add(seen)

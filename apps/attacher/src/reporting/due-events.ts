@@ -13,7 +13,7 @@ export interface FailureSeries {
   message: string | undefined
   /** The last Event about the attachment, and the last Event about the claim. */
   readonly events: Map<'attachment' | 'claim', Event>
-  /** The PersistentVolumeClaim of the volume. Null: the volume has none; undefined: it was not read yet. */
+  /** The volume's PersistentVolumeClaim. Null: the volume has none. Undefined: not read yet. */
   claim: EventTarget | null | undefined
 }
 
@@ -32,7 +32,7 @@ export interface DueEvent {
 }
 
 export interface SelectedEvents {
-  /** The events to write, up to the limit. The objects whose last event is oldest come first. */
+  /** The events to write, up to the limit. Objects with the oldest event come first. */
   readonly chosen: readonly DueEvent[]
   /** The number of events that were due for a whole minute and not chosen. */
   readonly skipped: number

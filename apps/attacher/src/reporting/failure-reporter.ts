@@ -76,7 +76,7 @@ export class FailureReporter {
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
 
-  /** Schedules a recovery event after a successful attach or detach, if a failure event was written. */
+  /** Schedules a recovery event after a success, if a failure event was written. */
   completed(subject: WorkSubject): void {
     const series = this.#series.take(subject)
     if (series === undefined) return

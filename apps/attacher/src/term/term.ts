@@ -16,7 +16,7 @@ export interface AttacherDeps {
   readonly client: KubeClient
   readonly driver: Driver
   readonly attachments: Informer<CachedAttachment, VolumeAttachment>
-  /** The caches for attaches. Undefined if the driver cannot attach: attachments are only marked as attached. */
+  /** The caches for attaches. Undefined for a driver that does not attach. */
   readonly attaching: AttachingCaches | undefined
   /** Remembers whether the API server accepts events. Undefined if no events are written. */
   readonly eventPermission?: EventPermission
@@ -28,7 +28,7 @@ export interface AttacherDeps {
 
 /** The dependencies of the controllers while this process leads. Afterwards they refuse all writes and calls. */
 export interface AttacherTerm extends AttacherDeps, AttachingCaches {
-  /** Adds our finalizer to volumes. All controllers share it, so that they do not send the same patch twice. */
+  /** Adds our finalizer to volumes. Controllers share it, so no patch is sent twice. */
   readonly finalizers: VolumeFinalizers
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient

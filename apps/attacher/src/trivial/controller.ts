@@ -29,7 +29,7 @@ import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
-  /** The last status write that another writer has reverted, for each UID of an attachment. */
+  /** The last reverted write of the status, by UID of the attachment. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
   readonly log: Logger
@@ -39,7 +39,7 @@ export interface TrivialDeps {
 export function trivialController(deps: AttacherDeps & { readonly api: KubeClient }): Controller {
   const { settings, attachments, clock, log } = deps
   const backoff = backoffOf(settings)
-  /** The last status write that another writer has reverted, for each UID of an attachment. */
+  /** The last reverted write of the status, by UID of the attachment. */
   const undone = new Map<string, UndoneWrite>()
   return {
     name: VA_QUEUE,

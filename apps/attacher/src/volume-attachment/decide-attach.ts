@@ -26,7 +26,7 @@ export type AttachStep =
   | FailStep
 
 interface AttachFacts extends CallFacts {
-  /** The capability of the volume. Undefined if the volume is unknown, or CSI cannot express its access modes. */
+  /** The volume's capability. Undefined for an unknown volume or inexpressible access modes. */
   readonly capability?: VolumeCapability
   /** The message if CSI cannot express the access modes. */
   readonly modesError?: string

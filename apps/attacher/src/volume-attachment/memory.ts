@@ -15,17 +15,17 @@ export interface Publication {
 
 /** Facts about one attachment that the API does not hold. */
 export interface AttachmentRecord {
-  /** The result of the last comparison with the driver's listing. Runs act on it until one of them succeeds. */
+  /** The last comparison with the driver's listing. Runs act on it until one succeeds. */
   readonly listing: ListingResult | undefined
-  /** True if the status must still be written. Once our finalizer is removed, no API object shows that. */
+  /** True if the status must still be written, which no API object shows. */
   readonly statusPending: boolean
-  /** True if the API server has reported that the attachment is gone, and the cache still holds it. */
+  /** True if the API server reports the attachment as gone before the cache does. */
   readonly gone: boolean
-  /** True if a volume without a PersistentVolume was detached. The next run does not detach it again. */
+  /** True if a volume without a PersistentVolume was detached, so that no run repeats it. */
   readonly lostDetached: boolean
   /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined
-  /** Set if another writer has removed our finalizer from an attachment that is not being deleted. */
+  /** Set if another writer has removed our finalizer from a living attachment. */
   readonly finalizerRemoved: UndoneWrite | undefined
   /** The publishes without a later successful unpublish, in their order. Failed publishes are included. */
   readonly published: readonly Publication[]
@@ -77,7 +77,7 @@ export class AttachmentMemory {
     if (others.length < published.length) this.note(va, { published: others })
   }
 
-  /** Marks the attachment's publications as orphaned, except publications of `volume`. Returns the keys to enqueue. */
+  /** Orphans the attachment's publications, except of `volume`. Returns the keys to enqueue. */
   orphan(va: Identity, volume?: string): readonly string[] {
     const { published } = this.of(va)
     const orphans = published.filter((each) => each.volume !== volume)
@@ -90,7 +90,7 @@ export class AttachmentMemory {
     })
   }
 
-  /** Drops the record of a deleted attachment, and marks its publications as orphaned. Returns the keys to enqueue. */
+  /** Drops a deleted attachment and orphans its publications. Returns the keys to enqueue. */
   forget(va: Identity): readonly string[] {
     const keys = this.orphan(va)
     this.#records.delete(va.uid)

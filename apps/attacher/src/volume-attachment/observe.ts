@@ -20,17 +20,17 @@ export interface AttachmentView {
   readonly va: CachedAttachment
   readonly volume: AttachVolumeView
   readonly node: AttachNodeView
-  /** True if the driver's listing disagrees with the status: a run acts although the status needs no change. */
+  /** True if the driver's listing disagrees with the status, so that a run acts. */
   readonly listingDiffers: boolean
-  /** True if the driver's listing agrees with the status, so that errors of earlier tries are outdated. */
+  /** True if the driver's listing agrees with the status. Earlier errors are then outdated. */
   readonly listingAgrees: boolean
-  /** True if another writer has removed our finalizer from an attachment that is not being deleted. */
+  /** True if another writer has removed our finalizer from a living attachment. */
   readonly finalizerRemoved: boolean
-  /** True if our finalizer is removed, but the status may still be `attached: true` and must be written. */
+  /** True if our finalizer is removed, but the status may still be `attached: true`. */
   readonly statusPending: boolean
   /** The volumes that this process has published for the attachment, oldest first. */
   readonly published: readonly Publication[]
-  /** True if a volume whose PersistentVolume is gone is detached, and only our finalizer must be removed. */
+  /** True if a lost volume is detached, and only our finalizer must be removed. */
   readonly lostDetached: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings

@@ -40,7 +40,7 @@ export interface AttachmentDeps {
   readonly finalizer: string
   readonly memory: AttachmentMemory
   readonly observe: ObserveAttachment
-  /** Reports whether the queue would still put the key into the same lane and the same groups. */
+  /** Reports whether the queue would still choose the same lane and groups. */
   readonly placementUnchanged: (key: string) => boolean
   /** Runs the keys that wait for the event. */
   readonly wake: (event: AttachmentWakeEvent<'unpublish'>) => void

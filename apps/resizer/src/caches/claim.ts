@@ -26,7 +26,7 @@ export interface ResizerClaim extends Cached {
   /** The annotations `volume.kubernetes.io/storage-resizer` and `volume.kubernetes.io/node-expansion-not-required`. */
   readonly resizer: string | undefined
   readonly noNodeExpansion: string | undefined
-  /** The requested VolumeAttributesClass, and the class that the volume has. Empty if there is none. */
+  /** The requested VolumeAttributesClass, and the volume's class. Empty if there is none. */
   readonly wantedClass: string
   readonly currentClass: string
   readonly modifying: Modifying | undefined

@@ -25,7 +25,7 @@ export interface ResizerVolume extends Cached {
   readonly claimNamespace: string | undefined
   readonly claimName: string | undefined
   readonly claimUid: string | undefined
-  /** The fields that calls need if `kind` is `own`, or the fields that translation needs if `kind` is `inTree`. */
+  /** The fields for calls (`kind` is `own`) or for translation (`kind` is `inTree`). */
   readonly source: PersistentVolume | undefined
   /** The VolumeAttributesClass of the volume and the Secret for modifications, if `kind` is `own`. */
   readonly className: string | undefined

@@ -37,7 +37,7 @@ export interface ResizerClaimDeps {
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>
-  /** Called before each CSI call, to move the claim to the front of the other controller's queue. */
+  /** Moves the claim to the front of the other controller's queue before each CSI call. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock

@@ -12,7 +12,7 @@ export class SlowSet {
     this.#lifeMs = lifeMs
   }
 
-  /** Adds a key. A key that is already in the set keeps its expiry time. */
+  /** Adds a key. A key in the set keeps its expiry time. */
   add(key: string): void {
     this.#sweep()
     if (!this.#ends.has(key)) this.#ends.set(key, this.#clock.monotonic() + this.#lifeMs)
@@ -26,7 +26,7 @@ export class SlowSet {
     this.#ends.clear()
   }
 
-  /** Returns the milliseconds until the key expires. Undefined if the key is not in the set. */
+  /** Returns the milliseconds until the key expires. Undefined for an unknown key. */
   leftMs(key: string): number | undefined {
     const end = this.#ends.get(key)
     if (end === undefined) return undefined

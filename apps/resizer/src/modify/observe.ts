@@ -12,9 +12,9 @@ export interface ModifyView {
   readonly classOf: (name: string) => AttributesClass | undefined
   /** True if a modification of the claim may be running. */
   readonly uncertain: boolean
-  /** True if the driver has refused the claim's modification as infeasible a short time ago. */
+  /** True if the driver has just refused the modification as infeasible. */
   readonly slow: boolean
-  /** The UID of the class of another driver that was last reported for the claim. */
+  /** The UID of the last reported class of another driver. */
   readonly reportedClass: string | undefined
   /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean

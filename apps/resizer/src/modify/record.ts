@@ -25,13 +25,13 @@ import type { Modification, ModifyRun } from './run.ts'
 /** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
 export interface ModifyFailure {
   readonly message: string
-  /** The error to write to the claim. Undefined if the error does not concern the volume. */
+  /** The error to write to the claim. Undefined unless it concerns the volume. */
   readonly statusError: ModifyError | undefined
   /** True if the modification may be running. */
   readonly uncertain: boolean
-  /** True if the driver disconnected during the call. The retry then waits until it is back. */
+  /** True if the driver disconnected during the call, so that the retry waits for it. */
   readonly driverLost: boolean
-  /** True if the failure is recorded only as an event, and not in the claim. */
+  /** True if the failure is recorded as an event, not in the claim. */
   readonly report: boolean
   /** The pause that the driver asks for. */
   readonly retryAfterMs: number | undefined

@@ -34,7 +34,7 @@ export interface Modification {
 
 /** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
 export class ModifyMemory {
-  /** The claims with a modification that may be running. It must end before a different modification begins. */
+  /** The claims whose modification may be running. A different one must not begin. */
   readonly uncertain = new Set<string>()
   readonly slow: SlowSet
   /** The UIDs of the classes of other drivers that were last reported, by claim. */

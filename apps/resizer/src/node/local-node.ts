@@ -61,12 +61,12 @@ export class LocalNodeWatch {
     caches.add(cacheOf(`CSINode ${nodeName}`, csiNodes, clock))
   }
 
-  /** The node of this process. Undefined until the Node was read and its CSINode lists the driver. */
+  /** The node of this process. Undefined until its CSINode lists the driver. */
   get current(): ResizerNode | undefined {
     return this.#current
   }
 
-  /** Resolves when Node and CSINode were read. Logs one line if that takes longer than two seconds. */
+  /** Resolves when Node and CSINode were read. Logs one line after two seconds. */
   async whenKnown(signal: AbortSignal): Promise<void> {
     const { clock, log, nodeName, driverName } = this.#options
     const cancel = clock.schedule(BEFORE_LOG_MS, () => {
@@ -81,7 +81,7 @@ export class LocalNodeWatch {
     }
   }
 
-  /** Calls the listener at each later change of Node or CSINode. Returns a function that removes the listener. */
+  /** Calls the listener at later changes of Node or CSINode. Returns the unsubscribe function. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

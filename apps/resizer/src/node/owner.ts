@@ -12,7 +12,7 @@ export interface ResizerNode {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly nodeId: string
-  /** The keys of the node labels that the driver uses as the topology of its volumes. */
+  /** The keys of the node labels that are the driver's topology. */
   readonly topologyKeys: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export interface ResizerNode {
 export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 
 export interface OwnVolumesOptions {
-  /** Returns the node of this process. Undefined until the node was read. This process owns no volume until then. */
+  /** The node of this process. Undefined until it was read: no volume is owned. */
   readonly node: () => ResizerNode | undefined
   readonly log: Logger
 }

@@ -44,12 +44,12 @@ export class InUse {
     this.#pods = new ClaimPodUse({ ...options, onUnused: (key) => this.#podsEnded(key) })
   }
 
-  /** Records that the driver has refused to expand the claim's volume because it is in use. */
+  /** Records that the driver does not expand the volume while it is in use. */
   addRefusal({ uid }: ResizerClaim): void {
     this.#refused.add(uid)
   }
 
-  /** Removes the mark of the refusal, before the driver is called again for the claim. */
+  /** Removes the refusal, before the driver is called again for the claim. */
   removeRefusal({ uid }: ResizerClaim): void {
     this.#refused.delete(uid)
   }
@@ -58,7 +58,7 @@ export class InUse {
     return this.#refused.has(uid)
   }
 
-  /** Reports whether a pod uses the claim. If so, the claim wakes once its last pod has ended. */
+  /** Reports whether a pod uses the claim. Its last pod's end wakes the claim. */
   async isUsed(claim: ResizerClaim, signal: AbortSignal): Promise<boolean> {
     return (await this.#useOf(claim, signal)) === 'used'
   }
@@ -93,14 +93,14 @@ export class InUse {
     this.stopWaiting(claim)
   }
 
-  /** Drops all refusals after a reconnect, because a new driver may expand volumes in use. */
+  /** Drops all refusals after a reconnect: a new driver may expand volumes in use. */
   onDriverReturn(): void {
     this.#refused.clear()
     this.#detaching.clear()
     this.#close()
   }
 
-  /** Calls `wake` for each waiting claim when no pod uses it. Returns a function that ends every wait. */
+  /** Wakes each waiting claim once it is unused. Returns a function that ends waits. */
   open(wake: (key: string) => void): () => void {
     this.#wake = wake
     return () => this.#close()

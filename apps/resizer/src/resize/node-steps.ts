@@ -20,7 +20,7 @@ interface NodeStep {
   readonly uid: string
   /** The time at which the kubelet's part of the expansion began. */
   readonly since: number
-  /** The time since which the expansion has been due, as far as this process knows. */
+  /** The time since which the expansion is due, as far as known. */
   dueSince: number
 }
 
@@ -49,7 +49,7 @@ export class NodeSteps {
     return () => ends.dispose()
   }
 
-  /** Records that the resizer's part of an expansion is done, and since when the expansion was due. */
+  /** Records that the resizer's part of an expansion, due since `since`, is done. */
   recordDue(key: string, since: number): void {
     const claim = this.#options.claims.store.get(key)
     if (claim !== undefined) this.#update(claim)

@@ -24,7 +24,7 @@ export interface ResizeView {
   readonly volume: ResizerVolume | undefined
   /** True if the last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean
-  /** The milliseconds until an infeasible request may be repeated. Undefined if the request is not delayed. */
+  /** The milliseconds until an infeasible request may be repeated. Undefined without a delay. */
   readonly slowForMs: number | undefined
   readonly settings: ResizeSettings
   /** The wall time for timestamps in the API. */
@@ -71,7 +71,7 @@ async function volumeOf(
 
 /** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
 export class ResizeMemory {
-  /** The claims whose last expansion has failed for good, so that no expansion can be running. */
+  /** The claims whose last expansion has failed for good. None is running. */
   readonly finallyFailed = new Set<string>()
   readonly slow: SlowSet
 

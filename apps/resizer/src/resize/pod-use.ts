@@ -49,7 +49,7 @@ export class ClaimPodUse {
     }
   }
 
-  /** Ends the watch of the claim's namespace, unless runs have asked about other claims there. */
+  /** Ends the watch of the claim's namespace, unless other claims there need it. */
   release(claim: string): void {
     const { namespace } = namespacedRef(claim)
     const asked = this.#asked.get(namespace)

@@ -49,7 +49,7 @@ export class PodWatch {
     this.listed = this.#list(this.#scope.signal).then((version) => this.#follow(version))
   }
 
-  /** Reports whether a pod uses the claim, according to the list and the watch events so far. */
+  /** Reports whether a pod uses the claim, as far as the watch shows. */
   uses(claim: string): boolean {
     return this.#users.has(claim)
   }

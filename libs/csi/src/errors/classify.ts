@@ -5,7 +5,7 @@ export interface CallVerdict {
   readonly final: boolean
   /** True if the same request can never succeed. Implies `final`. */
   readonly infeasible: { readonly expand: boolean; readonly modify: boolean }
-  /** True if the driver refuses to expand a volume that is in use. Implies `final`. */
+  /** True if the driver refuses to expand a used volume. Implies `final`. */
   readonly inUse: boolean
   /** The reason for the verdict, as a text for people. */
   readonly why: string

@@ -12,14 +12,14 @@ export type LaneName = 'work' | 'lease'
 export type RequestPriority = 'low' | 'background'
 
 export interface RequestOptions {
-  /** Ends every wait of the call when aborted. The call then rejects with the reason of the signal. */
+  /** Ends every wait of the call when aborted. The call rejects with its reason. */
   readonly signal?: AbortSignal | undefined
   /** The lane of the request. Default: `work`. */
   readonly lane?: LaneName | undefined
   readonly priority?: RequestPriority | undefined
   /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
-  /** Sends the request on a new connection, because an open connection may be dead without notice. */
+  /** Sends the request on a new connection: an open one may be dead. */
   readonly newConnection?: boolean | undefined
   /** The time limit of one attempt, from its first byte sent. Default: one minute, as in the API server. */
   readonly timeoutMs?: number | undefined
@@ -38,7 +38,7 @@ export interface Selection {
 }
 
 export interface ListOptions extends Selection, RequestOptions {
-  /** The number of objects in a page. 0 requests all objects in one answer. Default: 500. */
+  /** The number of objects in a page. 0: all in one answer. Default: 500. */
   readonly pageSize?: number | undefined
 }
 
@@ -70,7 +70,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly resourceVersion?: string | undefined
   /** Streams the list: the existing objects come first as ADDED, then a bookmark with `initialEventsEnd`. */
   readonly sendInitialEvents?: boolean | undefined
-  /** The time after which the server ends the stream. Default: random, five to ten minutes. */
+  /** The server ends the stream after this time. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined
   /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
@@ -80,7 +80,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
    * for each change costs more than the decoding.
    */
   onChange?(change: ChangeFrame<T>): void
-  /** Called when the server sends any bytes, including heartbeats between frames. At most ten calls a second. */
+  /** Called for any bytes of the server, even heartbeats. At most ten times a second. */
   readonly onActivity?: (() => void) | undefined
 }
 
@@ -133,7 +133,7 @@ export interface KubeClient {
     patch: Patch,
     options?: RequestOptions & SubresourceOption,
   ): Promise<T>
-  /** Resolves when the server has accepted the deletion. Finalizers may keep the object for longer. */
+  /** Resolves when the deletion is accepted. Finalizers may keep the object for longer. */
   delete<T>(resource: Resource<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>
   /** Lists page by page, and drops each page after its projection. Throws Gone if the continue token has expired. */
   list<T, P>(resource: Resource<T>, options: ListOptions & Projecting<T, P>): AsyncIterable<ListPage<P>>
@@ -177,7 +177,7 @@ export interface ApiRequest {
   readonly body?: { readonly type: string; readonly text: string } | undefined
   /** The accepted media types, as the value of the header `Accept`. Default: JSON. */
   readonly accept?: string | undefined
-  /** The resource of the request, for errors and for the flow control of its API group. */
+  /** The resource, for errors and for the flow control of its API group. */
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
   readonly options?: RequestOptions | undefined

@@ -8,7 +8,7 @@ export interface ListHead {
 
 export interface DecodedList {
   readonly head: ListHead
-  /** The objects, each parsed when the caller reads it. Throws NoListError if the text is not JSON. */
+  /** The objects, parsed when read. Throws NoListError if the text is not JSON. */
   readonly objects: Iterable<unknown>
 }
 

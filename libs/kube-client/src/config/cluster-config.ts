@@ -19,7 +19,7 @@ export interface ClusterConfig {
   readonly namespace?: string | undefined
   /** Opens connections through the proxy. Undefined if there is no proxy. */
   readonly proxy: OpenStream | undefined
-  /** Finds dead connections of all clients with this configuration. If absent, each client has a separate check. */
+  /** Finds dead connections of all clients together. Default: each client has its check. */
   readonly path?: PathCheck | undefined
   /** Throws if the configuration is readable but unusable. Called when a client is created. */
   check?(): void
@@ -28,7 +28,7 @@ export interface ClusterConfig {
 export interface ServerTrust {
   /** Reads the certificate authorities; undefined means the authorities of the runtime. */
   authorities(): ConnectionOptions['ca']
-  /** The name that the certificate must contain, if it differs from the name of the server. */
+  /** The name in the certificate, if it differs from the name of the server. */
   readonly serverName: string | undefined
   readonly insecure: boolean
 }
@@ -44,7 +44,7 @@ export type Authorization = string | undefined
 
 /** The credentials of this process for the API server. */
 export interface Credentials {
-  /** Returns the Authorization header. Returns no promise if the token is known, because a promise costs time. */
+  /** Returns the Authorization header. No promise for a known token, to save time. */
   authorization(): Authorization | Promise<Authorization>
   /**
    * Called after the server has refused the credentials `used` with 401. Resolves with true if the client now has other

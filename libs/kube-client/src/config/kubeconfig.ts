@@ -34,7 +34,7 @@ export interface KubeconfigOptions extends ConfigSources {
   readonly paths: readonly string[]
   /** The name of the context. Default: the current context. */
   readonly context?: string | undefined
-  /** The API server that replaces the server in the kubeconfig. Empty: the server in the kubeconfig stays. */
+  /** The API server, instead of the server in the kubeconfig unless empty. */
   readonly master: string
 }
 

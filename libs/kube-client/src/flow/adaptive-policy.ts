@@ -107,7 +107,7 @@ export class BucketPolicy implements FlowPolicy {
     return 0
   }
 
-  /** Admits a `background` request only if half of the burst is left for other requests. */
+  /** Admits a `background` request only if half of the burst is left. */
   admitInBackground(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
@@ -115,7 +115,7 @@ export class BucketPolicy implements FlowPolicy {
     return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
   }
 
-  /** Returns false, because the rate is fixed. A refused request always waits as long as the server asks. */
+  /** Returns false: the rate is fixed, so refused requests wait the demanded time. */
   ended(): boolean {
     return false
   }

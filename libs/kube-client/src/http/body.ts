@@ -43,7 +43,7 @@ export class Body {
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Adds bytes. Returns false if the caller need not read the rest of the refusal. */
+  /** Adds bytes. Returns false if the rest of the refusal need not be read. */
   push(bytes: Buffer): boolean {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length

@@ -25,7 +25,7 @@ export class HttpConnection implements ResponseSink {
   readonly #onLost: (connection: HttpConnection) => void
   /** The monotonic time when the connection was opened. */
   readonly openedAt: number
-  /** The monotonic time when the peer last sent bytes. Initially the time when the connection was opened. */
+  /** The monotonic time of the peer's last bytes, or at first of the opening. */
   heardAt: number
   #sink: ExchangeSink | undefined
   #answered = false

@@ -9,7 +9,7 @@ export interface PathUser {
   /** All open connections, including streams. */
   connections(): Iterable<HttpConnection>
   open(signal: AbortSignal, onLost: (connection: HttpConnection) => void): Promise<HttpConnection>
-  /** Sends a small request. Resolves with whether the server answered. Rejects if no answer comes before the signal. */
+  /** Sends a small request. Resolves with whether it was answered; rejects on abort. */
   read(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
@@ -64,7 +64,7 @@ export class PathCheck {
     this.#leaseAnsweredAt = this.#clock.monotonic()
   }
 
-  /** Called when a caller stops waiting for an answer. `sentAt` is the time when the request was sent. */
+  /** Called when a caller stops waiting for the answer to a request of `sentAt`. */
   unanswered(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < UNANSWERED_MS) return
@@ -79,7 +79,7 @@ export class PathCheck {
     if (this.#cancel === undefined) this.#checkIn(FIRST_READ_MS)
   }
 
-  /** Stops the small reads if no stream is open, because only streams wait without a time limit. */
+  /** Stops the small reads without a stream: only streams wait without a limit. */
   streamClosed(): void {
     if (this.#reader() !== undefined) return
     this.#cancel?.()

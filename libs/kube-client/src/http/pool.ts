@@ -52,7 +52,7 @@ export class ConnectionPool {
     return this.#wait(signal)
   }
 
-  /** Opens a new connection, even beyond the limit, for a caller that cannot trust idle connections. */
+  /** Opens a new connection, even beyond the limit, because idle ones may be dead. */
   async open(signal?: AbortSignal): Promise<HttpConnection> {
     using either = scope(this.#closing.signal, signal)
     return this.#add(await this.#options.dial(either.signal))
@@ -63,7 +63,7 @@ export class ConnectionPool {
     return this.#open
   }
 
-  /** Returns a connection to the pool. Closes it if it can no longer be used. */
+  /** Returns a connection to the pool, or closes it if unusable. */
   release(connection: HttpConnection): void {
     if (!connection.usable || this.#closing.signal.aborted) {
       connection.destroy(new CancelledError('the connection is not kept'))

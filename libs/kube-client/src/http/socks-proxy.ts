@@ -135,7 +135,7 @@ class Replies {
     return taken
   }
 
-  /** Puts the bytes after the last reply back into the socket, because they belong to the stream. */
+  /** Puts the bytes after the last reply, which belong to the stream, back. */
   giveBack(): void {
     if (this.#bytes.length > 0) this.#socket.unshift(this.#bytes)
   }

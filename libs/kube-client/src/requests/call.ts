@@ -21,7 +21,7 @@ export class ApiCall {
   readonly lane: RequestLane
   authorization: Authorization
   attempts = 0
-  /** The number of refusals that ask for a retry, and the time of the first refusal. */
+  /** The number of refusals with a retry, and the time of the first. */
   refusals = 0
   refusedAt: number | undefined
   /** The time that the server asks the call to wait before its next attempt. */

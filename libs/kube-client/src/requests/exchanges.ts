@@ -15,7 +15,7 @@ export interface ExchangesOptions {
   readonly clock: Clock
   readonly metrics: RestMetrics
   readonly userAgent: string
-  /** Called when a caller stops waiting without any byte of an answer to its request, sent at `sentAt`. */
+  /** Called when a caller stops waiting without any byte of an answer since `sentAt`. */
   onUnanswered(call: ApiCall, sentAt: number): void
   onAnswered(call: ApiCall): void
 }
@@ -67,7 +67,7 @@ export class Exchanges {
     }
   }
 
-  /** Requests a stream. Resolves with `streaming`, or closes the connection and resolves with the refusal. */
+  /** Requests a stream. Resolves with `streaming`, or with the refusal after closing. */
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {

@@ -9,7 +9,7 @@ export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
   readonly maxConnections: number
-  /** The longest wait before a retry. If the server demands a longer wait, the call fails. */
+  /** The longest wait before a retry. A call with a longer demand fails. */
   readonly longestWaitMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
@@ -18,7 +18,7 @@ export interface RequestLaneOptions {
 export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane
-  /** The current maximum of parallel requests of the work lane. Undefined if flags set a rate. */
+  /** The maximum of parallel requests of the work lane. Undefined with a rate. */
   limit?(): number
 }
 
@@ -37,7 +37,7 @@ export class RequestLane {
     return this.#options.longestWaitMs
   }
 
-  /** Returns a permit to send one request to an API group, or a promise of the permit. */
+  /** Returns a permit for one request to an API group, or its promise. */
   enter(group: string, signal?: AbortSignal): Permit | Promise<Permit> {
     return this.#gate(group).enter(signal)
   }

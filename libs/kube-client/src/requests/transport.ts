@@ -82,7 +82,7 @@ export class Transport {
     return this.#refusals.limits
   }
 
-  /** Sends a request. Resolves with the body of the answer. Throws the error of a refusal. */
+  /** Sends a request. Resolves with the answer's body. Throws the error of a refusal. */
   async send(request: ApiRequest): Promise<string> {
     const { body } = await this.fetch(request)
     return body.toString('utf8')

@@ -38,7 +38,7 @@ export class UnknownOutcomes {
     return () => all.delete(listener)
   }
 
-  /** Sends a write to an object once the outcome of the previous write to the object is known. */
+  /** Sends a write once the outcome of the object's previous write is known. */
   async write<T>(object: { resource: Resource<unknown>; ref: ObjectRef; path: string }, send: Send<T>): Promise<T> {
     const { path, ref, resource } = object
     const doubt = this.#doubts.get(path)

@@ -53,12 +53,12 @@ export class WatchFeed implements StreamSink {
     }
   }
 
-  /** The end of the stream, or undefined while it lasts. Earlier frames may still be unread. */
+  /** The stream's end, undefined while it lasts. Earlier frames may still be unread. */
   get over(): EndFrame | undefined {
     return this.#over
   }
 
-  /** Resolves when bytes arrive or the stream ends. Call it only after `shift` has returned undefined. */
+  /** Resolves when bytes arrive or the stream ends. Call it after an undefined `shift`. */
   changed(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#over !== undefined) return resolve()
@@ -66,7 +66,7 @@ export class WatchFeed implements StreamSink {
     })
   }
 
-  /** The time when bytes last arrived. While the reader pauses the connection, it is the current time. */
+  /** The time of the last bytes; the current time while the connection is paused. */
   get heardAt(): number {
     return this.#paused ? this.#options.clock.monotonic() : this.#activeAt
   }

@@ -4,7 +4,7 @@ import { WatchFeed } from './watch-feed.ts'
 
 export interface WatchStreamsOptions {
   readonly clock: Clock
-  /** The version from which a stream can resume. Undefined until all existing objects were received. */
+  /** The version to resume from. Undefined until all existing objects were received. */
   readonly from: string | undefined
   /** The time without bytes after which a stream that cannot resume ends. */
   readonly silenceMs: number

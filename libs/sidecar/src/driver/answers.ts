@@ -36,7 +36,7 @@ export class DriverAnswers {
   #running: Promise<void> | undefined
   #asked = false
 
-  /** Must be called right after the handshake, which counts as an answer of the driver. */
+  /** Call it right after the handshake, which counts as an answer. */
   constructor(options: DriverAnswersOptions) {
     this.#options = options
     const { driver, clock, metrics } = options

@@ -18,7 +18,7 @@ export interface HandshakeTable {
   }
   readonly failures: {
     readonly first: ConnectionFailures
-    /** The log lines of a second connection, to a driver that replaces an in-tree plugin. Absent: one connection. */
+    /** The log lines of the second connection of a migrated driver. Absent: one connection. */
     readonly migrated?: (driverName: string) => ConnectionFailures
     readonly name: StepFailure
   }
@@ -26,9 +26,9 @@ export interface HandshakeTable {
   readonly questions: (driverName: string) => readonly CapabilityQuestion[]
   /** The capabilities that the choice of controllers depends on. */
   readonly decisive: Decisive
-  /** Metrics of CSI calls have the driver's name after this step. Earlier calls are counted without a name. */
+  /** From this step on, metrics of CSI calls have the driver's name. */
   readonly namedFrom: 'name' | 'capabilities'
-  /** True: the driver is asked for its name before it is probed. Default: after the Probe. */
+  /** True: the driver's name is read before the Probe. Default: afterwards. */
   readonly nameFirst?: true
   /** Longest response of the driver in a log line, in characters. Default: no limit. */
   readonly maxLogLength?: number

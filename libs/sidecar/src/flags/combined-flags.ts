@@ -8,7 +8,7 @@ export interface FlaggedApp {
   readonly prefix: string
   readonly flags: FlagTable
   readonly gates?: GateTable
-  /** The standard flags of an app that asks only the driver. Default: the app accepts all of them. */
+  /** The standard flags of an app that asks only the driver. Default: all. */
   readonly driverFlags?: DriverFlags
 }
 

@@ -46,7 +46,7 @@ export interface FlagType<T> {
    * value that earlier arguments have set, and `choices` are the allowed values.
    */
   read(text: string, before: T | undefined, choices: readonly string[]): T
-  /** Returns the text of the default for the usage. Undefined if Go shows no default. */
+  /** Returns the default's text in the usage. Undefined if Go shows none. */
   show(value: T): string | undefined
 }
 

@@ -9,9 +9,9 @@ export type Flag = {
     readonly name: string
     readonly type: N
     readonly default: FlagValues[N]
-    /** The help text. A word in back quotes becomes the placeholder of the value, as in Go. */
+    /** The help text. A word in back quotes is the value's placeholder, as in Go. */
     readonly help: string
-    /** Other names of the flag. The last value given under any of its names wins. */
+    /** Other names of the flag. The last value of all names wins. */
     readonly aliases?: readonly string[]
     /** The values of a flag of type `choice`. */
     readonly choices?: readonly string[]
@@ -32,7 +32,7 @@ export type ChartKey =
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
-      /** Present: a hand-written template of the chart sets this flag, because its value needs more than a copy. */
+      /** Present: a hand-written template of the chart sets the flag, which needs more than a copy. */
       readonly by?: 'hand'
     }
   /** The reason why no value of the chart sets the flag. Users pass such a flag by `additionalArgs`. */
@@ -43,7 +43,7 @@ type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (in
 
 export interface Flags<T extends FlagTable> {
   readonly values: { readonly [F in T[number] as F['name']]: ValueOf<F> }
-  /** The names of the flags on the command line, even if their values are the defaults. */
+  /** The flags on the command line, even with their default values. */
   readonly explicitFlags: ReadonlySet<T[number]['name']>
 }
 
@@ -98,7 +98,7 @@ export class FlagReader {
     }
   }
 
-  /** Sets the value of a flag. Throws an error if the text is not a valid value. */
+  /** Sets the value of a flag. Throws an error for an invalid text. */
   protected set(flag: Flag, text: string): void {
     const before = this.explicitFlags.has(flag.name) ? this.values[flag.name] : undefined
     // The cast is safe, because the value in `before` was read by the same entry of `FLAG_TYPES`.
@@ -114,7 +114,7 @@ export class FlagReader {
 }
 
 class Reader extends FlagReader {
-  /** Reads the flag that begins at `at`, and its value if that is a separate argument. */
+  /** Reads the flag at `at`, and its value if that is a separate argument. */
   read(args: readonly string[], at: number): Step {
     const argument = args[at] ?? ''
     if (argument.length < 2 || !argument.startsWith('-') || argument === '--') return { kind: 'end' }

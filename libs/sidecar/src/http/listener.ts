@@ -49,7 +49,7 @@ export interface ListenOptions {
 }
 
 export interface HttpServer {
-  /** The port of the server. If the address has port 0, the port that the system chose. */
+  /** The port of the server, which the system chooses if the address has 0. */
   readonly port: number
   /** Resolves if the server ends by itself, which it never should. */
   readonly failed: Promise<Error>

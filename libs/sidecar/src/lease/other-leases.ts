@@ -7,7 +7,7 @@ export interface OtherLeasesOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly names: readonly string[]
-  /** The identity of this process. A Lease with this holder does not block the process. */
+  /** The identity of this process. A Lease with this holder blocks nothing. */
   readonly identity: string
   /** The pause between two checks, in milliseconds. */
   readonly periodMs: number
@@ -17,7 +17,7 @@ export interface OtherLeasesOptions {
 }
 
 interface Found {
-  /** The Lease in log lines: `name (holder)`, or `name (reason)` if the Lease cannot be read. */
+  /** The Lease in log lines: `name (holder)`, or `name (reason)` if it is unreadable. */
   readonly lease: string
   readonly isHeld: boolean
 }
@@ -49,7 +49,7 @@ export class OtherLeases {
     )
   }
 
-  /** Resolves once `whenFree` waits, because a Lease is held by another process or cannot be read. */
+  /** Resolves once `whenFree` waits for a Lease that is held elsewhere or unreadable. */
   get waits(): Promise<void> {
     return this.#heldAtFirst.promise
   }

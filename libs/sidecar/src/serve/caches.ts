@@ -86,7 +86,7 @@ export class CacheRegistry {
     return informer
   }
 
-  /** Creates a cache. The caller may wrap the cache, and then passes it to `add`. */
+  /** Creates a cache, which the caller may wrap and then passes to `add`. */
   create<W extends KubeObject, T extends Cached>(options: CacheOptions<W, T>): Informer<T, W> {
     const project = this.#common.traced === true ? withTraceparent(options.project) : options.project
     return createInformer({ ...this.#common, ...options, project })

@@ -20,11 +20,11 @@ export interface StartedService {
 /** One app that competes for its Lease, and works while it holds the Lease. */
 export interface LeaseRole {
   readonly name: string
-  /** The elector. Undefined without leader election: the app then leads for the whole life of the process. */
+  /** The elector. Undefined without leader election: the app always leads. */
   readonly elector: Elector | undefined
-  /** Resolves when the app may take part in the election. The driver is connected by then. */
+  /** Resolves when the driver is connected and the app may take part in the election. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
-  /** Resolves when `eligible` begins to wait for a Lease that another sidecar holds, which may take long. */
+  /** Resolves when `eligible` begins a long wait for the Lease of another sidecar. */
   readonly waits?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>
@@ -279,7 +279,7 @@ export async function restarting<T>(
     readonly name: string
     readonly clock: Clock
     readonly log: Logger
-    /** Once this signal is aborted, failed work is not started again. Running work must end by itself. */
+    /** Once aborted, failed work is not started again. Running work ends by itself. */
     readonly stop: AbortSignal
   },
 ): Promise<T | undefined> {

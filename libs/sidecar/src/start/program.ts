@@ -32,7 +32,7 @@ export interface StartPlan {
   readonly standard: StandardFlags
   readonly table: StartTable
   readonly handshake: HandshakeTable
-  /** The name of one Lease for all apps. Empty: each app has its own Lease. */
+  /** The name of one Lease for all apps. Empty: one for each app. */
   readonly singleLease: string
 }
 

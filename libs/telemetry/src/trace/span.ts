@@ -10,7 +10,7 @@ export interface ActiveSpan {
 
 /** Records the requests of a client. */
 export interface Tracer {
-  /** Begins the span of a request in the current run. Returns undefined outside of a run. */
+  /** Begins the span of a request in the current run. Undefined outside of runs. */
   begin(name: string, attributes: Attributes): ActiveSpan | undefined
 }
 

@@ -16,7 +16,7 @@ import {
 export interface RunStart {
   readonly name: string
   readonly attributes: Attributes
-  /** The traceparent annotation of the run's object, which makes the run a part of that trace. */
+  /** The traceparent annotation of the run's object: the run joins that trace. */
   readonly traceparent: string | undefined
   /** How long the key of the run has waited for a worker. */
   readonly waitedMs: number

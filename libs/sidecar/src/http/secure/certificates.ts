@@ -16,7 +16,7 @@ type ReadText = (file: string) => Promise<string>
 /** The source of a value that another process may replace. */
 export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
-  /** Creates the value from the texts that `read` has returned. Throws if the texts are unusable. */
+  /** Creates the value from the texts of `read`. Throws if they are unusable. */
   readonly make: (texts: readonly string[]) => T
   /** The log messages for a new value and for an unusable value. */
   readonly loaded: string

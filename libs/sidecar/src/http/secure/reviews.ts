@@ -59,7 +59,7 @@ export class Reviews {
     this.#rights = new ReviewCache(clock)
   }
 
-  /** Returns the user of a token, undefined for an invalid token. Rejects if the API server does not answer. */
+  /** Returns the user of a token, undefined for an invalid one. Rejects without the API server. */
   userOf(token: string): Promise<ReviewedUser | undefined> {
     return this.#users.get(token, async () => {
       const spec = { token }
@@ -70,7 +70,7 @@ export class Reviews {
     })
   }
 
-  /** Returns whether the user may use the path. Rejects if the API server does not answer. */
+  /** Reports whether the user may use the path. Rejects without the API server. */
   allows(user: ReviewedUser, verb: string, path: string): Promise<boolean> {
     const { username, uid, groups, extra } = user
     return this.#rights.get(JSON.stringify([username, uid, groups, extra, verb, path]), async () => {
