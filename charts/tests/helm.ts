@@ -32,6 +32,24 @@ export type Example = (typeof EXAMPLES)[number]
 
 export const exampleFile = (example: Example): string => join(CHART, 'examples', `${example}.yaml`)
 
+export interface RenderOptions {
+  /** Value files. A later file overrides the earlier files. */
+  readonly files?: readonly string[]
+  /** Values that override the value files. */
+  readonly values?: object
+  readonly chart?: string
+  /** The name of the release. Default: `demo`. */
+  readonly release?: string
+  /** The namespace of the release. Default: `storage`. */
+  readonly namespace?: string
+  /** True to render the objects of `helm test`, too. */
+  readonly tests?: boolean
+}
+
+export type Rendered =
+  | { readonly kind: 'rendered'; readonly objects: readonly Manifest[] }
+  | { readonly kind: 'failed'; readonly error: string }
+
 /** Returns the path of Helm. Undefined if Helm is neither installed nor built. */
 export function helmPath(): string | undefined {
   return onPath('helm') ?? (existsSync(BUILT) ? BUILT : undefined)
@@ -67,24 +85,6 @@ export function onPath(program: string): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }
-
-export interface RenderOptions {
-  /** Value files. A later file overrides the earlier files. */
-  readonly files?: readonly string[]
-  /** Values that override the value files. */
-  readonly values?: object
-  readonly chart?: string
-  /** The name of the release. Default: `demo`. */
-  readonly release?: string
-  /** The namespace of the release. Default: `storage`. */
-  readonly namespace?: string
-  /** True to render the objects of `helm test`, too. */
-  readonly tests?: boolean
-}
-
-export type Rendered =
-  | { readonly kind: 'rendered'; readonly objects: readonly Manifest[] }
-  | { readonly kind: 'failed'; readonly error: string }
 
 /** Runs `helm template` for a release. Returns the rendered objects, or the error message of Helm. */
 export function tryRender(options: RenderOptions): Rendered {

@@ -15,6 +15,15 @@ const IN_CHART = [...SIDECARS, ...PREVIEWS]
 /** The sidecars with a section in values.yaml. Sidecars that are previews are off by default. */
 export const APPS: readonly AppName[] = IN_CHART.map(({ app }) => app)
 
+/** The key of values.yaml that sets a flag. */
+export interface FlagKey extends Exclude<ChartKey, { none: string }> {
+  readonly flag: Flag
+  /** The section of values.yaml with the key: a sidecar, `PROCESS`, `EACH`, or a common section such as `logging`. */
+  readonly section: string
+  /** The path of the key in the section, such as `labels`. */
+  readonly name: string
+}
+
 function each<T>(of: (app: App) => T): Readonly<Record<AppName, T>> {
   return Object.fromEntries(IN_CHART.map(({ app, value }) => [app, of(value)])) as Record<AppName, T>
 }
@@ -30,15 +39,6 @@ export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => g
 const FOR_ONE: ReadonlySet<string> = new Set(
   IN_CHART.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
 )
-
-/** The key of values.yaml that sets a flag. */
-export interface FlagKey extends Exclude<ChartKey, { none: string }> {
-  readonly flag: Flag
-  /** The section of values.yaml with the key: a sidecar, `PROCESS`, `EACH`, or a common section such as `logging`. */
-  readonly section: string
-  /** The path of the key in the section, such as `labels`. */
-  readonly name: string
-}
 
 export const PROCESS = 'process'
 export const EACH = 'each'

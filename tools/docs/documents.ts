@@ -20,17 +20,17 @@ const FOLDERS = [
   '{apps,libs,desk,testing}/*/README.md',
 ]
 
+/** A fenced block of code, or one line of an indented block. */
+export interface CodeBlock {
+  readonly language: string
+  readonly text: string
+}
+
 /** Returns all Markdown documents of the repository. */
 export function allDocuments(): readonly Document[] {
   const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   const own = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
   return own.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
-}
-
-/** A fenced block of code, or one line of an indented block. */
-export interface CodeBlock {
-  readonly language: string
-  readonly text: string
 }
 
 export function codeBlocks(text: string): readonly CodeBlock[] {

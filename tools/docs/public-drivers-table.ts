@@ -29,6 +29,10 @@ export interface DriverVersions {
 export const PUBLIC_DRIVERS: readonly PublicDriver[] = readJson('../../charts/tests/public-drivers.json')
 export const DRIVER_VERSIONS: Readonly<Record<string, DriverVersions>> = readJson('./public-driver-versions.json')
 
+export type Consequence =
+  | { readonly kind: 'change'; readonly sidecar: SidecarName; readonly change: SwapChange; readonly certain: boolean }
+  | { readonly kind: 'not-examined'; readonly sidecar: SidecarName }
+
 function readJson<T>(path: string): T {
   return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as T
 }
@@ -68,10 +72,6 @@ function versionsFor(name: string): DriverVersions {
 function shortVersion(version: string): string {
   return version.replace(/^v/, '').replace(/-.*$/, '')
 }
-
-export type Consequence =
-  | { readonly kind: 'change'; readonly sidecar: SidecarName; readonly change: SwapChange; readonly certain: boolean }
-  | { readonly kind: 'not-examined'; readonly sidecar: SidecarName }
 
 const TOPOLOGY = 'VOLUME_ACCESSIBILITY_CONSTRAINTS'
 

@@ -32,6 +32,22 @@ export interface EndToEndTest extends TestOptions {
 
 const tests: EndToEndTest[] = []
 
+export interface CheckContext {
+  readonly cluster: Cluster
+  /** The folder for files that explain a failed check. */
+  readonly folder: string
+  readonly executables: Executables
+}
+
+/** A test of the test environment or of the embedded cluster. */
+export interface Check {
+  readonly title: string
+  readonly target: Target
+  readonly within?: number | undefined
+  readonly alone?: TestOptions['alone']
+  readonly run: (ground: CheckContext) => Promise<void>
+}
+
 /**
  * Returns a function that adds a test about `subject` to a group. The options `common` apply to each test of the group.
  */
@@ -50,22 +66,6 @@ export function testsOf(subject: Subject, group: string, common: TestOptions = {
 
 export function allTests(): readonly EndToEndTest[] {
   return tests
-}
-
-export interface CheckContext {
-  readonly cluster: Cluster
-  /** The folder for files that explain a failed check. */
-  readonly folder: string
-  readonly executables: Executables
-}
-
-/** A test of the test environment or of the embedded cluster. */
-export interface Check {
-  readonly title: string
-  readonly target: Target
-  readonly within?: number | undefined
-  readonly alone?: TestOptions['alone']
-  readonly run: (ground: CheckContext) => Promise<void>
 }
 
 const checks: Check[] = []

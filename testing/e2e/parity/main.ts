@@ -29,6 +29,18 @@ const all: readonly NumberedScenario[] = [bindScenarios, provisionScenarios, rec
   .flat()
   .map((scenario, index) => ({ id: `p${String(index + 1).padStart(2, '0')}`, scenario }))
 
+/** The result of a scenario: the differences between the two clusters, and the failed actions. */
+export interface Verdict {
+  readonly scenario: Scenario
+  /** One line per difference or failed action. Empty if both clusters are equal after each step. */
+  readonly lines: readonly string[]
+}
+
+export interface NumberedScenario {
+  readonly id: string
+  readonly scenario: Scenario
+}
+
 async function main(): Promise<number> {
   const wanted = all
     .filter(({ scenario }) => values.long || !scenario.long)
@@ -86,13 +98,6 @@ const QUIET_MS = RESYNC_MS + 1500
 const LOOK_MS = 300
 const TIME_LIMIT_MS = 60_000
 
-/** The result of a scenario: the differences between the two clusters, and the failed actions. */
-export interface Verdict {
-  readonly scenario: Scenario
-  /** One line per difference or failed action. Empty if both clusters are equal after each step. */
-  readonly lines: readonly string[]
-}
-
 interface Running {
   readonly id: string
   readonly scenario: Scenario
@@ -100,11 +105,6 @@ interface Running {
   readonly lines: string[]
   /** The number of compared objects and events. */
   compared: number
-}
-
-export interface NumberedScenario {
-  readonly id: string
-  readonly scenario: Scenario
 }
 
 /**

@@ -51,6 +51,22 @@ export interface Scenario {
 
 export type Steps = readonly (readonly Action[] | ParityStep)[]
 
+export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>> {
+  readonly size?: string
+  readonly modes?: string[]
+  readonly class?: string
+  readonly policy?: 'Retain' | 'Delete' | 'Recycle'
+  /** The claim for which the volume is reserved. */
+  readonly claim?: string
+  /** Null for a volume without a CSI source. */
+  readonly csi?: null
+  /** The suffix of the volume handle. It decides how the simulated attacher behaves. */
+  readonly handle?: 'refused' | 'slow' | 'stuck'
+  /** The short name of another driver. Default: the driver of the scenario. */
+  readonly driver?: string
+  readonly metadata?: Metadata
+}
+
 /** Builds a scenario from its name and the actions of its steps. */
 export function scenario(name: string, ...steps: Steps): Scenario {
   return { name, steps: steps.map((step) => ('actions' in step ? step : { actions: step })) }
@@ -75,22 +91,6 @@ function refIn(scene: ScenarioSide, resource: Resource<unknown>, what: string): 
 }
 
 type Metadata = { readonly annotations?: object; readonly labels?: object; readonly finalizers?: readonly string[] }
-
-export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>> {
-  readonly size?: string
-  readonly modes?: string[]
-  readonly class?: string
-  readonly policy?: 'Retain' | 'Delete' | 'Recycle'
-  /** The claim for which the volume is reserved. */
-  readonly claim?: string
-  /** Null for a volume without a CSI source. */
-  readonly csi?: null
-  /** The suffix of the volume handle. It decides how the simulated attacher behaves. */
-  readonly handle?: 'refused' | 'slow' | 'stuck'
-  /** The short name of another driver. Default: the driver of the scenario. */
-  readonly driver?: string
-  readonly metadata?: Metadata
-}
 
 /** A label on volumes without a class, so that only claims of the same scenario bind them. */
 const SCENARIO = 'scenario'

@@ -16,6 +16,12 @@ export const TEST_IMAGE = `${TESTS}/busybox:node`
  */
 export type ImageNames = Readonly<Record<string, string>>
 
+/** The request of containerd for a manifest or for a blob. */
+export type RegistryRequest =
+  | { readonly kind: 'version' }
+  | { readonly kind: 'manifest'; readonly repository: string; readonly reference: string }
+  | { readonly kind: 'blob'; readonly digest: string }
+
 /** Returns the images of a node. With `asUpstream: 'ours'` our sidecars answer to the names of the Go sidecars. */
 export function imageNames(version: KubernetesVersion, asUpstream: 'go' | 'ours'): ImageNames {
   const both = SIDECAR_NAMES.flatMap((name) => [
@@ -37,12 +43,6 @@ export function imageNames(version: KubernetesVersion, asUpstream: 'go' | 'ours'
     [`${TESTS}/glibc-dns-testing`, 'tools'],
   ])
 }
-
-/** The request of containerd for a manifest or for a blob. */
-export type RegistryRequest =
-  | { readonly kind: 'version' }
-  | { readonly kind: 'manifest'; readonly repository: string; readonly reference: string }
-  | { readonly kind: 'blob'; readonly digest: string }
 
 /** Reads the URL of a request. containerd names the host of the image in the parameter `ns`. */
 export function registryRequest(url: string): RegistryRequest | undefined {

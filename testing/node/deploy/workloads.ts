@@ -1,15 +1,15 @@
 import { TEST_IMAGE } from '../cluster/image-names.ts'
 import { STORAGE_CLASS } from './manifests.ts'
 
-export function namespace(name: string, labels: Readonly<Record<string, string>> = {}): object {
-  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
-}
-
 export interface ClaimOptions {
   readonly name: string
   readonly storage: string
   /** A snapshot or a claim to copy. */
   readonly dataSource?: object
+}
+
+export function namespace(name: string, labels: Readonly<Record<string, string>> = {}): object {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
 }
 
 export function claim(namespaceName: string, { name, storage, dataSource }: ClaimOptions): object {

@@ -13,6 +13,14 @@ const CASE = /<testcase\b([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs
 const ATTRIBUTE = /([\w-]+)="([^"]*)"/g
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
+export interface TestCounts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+  /** The sum of the times of all tests. Tests run at the same time, so the run is shorter. */
+  readonly seconds: number
+}
+
 /**
  * Reads the JUnit report of ginkgo. Tests outside of the focus are left out. A failure of the suite itself
  * counts as a test.
@@ -40,14 +48,6 @@ function decoded(text: string): string {
     if (!entity.startsWith('#')) return ENTITIES[entity] ?? whole
     return String.fromCodePoint(Number(entity.startsWith('#x') ? `0${entity.slice(1)}` : entity.slice(1)))
   })
-}
-
-export interface TestCounts {
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
-  /** The sum of the times of all tests. Tests run at the same time, so the run is shorter. */
-  readonly seconds: number
 }
 
 export function countsOf(run: TestRun): TestCounts {

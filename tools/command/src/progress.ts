@@ -11,6 +11,14 @@ const COLUMNS = 80
 const LOG_EVERY_MS = 60_000
 const CLEAR_LINE = '\r\u001b[K'
 
+export interface ProgressState {
+  readonly done: number
+  readonly total: number
+  readonly elapsedMs: number
+  /** The names of the running pieces of work, the oldest first. */
+  readonly running: readonly string[]
+}
+
 /** Shows the running work, its progress and the remaining time. */
 export class Progress {
   readonly #total: number
@@ -66,14 +74,6 @@ export class Progress {
       isTTY ? `${CLEAR_LINE}${text.length < columns ? text : `${text.slice(0, columns - 2)}…`}` : `${text}\n`,
     )
   }
-}
-
-export interface ProgressState {
-  readonly done: number
-  readonly total: number
-  readonly elapsedMs: number
-  /** The names of the running pieces of work, the oldest first. */
-  readonly running: readonly string[]
 }
 
 /** Returns the line of progress. Its remaining time assumes that further pieces take as long as the finished ones. */

@@ -22,6 +22,18 @@ export interface ClaimParts {
   readonly status?: Partial<Status>
 }
 
+export interface VolumeParts {
+  readonly name?: string
+  readonly capacity?: string
+  readonly driver?: string
+  readonly annotations?: Record<string, string>
+  readonly spec?: PersistentVolume['spec']
+  /** The UID of the claim that the volume is bound to. */
+  readonly uid?: string
+  readonly ownUid?: string
+  readonly handle?: string
+}
+
 /** Returns a bound claim with a request and a capacity of 1Gi, and with the given changes. */
 export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
   const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
@@ -42,18 +54,6 @@ export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
       ...parts.status,
     },
   }
-}
-
-export interface VolumeParts {
-  readonly name?: string
-  readonly capacity?: string
-  readonly driver?: string
-  readonly annotations?: Record<string, string>
-  readonly spec?: PersistentVolume['spec']
-  /** The UID of the claim that the volume is bound to. */
-  readonly uid?: string
-  readonly ownUid?: string
-  readonly handle?: string
 }
 
 /** Returns a volume of our driver that is bound to the claim of the same name, with the given changes. */

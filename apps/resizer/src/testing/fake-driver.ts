@@ -14,14 +14,14 @@ export interface SeenCall {
   readonly at: number
 }
 
+/** The function that answers a CSI call. It may throw an error, or return a promise. */
+export type Answer = (call: SeenCall) => unknown
+
 /** Returns the size that an expansion has requested, in whole GiB. */
 export function requiredGi({ request }: Pick<SeenCall, 'request'>): string {
   const { capacityRange } = request as ControllerExpandVolumeRequest
   return `${(capacityRange?.requiredBytes ?? 0n) / 2n ** 30n}Gi`
 }
-
-/** The function that answers a CSI call. It may throw an error, or return a promise. */
-export type Answer = (call: SeenCall) => unknown
 
 /** A CSI driver whose answers the test sets. By default all calls succeed. */
 export class FakeDriver implements Driver {

@@ -7,18 +7,6 @@ import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'headless_shell']
 
-/** Returns the command of an installed browser. Undefined if there is none. */
-export function findBrowser(): string | undefined {
-  return NAMES.find((name) => {
-    try {
-      execFileSync('which', [name], { stdio: 'ignore' })
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
 /** A headless browser, controlled by the DevTools protocol. */
 export interface Browser extends AsyncDisposable {
   open(url: string): Promise<BrowserPage>
@@ -42,6 +30,18 @@ export interface Appearance {
   readonly width: number
   readonly height: number
   readonly scheme: 'light' | 'dark'
+}
+
+/** Returns the command of an installed browser. Undefined if there is none. */
+export function findBrowser(): string | undefined {
+  return NAMES.find((name) => {
+    try {
+      execFileSync('which', [name], { stdio: 'ignore' })
+      return true
+    } catch {
+      return false
+    }
+  })
 }
 
 const TIMEOUT_MS = 20_000

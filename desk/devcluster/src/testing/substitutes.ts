@@ -20,6 +20,8 @@ import type { Devcluster } from '../cluster/devcluster.ts'
 /** The dependencies of the controllers that act in place of the sidecars. */
 type SubstituteParts = Omit<ControllerParts, 'recorder'> & { readonly driver: Driver }
 
+export type SubstituteName = 'csi-attacher' | 'csi-resizer' | 'csi-provisioner' | 'csi-snapshotter'
+
 /** Starts the named sidecars in this process: simple substitutes for attacher and resizer, real code for the others. */
 export function startSubstitutes(
   cluster: Devcluster,
@@ -29,8 +31,6 @@ export function startSubstitutes(
   const parts = { ...cluster, clock, log }
   for (const name of names) cluster.controllers.start(name, () => [CREATE[name](parts)])
 }
-
-export type SubstituteName = 'csi-attacher' | 'csi-resizer' | 'csi-provisioner' | 'csi-snapshotter'
 
 const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devcluster) => Controller>> = {
   'csi-attacher': substituteAttacher,

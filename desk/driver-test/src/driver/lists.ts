@@ -16,14 +16,6 @@ const LIST_MS = 30_000
 /** The largest number of pages of one list. A list with more pages is treated as endless. */
 const MAX_PAGES = 1_000
 
-export function canList(driver: Driver, of: Tracked = 'Volume'): boolean {
-  return driver.capabilities.controller.has(of === 'Volume' ? ControllerRpc.LIST_VOLUMES : ControllerRpc.LIST_SNAPSHOTS)
-}
-
-export function listsNodes(driver: Driver): boolean {
-  return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
-}
-
 /** The volumes or snapshots in the driver's list, or the reason why there is no list. */
 export type ListAnswer =
   | { readonly kind: 'list'; readonly listed: readonly Listed[] }
@@ -34,6 +26,14 @@ export type ListAnswer =
       readonly isRetryable: boolean
     }
   | { readonly kind: 'endless'; readonly why: string; readonly isRetryable: false }
+
+export function canList(driver: Driver, of: Tracked = 'Volume'): boolean {
+  return driver.capabilities.controller.has(of === 'Volume' ? ControllerRpc.LIST_VOLUMES : ControllerRpc.LIST_SNAPSHOTS)
+}
+
+export function listsNodes(driver: Driver): boolean {
+  return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES)
+}
 
 /** Reads all pages of the driver's list of volumes or of snapshots. */
 export async function listAll(driver: Driver, of: Tracked, signal: AbortSignal): Promise<ListAnswer> {

@@ -42,6 +42,20 @@ export interface SettingParts extends Pick<DriverTestOptions, 'parameters' | 'in
 export const UNKNOWN = 'csi-devcluster-unknown'
 export const { mount: ONE_NODE, block: BLOCK } = CAPABILITIES
 
+/** The options of a direct call to the driver, and the requirements for its answer. */
+export interface Demand {
+  readonly about: string | undefined
+  /** The node service to call. Undefined: the controller service. */
+  readonly driver?: Driver
+  /** The promise that a wrong answer breaks. The default is `converges`. */
+  readonly check?: CheckName
+  /** The description of the request in a finding. The default is the method and the volume. */
+  readonly what?: string
+  readonly codes?: readonly CodeName[]
+  /** True if the call is sent again after it has succeeded, as a caller does after a lost answer. */
+  readonly twice?: boolean
+}
+
 /** Helpers for direct calls to a driver that no sidecar calls at the same time. */
 export class Setting {
   readonly parts: SettingParts
@@ -133,20 +147,6 @@ export class Setting {
     const { response } = await this.ask(ListVolumes, { maxEntries: 0, startingToken: '' })
     return response?.entries.find(({ volume }) => volume?.volumeId === volumeId)
   }
-}
-
-/** The options of a direct call to the driver, and the requirements for its answer. */
-export interface Demand {
-  readonly about: string | undefined
-  /** The node service to call. Undefined: the controller service. */
-  readonly driver?: Driver
-  /** The promise that a wrong answer breaks. The default is `converges`. */
-  readonly check?: CheckName
-  /** The description of the request in a finding. The default is the method and the volume. */
-  readonly what?: string
-  readonly codes?: readonly CodeName[]
-  /** True if the call is sent again after it has succeeded, as a caller does after a lost answer. */
-  readonly twice?: boolean
 }
 
 export function publishRequest({ volumeId, volumeContext }: Volume, nodeId: string, volumeCapability = ONE_NODE) {

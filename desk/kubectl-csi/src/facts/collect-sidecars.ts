@@ -6,6 +6,8 @@ import { leaseKey, sidecarWord } from './leases.ts'
 /** The pods to read for a Lease without a holder: none (`holders`), or all that may be the sidecar (`namespaces`). */
 export type Reach = 'holders' | 'namespaces'
 
+export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
+
 /** Reads the pod that holds each Lease. `reach` selects the pods for a Lease without a holder. */
 export async function collectSidecarPods(into: FactCollection, reach: Reach): Promise<void> {
   await Promise.all(
@@ -29,8 +31,6 @@ async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise
   const where = (pod: Pod): boolean => containersOf(pod, name).length > 0
   return (await into.reader.list(PODS, { namespace, where })) ?? []
 }
-
-export type SidecarContainer = NonNullable<NonNullable<Pod['spec']>['containers']>[number]
 
 /** Returns the containers that may be the sidecar of a Lease, according to their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {

@@ -31,28 +31,6 @@ export interface ObjectTable<T> {
   readonly present: readonly T[]
 }
 
-/** The objects that were read so far. */
-export class KnownObjects<T> implements ObjectTable<T> {
-  readonly #seen = new Map<string, ReadResult<T>>()
-  complete = false
-
-  get(name: string): ReadResult<T> {
-    return this.#seen.get(name) ?? { kind: this.complete ? 'absent' : 'unseen' }
-  }
-
-  has(name: string): boolean {
-    return this.complete || this.#seen.has(name)
-  }
-
-  set(name: string, seen: ReadResult<T>): void {
-    this.#seen.set(name, seen)
-  }
-
-  get present(): readonly T[] {
-    return [...this.#seen.values()].flatMap((seen) => objectOf(seen) ?? [])
-  }
-}
-
 /** A part of the cluster that could not be read. */
 export interface Unseen {
   readonly what: string
@@ -96,10 +74,6 @@ export interface ClusterFacts {
   readonly unseen: readonly Unseen[]
 }
 
-export function objectOf<T>(seen: ReadResult<T>): T | undefined {
-  return seen.kind === 'present' ? seen.object : undefined
-}
-
 /** The kind, namespace and name of one object. */
 export interface KindRef {
   readonly kind: string
@@ -110,6 +84,32 @@ export interface KindRef {
 /** Any API object with a name. */
 export interface Named {
   readonly metadata?: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined
+}
+
+/** The objects that were read so far. */
+export class KnownObjects<T> implements ObjectTable<T> {
+  readonly #seen = new Map<string, ReadResult<T>>()
+  complete = false
+
+  get(name: string): ReadResult<T> {
+    return this.#seen.get(name) ?? { kind: this.complete ? 'absent' : 'unseen' }
+  }
+
+  has(name: string): boolean {
+    return this.complete || this.#seen.has(name)
+  }
+
+  set(name: string, seen: ReadResult<T>): void {
+    this.#seen.set(name, seen)
+  }
+
+  get present(): readonly T[] {
+    return [...this.#seen.values()].flatMap((seen) => objectOf(seen) ?? [])
+  }
+}
+
+export function objectOf<T>(seen: ReadResult<T>): T | undefined {
+  return seen.kind === 'present' ? seen.object : undefined
 }
 
 export function refOf(kind: string, { metadata }: Named): KindRef {

@@ -6,6 +6,15 @@ import { notUnderstood, withoutNulls } from './shapes.ts'
 /** A client with only the verbs that read. It has no `watch`, because a watch would outlive the command. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
 
+export interface ListQuery<T> extends Selection {
+  /** Selects the objects to keep in the result. */
+  readonly where?: (object: T) => boolean
+  /** Reduces an object to the fields that the caller needs. */
+  readonly reduce?: (object: T) => T
+  /** Receives the key of each object with an unexpected shape. Such objects are not in the result. */
+  readonly notUnderstood?: (key: string) => void
+}
+
 /** Returns a client with only the verbs that read, so that this command cannot write by mistake. */
 export function readOnly(client: KubeClient): ReadOnlyClient {
   return {
@@ -18,15 +27,6 @@ export function readOnly(client: KubeClient): ReadOnlyClient {
 /** Thrown if the object of the command does not exist. */
 export class NoSuchObjectError extends Error {
   override readonly name = 'NoSuchObjectError'
-}
-
-export interface ListQuery<T> extends Selection {
-  /** Selects the objects to keep in the result. */
-  readonly where?: (object: T) => boolean
-  /** Reduces an object to the fields that the caller needs. */
-  readonly reduce?: (object: T) => T
-  /** Receives the key of each object with an unexpected shape. Such objects are not in the result. */
-  readonly notUnderstood?: (key: string) => void
 }
 
 const PAGE_SIZE = 1000

@@ -10,14 +10,6 @@ export interface Evidence {
   readonly value: string
 }
 
-/** Returns evidence for the fields that have a value. */
-export function evidenceOf(
-  object: KindRef,
-  fields: Readonly<Record<string, string | null | undefined>>,
-): readonly Evidence[] {
-  return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
-}
-
 /** Identifies a row of a table in docs/operations.md by its heading and by a unique part of its first cell. */
 export interface RowKey {
   readonly heading: string
@@ -53,6 +45,14 @@ export interface WaitFinding {
   readonly doubt: string | undefined
   readonly evidence: readonly Evidence[]
   readonly advice: RowKey
+}
+
+/** Returns evidence for the fields that have a value. */
+export function evidenceOf(
+  object: KindRef,
+  fields: Readonly<Record<string, string | null | undefined>>,
+): readonly Evidence[] {
+  return Object.entries(fields).flatMap(([field, value]) => (value == null ? [] : [{ object, field, value }]))
 }
 
 interface Stuckness {

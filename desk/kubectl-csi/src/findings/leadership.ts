@@ -22,6 +22,15 @@ export type Leadership =
   | { readonly kind: 'none' }
   | { readonly kind: 'unseen' }
 
+/** The states of a Lease that has no leader. */
+export type NoLeader = Extract<Leadership, { kind: 'expired' | 'released' }>
+
+export interface NotReady {
+  readonly pod: KindRef
+  readonly name: string
+  readonly state: string
+}
+
 /** Returns the leadership that the Lease shows. If several namespaces have the Lease, the last renewed one counts. */
 export function leadershipOf(
   { leases, now }: Pick<ClusterFacts, 'leases' | 'now'>,
@@ -61,9 +70,6 @@ function renewedAt({ spec }: Lease): number {
   return timeOf(spec?.renewTime) ?? 0
 }
 
-/** The states of a Lease that has no leader. */
-export type NoLeader = Extract<Leadership, { kind: 'expired' | 'released' }>
-
 export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
   return leadership.kind === 'expired' || leadership.kind === 'released'
 }
@@ -92,12 +98,6 @@ export function leaseEvidence(leadership: Leadership, facts: Pick<ClusterFacts, 
       value: `not ready, ${state}`,
     })),
   ]
-}
-
-export interface NotReady {
-  readonly pod: KindRef
-  readonly name: string
-  readonly state: string
 }
 
 /** Returns the containers in the pods of the sidecar that are not ready, including the sidecar and the driver. */

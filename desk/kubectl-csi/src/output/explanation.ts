@@ -8,6 +8,13 @@ export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }
 
+export interface Explained {
+  readonly subject: KindRef
+  readonly findings: readonly WaitFinding[]
+  readonly facts: ClusterFacts
+  readonly adviser: Adviser
+}
+
 export function verdictOf(findings: readonly WaitFinding[], { unseen }: Pick<ClusterFacts, 'unseen'>): ExplainVerdict {
   if (findings.some(({ stuck }) => stuck)) return 'stuck'
   return unseen.some(({ essential }) => essential) ? 'unknown' : 'well'
@@ -31,13 +38,6 @@ export function findingJson(finding: WaitFinding, now: number): object {
       ? {}
       : { since: new Date(since).toISOString(), ageSeconds: Math.floor((now - since) / 1000), atLeast }
   return { reason, object, waiter, waitsFor, ...age, stuck, sure, doubt }
-}
-
-export interface Explained {
-  readonly subject: KindRef
-  readonly findings: readonly WaitFinding[]
-  readonly facts: ClusterFacts
-  readonly adviser: Adviser
 }
 
 export function explanationJson({ subject, findings, facts, adviser }: Explained): string {

@@ -64,6 +64,29 @@ export interface SwapPlan {
   readonly toOneProcess: PatchPair | undefined
 }
 
+/** A container with everything that the plan knows of it. */
+export interface Examined {
+  readonly place: PlacedContainer
+  readonly planned: PlannedContainer
+  readonly findings: readonly PlanFinding[]
+  /** The socket of the driver. Undefined if the container is not a sidecar with known flags. */
+  readonly socket: SocketPlace | undefined
+  readonly swap: Swap | undefined
+}
+
+/** The swap of one sidecar. */
+export interface Swap {
+  readonly sidecar: SidecarName
+  /** The effective flags after the swap. */
+  readonly effective: EffectiveFlags
+  /** The command line after the swap, word by word. */
+  readonly words: readonly string[]
+  /** Undefined for a sidecar that only the combined process contains. */
+  readonly image: string | undefined
+  /** The fields that change in addition to the image. */
+  readonly fields: SwappedContainer['fields']
+}
+
 /** Returns the plan of the swap. Pure. */
 export function planOf(facts: PlanFacts, images: OurImages): SwapPlan {
   const { workload } = facts
@@ -93,29 +116,6 @@ export function planOf(facts: PlanFacts, images: OurImages): SwapPlan {
     toImages: imageSwaps.length === 0 ? undefined : imagesPatch(workload, imageSwaps),
     toOneProcess: merged.combined.length === 0 ? undefined : oneProcessPatch(workload, merged.combined),
   }
-}
-
-/** A container with everything that the plan knows of it. */
-export interface Examined {
-  readonly place: PlacedContainer
-  readonly planned: PlannedContainer
-  readonly findings: readonly PlanFinding[]
-  /** The socket of the driver. Undefined if the container is not a sidecar with known flags. */
-  readonly socket: SocketPlace | undefined
-  readonly swap: Swap | undefined
-}
-
-/** The swap of one sidecar. */
-export interface Swap {
-  readonly sidecar: SidecarName
-  /** The effective flags after the swap. */
-  readonly effective: EffectiveFlags
-  /** The command line after the swap, word by word. */
-  readonly words: readonly string[]
-  /** Undefined for a sidecar that only the combined process contains. */
-  readonly image: string | undefined
-  /** The fields that change in addition to the image. */
-  readonly fields: SwappedContainer['fields']
 }
 
 type Swappable = Examined & { readonly swap: Swap }

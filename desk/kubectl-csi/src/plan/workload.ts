@@ -20,6 +20,13 @@ export interface Workload {
   readonly pod: PodSpec
 }
 
+/** A container with its place in the pod template. */
+export interface PlacedContainer {
+  readonly list: 'containers' | 'initContainers'
+  readonly index: number
+  readonly container: Container
+}
+
 /** Returns a workload. `object` has the expected shape. `namespace` is for a manifest that names none. */
 export function workloadOf(object: WorkloadObject, kind: WorkloadKind, namespace: string): Workload | undefined {
   const { metadata = {}, spec } = object
@@ -37,13 +44,6 @@ export function workloadOf(object: WorkloadObject, kind: WorkloadKind, namespace
     owner: owner === undefined ? undefined : `${owner.kind} ${owner.name}`,
     pod,
   }
-}
-
-/** A container with its place in the pod template. */
-export interface PlacedContainer {
-  readonly list: 'containers' | 'initContainers'
-  readonly index: number
-  readonly container: Container
 }
 
 /** Returns the containers that run as long as the pod: also those of `initContainers` that never end. */

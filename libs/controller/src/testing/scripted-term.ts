@@ -9,6 +9,8 @@ export const shutdown = new CancelledError('shutting down')
 export const busy = new Error('busy')
 export const RETRY = { kind: 'retry', cause: busy } satisfies Outcome
 
+export type Reconcile = AnyController['reconcile']
+
 /** A driver that the test disconnects and reconnects. */
 class ScriptedDriver {
   state: 'ready' | 'lost' = 'ready'
@@ -33,8 +35,6 @@ class ScriptedDriver {
     return this.#listeners.size
   }
 }
-
-export type Reconcile = AnyController['reconcile']
 
 /** Runs one controller with a scripted `reconcile` until the test aborts `stop`. */
 export class Term {

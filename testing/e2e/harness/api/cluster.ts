@@ -38,6 +38,11 @@ export interface Cluster {
 
 const USERS_OF_EACH_ROLE = 1500
 
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
 /** All users of the tests. They are created in advance, because kube-apiserver reads its token file only at start. */
 export class Users {
   readonly admin: User = { name: 'admin', token: randomUUID() }
@@ -72,11 +77,6 @@ export class Users {
     if (user === undefined) throw new Error(`no ${role} user is left`)
     return user
   }
-}
-
-export interface Certificate {
-  readonly cert: string
-  readonly key: string
 }
 
 /** Creates a self-signed certificate for 127.0.0.1. */

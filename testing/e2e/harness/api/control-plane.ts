@@ -35,6 +35,14 @@ const AUDIT_POLICY = {
   ],
 }
 
+export interface ControllerManagerOptions {
+  readonly kubeconfig: string
+  /** The folder for the log and the certificate of kube-controller-manager. */
+  readonly folder: string
+  readonly controllers: readonly string[]
+  readonly args?: readonly string[]
+}
+
 /** Starts etcd and kube-apiserver on loopback, with RBAC, a token file and an audit log, in a temporary folder. */
 export async function startControlPlane({
   binaries,
@@ -182,14 +190,6 @@ function auditLines(path: string, users: readonly User[]): string[] {
   return readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => marks.some((mark) => line.includes(mark)))
-}
-
-export interface ControllerManagerOptions {
-  readonly kubeconfig: string
-  /** The folder for the log and the certificate of kube-controller-manager. */
-  readonly folder: string
-  readonly controllers: readonly string[]
-  readonly args?: readonly string[]
 }
 
 /** Starts a real kube-controller-manager with some of its controllers. */

@@ -13,6 +13,12 @@ import type {
   VolumeAttributesClass,
 } from '@csi-sidecars/kube-types'
 
+export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
+  readonly metadata?: object
+  /** More fields of the CSI source. Null creates a volume without a CSI source. */
+  readonly csi?: Partial<CSIPersistentVolumeSource> | null
+}
+
 export function csiNode(
   name: string,
   nodeIds: Readonly<Record<string, string>>,
@@ -20,12 +26,6 @@ export function csiNode(
 ): CSINode {
   const drivers = Object.entries(nodeIds).map(([driver, nodeID]) => ({ name: driver, nodeID, topologyKeys }))
   return { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name }, spec: { drivers } }
-}
-
-export type VolumeParts = Omit<Partial<PersistentVolumeSpec>, 'csi'> & {
-  readonly metadata?: object
-  /** More fields of the CSI source. Null creates a volume without a CSI source. */
-  readonly csi?: Partial<CSIPersistentVolumeSource> | null
 }
 
 export function volume(

@@ -69,6 +69,14 @@ export interface DriverOptions extends Partial<Capabilities> {
   readonly name: string
 }
 
+/** A protobuf message as JSON. Omits unset fields, and has enum values by name and 64-bit numbers as text. */
+export type Plain = Readonly<Record<string, unknown>>
+
+/** A CSI driver in a child process, so that a test can pause it with signals. */
+export interface DriverProcess extends AsyncDisposable {
+  signal(signal: NodeJS.Signals): void
+}
+
 /** Returns the driver's default reply to a call. A test can override single fields. */
 function usualReply({ method, request }: Call): object {
   if (method === 'ControllerPublishVolume') return { publishContext: {} }
@@ -283,9 +291,6 @@ function detailsOf({
   return metadata
 }
 
-/** A protobuf message as JSON. Omits unset fields, and has enum values by name and 64-bit numbers as text. */
-export type Plain = Readonly<Record<string, unknown>>
-
 export function plain(message: unknown, shape: Shape): Plain {
   const out: Record<string, unknown> = {}
   for (const field of shape) {
@@ -329,11 +334,6 @@ function plainValue({ type }: Field, value: unknown): unknown {
     case 'timestamp':
       return typeof value === 'bigint' ? String(value) : value
   }
-}
-
-/** A CSI driver in a child process, so that a test can pause it with signals. */
-export interface DriverProcess extends AsyncDisposable {
-  signal(signal: NodeJS.Signals): void
 }
 
 /** Starts a driver process, and resolves when it listens on its socket. */

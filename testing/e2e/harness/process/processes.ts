@@ -43,6 +43,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 let priority: number | undefined
 
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
 /** Lets this process run before its children on a busy machine, because it answers for the drivers of all tests. */
 export function runBeforeChildren(): void {
   priority = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)
@@ -62,11 +67,6 @@ export function start(command: string, args: readonly string[], options: SpawnOp
     if (pid !== undefined) reaper.stdin.write(`- ${pid}\n`)
   })
   return child
-}
-
-export interface Exit {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
 }
 
 export function exitOf(child: ChildProcess): Promise<Exit> {

@@ -14,6 +14,20 @@ export interface SidecarOptions {
   readonly port?: number
 }
 
+export interface ScrapedMetrics {
+  readonly text: string
+  readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
+  readonly samples: readonly Sample[]
+  /** Returns the value of the series with this name and these labels. Throws if several series match. */
+  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
+}
+
+export interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
 /** A running process of a binary under test. */
 export class Sidecar {
   readonly process: ChildProcess
@@ -106,20 +120,6 @@ export class Sidecar {
 function underName(hostname: string): readonly string[] {
   const asRoot = process.getuid?.() === 0 ? [] : ['--map-root-user']
   return ['unshare', ...asRoot, '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', hostname]
-}
-
-export interface ScrapedMetrics {
-  readonly text: string
-  readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
-  readonly samples: readonly Sample[]
-  /** Returns the value of the series with this name and these labels. Throws if several series match. */
-  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
-}
-
-export interface Sample {
-  readonly name: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly value: number
 }
 
 export function parseMetrics(text: string): ScrapedMetrics {

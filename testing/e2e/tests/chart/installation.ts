@@ -36,16 +36,16 @@ export const OURS = {
 /** The image with all sidecars in one process. */
 export const ONE = { both: `${REGISTRY}/csi-sidecars:v${version}` }
 
-/** Returns the shell commands of a document. */
-export function linesOf(path: string): readonly string[] {
-  return commandsIn({ path, text: readFileSync(join(root, path), 'utf8') }).map(({ line }) => line)
-}
-
 export interface ChartCluster extends AsyncDisposable {
   readonly kubelet: Kubelet
   readonly driver: FakeDriver
   /** Runs a shell command in the root of the repository and returns its output. */
   readonly shell: (line: string) => Promise<string>
+}
+
+/** Returns the shell commands of a document. */
+export function linesOf(path: string): readonly string[] {
+  return commandsIn({ path, text: readFileSync(join(root, path), 'utf8') }).map(({ line }) => line)
 }
 
 /** Starts the Deployment controllers, a kubelet for their pods, a driver, and a shell. */

@@ -14,12 +14,6 @@ const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
 const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver', 'FlowSchema']
 
-function pathOf({ apiVersion, kind, metadata }: Manifest): string {
-  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
-  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
-  return CLUSTER_WIDE.includes(kind) ? `${root}/${plural}` : `${root}/namespaces/${metadata.namespace}/${plural}`
-}
-
 export interface Installation {
   readonly example: Example
   readonly driver: FakeDriver
@@ -29,6 +23,12 @@ export interface Installation {
   readonly env?: Readonly<Record<string, string>>
   /** Runs after the chart's objects are created and before the sidecar starts. */
   readonly prepare?: () => Promise<void>
+}
+
+function pathOf({ apiVersion, kind, metadata }: Manifest): string {
+  const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
+  return CLUSTER_WIDE.includes(kind) ? `${root}/${plural}` : `${root}/namespaces/${metadata.namespace}/${plural}`
 }
 
 /** Renders the chart into new namespaces of the test, without custom resources. */

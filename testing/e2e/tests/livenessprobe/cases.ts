@@ -21,6 +21,12 @@ interface ProbeSetup {
   readonly args?: readonly string[]
 }
 
+export interface HealthAnswer {
+  readonly status: number
+  readonly type: string | null
+  readonly text: string
+}
+
 /** Starts the livenessprobe alone, with the flags of the Go sidecar. Does not wait until it listens. */
 export async function livenessprobe(t: TestContext, { side, socket, args = [] }: ProbeSetup): Promise<Probe> {
   const port = await freePort()
@@ -35,12 +41,6 @@ export async function livenessprobe(t: TestContext, { side, socket, args = [] }:
       : { binary: join(dirname(t.original('attacher')), 'livenessprobe'), bareArgs },
   )
   return { sidecar, port }
-}
-
-export interface HealthAnswer {
-  readonly status: number
-  readonly type: string | null
-  readonly text: string
 }
 
 /** Sends one request on a separate connection, as the kubelet does. Returns `refused` if no process listens. */

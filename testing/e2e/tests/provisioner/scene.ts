@@ -35,6 +35,13 @@ export interface ProvisionerSetup extends SidecarSetup {
   readonly prepare?: (driver: FakeDriver) => void
 }
 
+export interface ClaimParts {
+  readonly suffix?: string
+  readonly annotations?: Readonly<Record<string, string | undefined>>
+  readonly finalizers?: string[]
+  readonly spec?: Partial<NonNullable<PersistentVolumeClaim['spec']>>
+}
+
 /** Creates a class, and starts a driver and the provisioner. Returns when the provisioner watches. */
 export async function scene(t: TestContext, setup: ProvisionerSetup = {}): Promise<ProvisionerScene> {
   const { controller = [], topology = false, prepare, ...rest } = setup
@@ -55,13 +62,6 @@ export async function createClass(t: TestContext, parts: Partial<StorageClass> =
 /** Returns the class parameters that name a Secret. `use` is a part of their keys, such as `provisioner-`, or empty. */
 export function secretParameters(use: string, { name, namespace }: { name: string; namespace: string }) {
   return { [`csi.storage.k8s.io/${use}secret-name`]: name, [`csi.storage.k8s.io/${use}secret-namespace`]: namespace }
-}
-
-export interface ClaimParts {
-  readonly suffix?: string
-  readonly annotations?: Readonly<Record<string, string | undefined>>
-  readonly finalizers?: string[]
-  readonly spec?: Partial<NonNullable<PersistentVolumeClaim['spec']>>
 }
 
 export function claimRef(t: TestContext, suffix = ''): Ref & { readonly namespace: string } {

@@ -35,19 +35,6 @@ export interface ResizerSetup extends SidecarSetup {
   readonly watches?: readonly string[]
 }
 
-/** Starts a driver that expands to the requested size, and a resizer. Waits until the resizer watches. */
-export async function scene(
-  t: TestContext,
-  { controller = EXPAND, node = [], prepare, watches, ...setup }: ResizerSetup = {},
-): Promise<ResizerScene> {
-  const driver = setup.driver ?? (await t.driver({ controller, node }))
-  prepare?.(driver)
-  await t.createClass()
-  const resizer = await t.sidecar({ ...setup, driver })
-  await t.watching(resizer, ...(watches ?? ['persistentvolumeclaims', 'persistentvolumes']))
-  return { driver, resizer }
-}
-
 export interface BoundParts {
   readonly size?: string
   /** The size of the volume, if it differs from the size of the claim. */
@@ -62,6 +49,19 @@ export interface BoundParts {
 export interface Bound {
   readonly pvc: string
   readonly pv: string
+}
+
+/** Starts a driver that expands to the requested size, and a resizer. Waits until the resizer watches. */
+export async function scene(
+  t: TestContext,
+  { controller = EXPAND, node = [], prepare, watches, ...setup }: ResizerSetup = {},
+): Promise<ResizerScene> {
+  const driver = setup.driver ?? (await t.driver({ controller, node }))
+  prepare?.(driver)
+  await t.createClass()
+  const resizer = await t.sidecar({ ...setup, driver })
+  await t.watching(resizer, ...(watches ?? ['persistentvolumeclaims', 'persistentvolumes']))
+  return { driver, resizer }
 }
 
 /** Creates a claim that is bound to a volume, as the PersistentVolume controller binds them. */

@@ -31,15 +31,6 @@ export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 
 
 const installed = new WeakMap<Cluster, Promise<void>>()
 
-/** Installs the snapshot CRDs on a real API server, once. The emulator serves the snapshot kinds without CRDs. */
-export async function installCrds(t: TestContext): Promise<void> {
-  if (t.target === 'emulator') return
-  const { url, adminToken } = t.cluster
-  const known = installed.get(t.cluster) ?? installSnapshotCrds(t.kubeconfig(url, adminToken))
-  installed.set(t.cluster, known)
-  await known
-}
-
 export interface SnapshotterScene {
   readonly driver: FakeDriver
   readonly snapshotter: RunningSidecar
@@ -49,6 +40,21 @@ export interface SnapshotterSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   readonly prepare?: (driver: FakeDriver) => void
   readonly watches?: readonly string[]
+}
+
+export interface ContentParts {
+  readonly what?: string
+  readonly metadata?: object
+  readonly spec?: object
+}
+
+/** Installs the snapshot CRDs on a real API server, once. The emulator serves the snapshot kinds without CRDs. */
+export async function installCrds(t: TestContext): Promise<void> {
+  if (t.target === 'emulator') return
+  const { url, adminToken } = t.cluster
+  const known = installed.get(t.cluster) ?? installSnapshotCrds(t.kubeconfig(url, adminToken))
+  installed.set(t.cluster, known)
+  await known
 }
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
@@ -141,12 +147,6 @@ async function createClassOf(
 /** Gives running sidecars time to see a class. Otherwise the next snapshot fails once, because its class is unknown. */
 async function seenBySidecars({ sidecars }: TestContext): Promise<void> {
   if (sidecars.length > 0) await pause(300)
-}
-
-export interface ContentParts {
-  readonly what?: string
-  readonly metadata?: object
-  readonly spec?: object
 }
 
 interface Usual {

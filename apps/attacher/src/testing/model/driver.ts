@@ -19,6 +19,13 @@ export interface PublishCall {
   readonly nodeId: string
 }
 
+export interface AttacherModelDriverOptions {
+  /** Called when a publish or an unpublish starts. */
+  readonly onCall: (call: PublishCall) => void
+  /** True if the driver lists volumes with the nodes that they are published to. */
+  readonly lists: boolean
+}
+
 /** The storage behind the driver. It outlives all processes. */
 export class AttacherModelStorage {
   readonly attached = new Map<string, Set<string>>()
@@ -38,13 +45,6 @@ export class AttacherModelStorage {
     else nodes.delete(nodeId)
     this.attached.set(volumeId, nodes)
   }
-}
-
-export interface AttacherModelDriverOptions {
-  /** Called when a publish or an unpublish starts. */
-  readonly onCall: (call: PublishCall) => void
-  /** True if the driver lists volumes with the nodes that they are published to. */
-  readonly lists: boolean
 }
 
 /** The CSI driver as one attacher process sees it. */

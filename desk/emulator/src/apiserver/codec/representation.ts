@@ -17,6 +17,11 @@ export type AnswerForm =
 export const PLAIN: AnswerForm = { as: 'object' }
 const MESSAGE: AnswerForm = { as: 'message' }
 
+export interface Rendering {
+  readonly shape: AnswerForm
+  readonly now: number
+}
+
 /** Returns the media type of an answer in a form. `stream` is true for a watch. */
 export function mediaTypeOf({ as }: AnswerForm, stream = false): string {
   if (as !== 'message') return 'application/json'
@@ -76,11 +81,6 @@ export function objectText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): 
 /** Returns the JSON of a list item. Only items of custom resources state their kind. */
 function itemText(kind: ServedKind, entry: Pick<StoredEntry, 'text'>): string {
   return kind.custom ? objectText(kind, entry) : entry.text
-}
-
-export interface Rendering {
-  readonly shape: AnswerForm
-  readonly now: number
 }
 
 /** Returns an object in the form that the client requests. */

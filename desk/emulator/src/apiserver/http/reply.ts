@@ -10,6 +10,9 @@ export interface HttpReply {
   readonly warnings?: readonly string[]
 }
 
+/** Encodes a Status as JSON or protobuf. */
+export type StatusForm = (status: JsonMap) => Pick<HttpReply, 'text' | 'contentType'>
+
 export function send(response: HttpResponse, reply: HttpReply): void {
   const { code, text, contentType = 'application/json', warnings = [] } = reply
   if (warnings.length > 0) {
@@ -36,9 +39,6 @@ export function refuse(response: HttpResponse, failure: ApiFailure, form: Status
   const plain = { text: `${failure.message}\n`, contentType: 'text/plain; charset=utf-8' }
   send(response, { code: failure.code, ...(failure.plain ? plain : form(failure.status())) })
 }
-
-/** Encodes a Status as JSON or protobuf. */
-export type StatusForm = (status: JsonMap) => Pick<HttpReply, 'text' | 'contentType'>
 
 const asJson: StatusForm = (status) => ({ text: JSON.stringify(status) })
 

@@ -28,6 +28,9 @@ export interface ApiObject extends JsonMap {
   readonly metadata: Meta
 }
 
+/** The fields to set in the metadata. A field whose value is undefined is removed. */
+export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
+
 export function isObject(value: unknown): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -79,9 +82,6 @@ export function withSpec<T extends JsonMap>(object: T, change: (spec: JsonMap) =
 export function withStatus<T extends JsonMap>(object: T, fields: JsonMap): T {
   return { ...object, status: { ...objectAt(object, 'status'), ...fields } }
 }
-
-/** The fields to set in the metadata. A field whose value is undefined is removed. */
-export type MetaChange = { readonly [K in keyof Meta]?: Meta[K] | undefined }
 
 export function withMeta<T extends JsonMap>(object: T, change: MetaChange): T {
   const metadata: Record<string, Json | undefined> = { ...objectAt(object, 'metadata') }

@@ -16,6 +16,13 @@ export interface ListScope {
   readonly selective: boolean
 }
 
+export interface ListedPage {
+  readonly entries: readonly Pick<StoredEntry, 'object' | 'text'>[]
+  readonly revision: number
+  readonly next: string | undefined
+  readonly remaining: number | undefined
+}
+
 export function scopeOf(kind: ServedKind, namespace: string | undefined, query: URLSearchParams): ListScope {
   const labels = labelSelector(query.get('labelSelector') ?? '')
   const fields = fieldSelector(kind, query.get('fieldSelector') ?? '')
@@ -40,13 +47,6 @@ const EXPIRED_TOKEN =
   'You can start a new list without the continue parameter, or use the continue token in this response to retrieve the ' +
   'remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, ' +
   'modified, or deleted between the time the first chunk was returned and now may show up in the list.'
-
-export interface ListedPage {
-  readonly entries: readonly Pick<StoredEntry, 'object' | 'text'>[]
-  readonly revision: number
-  readonly next: string | undefined
-  readonly remaining: number | undefined
-}
 
 /** Returns all entries of a list, or one page. All pages show the list at the time of the first page. */
 export function listPage(

@@ -9,6 +9,9 @@ export interface CommandOfContainer {
 
 const SHELL = /(?:^|\/)(?:sh|bash|ash|dash|busybox|tini|dumb-init)$/
 
+/** The variables of a container whose values the manifest contains. */
+export type LiteralVariables = ReadonlyMap<string, string>
+
 /** Splits `command` and `args` into the program and its arguments. */
 export function commandOf({ command = [], args = [] }: Pick<Container, 'command' | 'args'>): CommandOfContainer {
   const [program, ...rest] = command
@@ -24,9 +27,6 @@ export function startsThroughShell({ program }: CommandOfContainer): boolean {
 export function programName({ program = '' }: CommandOfContainer): string {
   return program.slice(program.lastIndexOf('/') + 1)
 }
-
-/** The variables of a container whose values the manifest contains. */
-export type LiteralVariables = ReadonlyMap<string, string>
 
 export function variablesOf({ env = [] }: Pick<Container, 'env'>): LiteralVariables {
   return new Map(env.flatMap(({ name, value, valueFrom }) => (valueFrom == null ? [[name, value ?? '']] : [])))

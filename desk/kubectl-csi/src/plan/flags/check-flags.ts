@@ -29,6 +29,13 @@ export interface CheckedFlags {
 
 export type AcceptedFlag = Argument & { readonly kind: 'flag' }
 
+/** The flags of a sidecar with their effective values: the last one counts, and gates are merged. */
+export interface EffectiveFlags {
+  /** The text of a flag. Undefined if the flag is not given. Aliases count as their flag. */
+  readonly values: ReadonlyMap<string, string>
+  readonly gates: ReadonlyMap<string, boolean>
+}
+
 /** Returns the flags that a sidecar accepts if it runs alone. */
 export function tableOf({ flags, driverFlags }: KnownSidecar): FlagTable {
   const standard = STANDARD_FLAGS.filter(
@@ -145,13 +152,6 @@ function warningText(message: string): string {
 export function gatesIn(value: string): ReadonlyMap<string, boolean> {
   const parsed = parseFlags(STANDARD_FLAGS, [`--feature-gates=${value}`])
   return parsed.kind === 'flags' ? parsed.flags.values['feature-gates'] : new Map()
-}
-
-/** The flags of a sidecar with their effective values: the last one counts, and gates are merged. */
-export interface EffectiveFlags {
-  /** The text of a flag. Undefined if the flag is not given. Aliases count as their flag. */
-  readonly values: ReadonlyMap<string, string>
-  readonly gates: ReadonlyMap<string, boolean>
 }
 
 export function effectiveFlags(flags: readonly AcceptedFlag[], variables: LiteralVariables): EffectiveFlags {
