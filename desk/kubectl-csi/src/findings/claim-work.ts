@@ -28,7 +28,7 @@ import { pendingEvidence, pendingOf, reasonOf } from './pending.ts'
 import { ROWS } from './rows.ts'
 
 /** The facts that the findings of a claim need in addition to the claim. */
-export interface ClaimContext {
+export interface WorkContext {
   readonly facts: ClusterFacts
   readonly driver: string
 }
@@ -53,7 +53,7 @@ export interface ClaimWork {
 const SIDECAR = 'external-resizer'
 
 /** Returns the finding of an expansion or a modification. */
-export function claimWorkFinding(work: ClaimWork, { facts, driver }: ClaimContext): WaitFinding {
+export function claimWorkFinding(work: ClaimWork, { facts, driver }: WorkContext): WaitFinding {
   const { claim } = work
   const object = refOf('PersistentVolumeClaim', claim)
   const leadership = leadershipOf(facts, SIDECAR, driver)
@@ -106,7 +106,7 @@ function doubtIn({ kind: is }: Leadership, driver: string): Certainty {
   )
 }
 
-function causeOfWords(words: string, work: ClaimWork, { facts, driver }: ClaimContext): FailureCause {
+function causeOfWords(words: string, work: ClaimWork, { facts, driver }: WorkContext): FailureCause {
   const cause = causeOf(words, { sidecar: SIDECAR, driver })
   if (cause === undefined) {
     return { reason: 'Fails', waitsFor: `what the last try has failed for: ${words}`, advice: work.refusedAdvice }

@@ -1,13 +1,13 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf } from '../facts/facts.ts'
-import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
+import { claimWorkFinding, type WorkContext } from './claim-work.ts'
 import type { FailureCause } from './failure.ts'
 import { evidenceOf, type WaitFinding } from './finding.ts'
 import { conditionEvidence, sinceOf } from './resize.ts'
 import { ROWS } from './rows.ts'
 
 /** Returns the finding of a pending modification. */
-export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
+export function modifyFinding(claim: PersistentVolumeClaim, context: WorkContext): WaitFinding {
   const requestedClass = claim.spec?.volumeAttributesClassName ?? ''
   const { currentVolumeAttributesClassName: current, modifyVolumeStatus: state } = claim.status ?? {}
   const target = state?.targetVolumeAttributesClassName || requestedClass
@@ -42,7 +42,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: ClaimContex
 }
 
 /** Returns a cause that the claim or a missing class shows. */
-function knownCause(claim: PersistentVolumeClaim, { facts, driver }: ClaimContext): FailureCause | undefined {
+function knownCause(claim: PersistentVolumeClaim, { facts, driver }: WorkContext): FailureCause | undefined {
   const requestedClass = claim.spec?.volumeAttributesClassName ?? ''
   const state = claim.status?.modifyVolumeStatus
   if (state?.status === 'Infeasible') {

@@ -1,12 +1,12 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import { refOf, timeOf } from '../facts/facts.ts'
-import { type ClaimContext, claimWorkFinding } from './claim-work.ts'
+import { claimWorkFinding, type WorkContext } from './claim-work.ts'
 import type { FailureCause } from './failure.ts'
 import { type Evidence, evidenceOf, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 
 /** Returns the finding of the resizer's part of an expansion. */
-export function expandFinding(claim: PersistentVolumeClaim, context: ClaimContext): WaitFinding {
+export function expandFinding(claim: PersistentVolumeClaim, context: WorkContext): WaitFinding {
   const word = claim.status?.allocatedResourceStatuses?.['storage']
   const { driver } = context
   const requestedSize = claim.status?.allocatedResources?.['storage'] ?? requestOf(claim) ?? ''
