@@ -59,6 +59,13 @@ const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const sati
 /** A time that is several times the longest back-off. */
 const LONG_MS = 10 * 60_000
 
+/** The seconds in which the driver refuses all creations. */
+const REFUSED_SECONDS = 60
+/** In this time a back-off of 1, 2, 4, 8, 16 and 32 seconds allows 7 tries. A change by a user allows one more. */
+const MAX_TRIES = 10
+/** The maximum number of writes of a claim for each try: our finalizer comes and goes, and each write may conflict once. */
+const MAX_WRITES_PER_TRY = 4
+
 /**
  * A model of a cluster with a storage, a PV controller and at most one provisioner at a time. `checkAlways` throws if
  * a volume was deleted that a PersistentVolume still needed.
@@ -271,6 +278,8 @@ export class ProvisionerModel {
     if (this.#isDeleting) return
     const body = { spec: { persistentVolumeReclaimPolicy } }
     for (const { metadata, spec } of this.volumes) {
+      // The deletion of the volume may have succeeded, while its PersistentVolume still exists.
+      if (!this.storage.volumes.has(spec?.csi?.volumeHandle ?? '')) continue
       if (spec?.claimRef?.name === name) this.api.edit(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' }, body)
     }
   }
@@ -365,11 +374,61 @@ export class ProvisionerModel {
     throw new Error(`the snapshot is not protected during the restore of ${[...this.#restores].join()}`)
   }
 
+  /** A process that still knows the first request can repeat the call, so it must not give the volume up. */
+  #checkOrphans(): void {
+    if (this.hasCrashed) return
+    const event = this.process?.events.find((each) => each.includes('may be orphaned'))
+    invariant(event === undefined, `a process that knows the request gives the volume up: ${event}`)
+  }
+
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
     this.#checkSources()
+    this.#checkOrphans()
     const bad = this.process?.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
+  }
+
+  /**
+   * Lets the driver refuse all creations for a minute, while the API server answers all requests. A lasting error must
+   * cost what the back-off says, whether the watch delivers the writes of the process before their answers or after them.
+   */
+  async refuseCreations(watch: 'before the answers' | 'after the answers'): Promise<void> {
+    const counts = new Map<string, number>()
+    for (let second = 0; second < REFUSED_SECONDS; second += 1) {
+      for (;;) {
+        this.process?.deliver()
+        await this.clock.settle()
+        const flight = this.flightAt(0)
+        if (flight === undefined) break
+        if (!this.#countsTry(flight, counts)) return
+        await this.#refuse(flight, watch)
+      }
+      await this.clock.advance(1_000)
+    }
+  }
+
+  async #refuse(flight: InFlight, watch: 'before the answers' | 'after the answers'): Promise<void> {
+    if (flight.label.startsWith('call create')) return this.failFlight(flight, 2)
+    if (watch === 'before the answers') {
+      flight.apply()
+      await this.clock.settle()
+      this.process?.deliver()
+      await this.clock.settle()
+    }
+    flight.answer()
+  }
+
+  /** Counts the calls and writes of each claim. Returns false, and records the violation, if there are too many. */
+  #countsTry({ label, request }: InFlight, counts: Map<string, number>): boolean {
+    const isCall = label.startsWith('call create')
+    const isWrite = request?.verb === 'replace' && request.what === 'persistentvolumeclaims'
+    if (!isCall && !isWrite) return true
+    const count = (counts.get(label) ?? 0) + 1
+    counts.set(label, count)
+    if (count <= (isCall ? MAX_TRIES : MAX_TRIES * MAX_WRITES_PER_TRY)) return true
+    this.#violation ??= new Error(`a lasting error causes more requests than the back-off allows: ${label}`)
+    return false
   }
 
   /** Lets the driver end the creations that it continues after a call without an answer. */
@@ -379,21 +438,36 @@ export class ProvisionerModel {
     }
   }
 
-  /** Ends all faults, delivers all events, and lets enough time pass to converge. */
-  async calmDown(): Promise<void> {
-    this.recreateInputs()
+  /**
+   * Ends all faults, delivers all events, and lets enough time pass to converge. With `gone`, the class, the Secret and the
+   * VolumeAttributesClass are gone for a long time before they return. No claim may then stay in deletion.
+   */
+  async calmDown(inputs: 'returned' | 'gone' = 'returned'): Promise<void> {
     this.continueCreations()
+    if (inputs === 'gone') {
+      this.deleteClass()
+      this.deleteInputs()
+      await this.#passLong(2)
+      for (const { metadata } of this.claims)
+        invariant(metadata?.deletionTimestamp == null, `without inputs, the claim ${metadata?.name} is never gone`)
+    }
+    this.recreateInputs()
+    await this.#passLong(6)
+    await this.clock.advance(LONG_MS)
+  }
+
+  /** Lets time pass without faults, with a running process and the PV controller. */
+  async #passLong(turns: number): Promise<void> {
     this.start()
     const { process } = this
     invariant(process !== undefined, 'a process runs')
     process.deliverAtOnce()
     process.gate.open()
-    for (let turn = 0; turn < 6; turn += 1) {
+    for (let turn = 0; turn < turns; turn += 1) {
       process.deliver()
       await this.clock.advance(LONG_MS)
       this.controlVolumes()
     }
-    await this.clock.advance(LONG_MS)
   }
 
   /** Reports whether a process has crashed after it sent a request, and the driver refuses all later requests. */
@@ -423,7 +497,9 @@ export class ProvisionerModel {
     }
     const { finalizers = [] } = this.api.server.get(VOLUME_SNAPSHOTS, SNAPSHOT)?.metadata ?? {}
     const isRestoring = this.claims.some(({ metadata }) => this.#isLost(`pvc-${metadata?.uid}`))
-    invariant(isRestoring || finalizers.length === 0, 'the snapshot keeps our finalizer')
+    // Without the search, the finalizer stays if the claim is deleted while it is put on the snapshot.
+    const isForgotten = this.#settings.sweepMs === 0
+    invariant(isRestoring || isForgotten || finalizers.length === 0, 'the snapshot keeps our finalizer')
     if (leaksAllowed) return
     const events = [...this.#events, ...(this.process?.events ?? [])]
     const isNamed = (name: string): boolean => events.some((event) => event.includes(`${name} may be orphaned`))
