@@ -43,7 +43,7 @@ export function startMessages(sources: string): ReadonlySet<string> {
 export function eventReasons(sources: string): ReadonlySet<string> {
   const rows = sources.matchAll(/type: '(?:Normal|Warning)',\s*reason: '(\w+)'/g)
   // The snapshotter has a table of reasons for each kind of content.
-  const tables = sources.matchAll(/\breasons: \{([^}]*)\}/g)
+  const tables = sources.matchAll(/\b(?:eventR|r)easons: \{([^}]*)\}/g)
   const inTables = [...tables].flatMap(([, table = '']) => [...table.matchAll(/'(\w+)'/g)])
   return new Set([...rows, ...inTables].map(([, reason = '']) => reason))
 }
