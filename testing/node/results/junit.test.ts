@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { commonSeconds, countsOf, differences, readJunit } from './junit.ts'
+import { commonSeconds, countsOf, differences, isAsGoodAs, readJunit } from './junit.ts'
 
 const report = (...cases: readonly string[]): string =>
   `<?xml version="1.0"?><testsuites><testsuite name="e2e">${cases.join('\n')}</testsuite></testsuites>`
@@ -35,4 +35,16 @@ it('two runs differ in the tests with another outcome, and share the time of the
   const ours = readJunit(report(passed('a', 3), failed('b')))
   expect(differences(go, ours)).toEqual(['passed with Go, failed here: b', 'passed with Go, absent here: gone'])
   expect(commonSeconds(go, ours)).toEqual({ go: 2, other: 3 })
+})
+
+it.each([
+  ['passes in both', passed('a'), passed('a'), true],
+  ['fails in both', failed('a'), failed('a'), true],
+  ['fails with Go only', failed('a'), passed('a'), true],
+  ['fails here only', passed('a'), failed('a'), false],
+  ['fails here, and was not run with Go', '', failed('a'), false],
+  ['passes with Go, and was not run here', passed('a'), '', false],
+  ['passes here, and was not run with Go', '', passed('a'), true],
+])('a run is compared with Go by each test: one %s', (_, go, ours, expected) => {
+  expect(isAsGoodAs(readJunit(report(go)), readJunit(report(ours)))).toBe(expected)
 })

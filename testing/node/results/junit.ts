@@ -65,6 +65,14 @@ export function differences(go: TestRun, other: TestRun): readonly string[] {
   })
 }
 
+/** Reports whether each test that passes with Go passes here, and each test that fails here fails with Go. */
+export function isAsGoodAs(go: TestRun, run: TestRun): boolean {
+  const stateIn = (which: TestRun, name: string): TestOutcome['state'] | undefined => which.get(name)?.state
+  const keepsPassing = [...go.keys()].every((name) => stateIn(go, name) !== 'passed' || stateIn(run, name) === 'passed')
+  const fails = [...run.keys()].filter((name) => stateIn(run, name) === 'failed')
+  return keepsPassing && fails.every((name) => stateIn(go, name) === 'failed')
+}
+
 /** Returns the summed seconds of the tests that passed in both runs. */
 export function commonSeconds(go: TestRun, other: TestRun): { readonly go: number; readonly other: number } {
   const both = [...go.keys()].filter((name) => [go, other].every((run) => run.get(name)?.state === 'passed'))

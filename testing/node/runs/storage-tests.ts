@@ -11,7 +11,7 @@ import { testDriver } from '../deploy/manifests.ts'
 import { FOLDERS, programsOf } from '../machine/folders.ts'
 import { inside, logInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
-import { commonSeconds, countsOf, differences, readJunit, type TestRun } from '../results/junit.ts'
+import { commonSeconds, countsOf, differences, isAsGoodAs, readJunit, type TestRun } from '../results/junit.ts'
 import { expectThat } from './report.ts'
 
 interface Expressions {
@@ -57,7 +57,11 @@ export async function storageTests(
   }
   deploy(node, sidecars)
   if (group === 'mock') useAsUpstream(node, sidecars === 'go' ? 'go' : 'ours')
-  const folder = join(FOLDERS.results, `${group}-${node.kubernetes}-${sidecars}`)
+  const tests = (selection.focus ?? selection.skip) === undefined ? group : 'selected'
+  // Outcomes of another driver or version are no comparison.
+  const folderOf = (which: SidecarVariant): string =>
+    join(FOLDERS.results, [tests, node.kubernetes, node.driver, which].join('-'))
+  const folder = folderOf(sidecars)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   const driver = join(folder, 'driver.json')
@@ -73,27 +77,22 @@ export async function storageTests(
   await logInside(node, [...command, '--node-os-distro', 'debian', '--storage.testdriver', driver], log)
   const seconds = Math.round((systemClock.monotonic() - start) / 1000)
   if (group === 'mock') useAsUpstream(node, 'go')
-  expectThat(reportIn(folder).size > 0, `no test has run: ${log} says why`)
-  return { ...summary(folder, { group, sidecars, kubernetes: node.kubernetes }, print), seconds }
+  const run = reportIn(folder)
+  expectThat(run.size > 0, `no test has run: ${log} says why`)
+  const go = sidecars === 'go' ? new Map() : reportIn(folderOf('go'))
+  return { ...summary(run, go, print), seconds }
 }
 
-function summary(
-  folder: string,
-  { group, sidecars, kubernetes }: { group: TestGroup; sidecars: SidecarVariant; kubernetes: string },
-  print: Print,
-): Omit<StorageTestResult, 'seconds'> {
-  const run = reportIn(folder)
+/** Compares the outcomes with those of the Go sidecars, if there are any. */
+function summary(run: TestRun, go: TestRun, print: Print): Omit<StorageTestResult, 'seconds'> {
   const { passed, failed, skipped } = countsOf(run)
   for (const [name, { state }] of run) if (state === 'failed') print(`failed: ${name}`)
-  const go = reportIn(join(FOLDERS.results, `${group}-${kubernetes}-go`))
   const counts = `${passed} passed, ${failed} failed, ${skipped} do not apply`
-  if (sidecars === 'go' || go.size === 0) return { text: counts, isGood: failed === 0 }
-  const lines = differences(go, run)
-  for (const line of lines) print(line)
+  const isGood = isAsGoodAs(go, run)
+  if (go.size === 0) return { text: counts, isGood }
+  for (const line of differences(go, run)) print(line)
   const times = commonSeconds(go, run)
-  const worse = lines.filter((line) => line.startsWith('passed with Go'))
-  const text = `${counts}; the common tests take ${times.other} s, and ${times.go} s with Go`
-  return { text, isGood: worse.length === 0 }
+  return { text: `${counts}; the common tests take ${times.other} s, and ${times.go} s with Go`, isGood }
 }
 
 function reportIn(folder: string): TestRun {
