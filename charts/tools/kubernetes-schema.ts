@@ -62,11 +62,10 @@ function strict(definition: Definition, name = ''): Definition {
     ...rest,
     ...(items === undefined ? {} : { items: strict(items as Definition) }),
     ...(properties === undefined ? {} : { properties: mapped(properties, (each) => strict(each)) }),
-    ...(typeof additionalProperties === 'object'
-      ? { additionalProperties: strict(additionalProperties as Definition) }
-      : properties === undefined
-        ? {}
-        : { additionalProperties: false }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: strict(additionalProperties as Definition),
+    }),
+    ...(typeof additionalProperties !== 'object' && properties !== undefined && { additionalProperties: false }),
   }
 }
 

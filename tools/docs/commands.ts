@@ -83,8 +83,8 @@ function whyNotNpm(args: readonly string[], folder: string): string | undefined 
   const { scripts = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
     scripts?: Record<string, string>
   }
-  const script =
-    verb === 'run' ? rest.find((word) => !word.startsWith('-')) : ['test', 'start'].includes(verb) ? verb : undefined
+  const implied = ['test', 'start'].includes(verb) ? verb : undefined
+  const script = verb === 'run' ? rest.find((word) => !word.startsWith('-')) : implied
   if (script !== undefined) return script in scripts ? undefined : `there is no script ${script}`
   if (!OF_NPM.includes(verb)) return `npm has no ${verb}`
   if (verb !== 'exec') return undefined

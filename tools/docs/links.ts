@@ -22,8 +22,8 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
   const file = path === '' ? join(ROOT, from) : join(ROOT, dirname(from), path)
   if (!existsSync(file)) return false
   if (anchor === undefined) return true
-  const target = path === '' ? text : statSync(file).isFile() ? readFileSync(file, 'utf8') : ''
-  return anchorsOf(target).has(anchor)
+  if (path === '') return anchorsOf(text).has(anchor)
+  return statSync(file).isFile() && anchorsOf(readFileSync(file, 'utf8')).has(anchor)
 }
 
 /** Returns the anchors of a document's headings, as links name them. */

@@ -63,7 +63,7 @@ export async function run(part: Part, options: RunOptions): Promise<void> {
     const began = performance.now()
     progress.begin(title)
     const failure = await result
-    const outcome = failure === undefined ? 'passed' : failure instanceof NotInThisRelease ? 'absent' : 'failed'
+    const outcome = outcomeOf(failure)
     if (outcome === 'failed') tally.failed.push(`${options.target}: ${title}`)
     else tally[outcome] += 1
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
@@ -192,4 +192,9 @@ function indent(text: string): string {
     .slice(0, 40)
     .map((line) => `     ${line.slice(0, 1200)}`)
     .join('\n')
+}
+
+function outcomeOf(failure: Failure): keyof typeof MARKS {
+  if (failure === undefined) return 'passed'
+  return failure instanceof NotInThisRelease ? 'absent' : 'failed'
 }

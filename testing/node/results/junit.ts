@@ -33,7 +33,8 @@ export function readJunit(xml: string): TestRun {
     const skipped = /<skipped\b([^>]*)/.exec(body)?.[1]
     const reason = skipped === undefined ? '' : (attributesOf(skipped)['message'] ?? '')
     if (!failed && (!isTest || (skipped !== undefined && ['', 'skipped'].includes(reason)))) return []
-    const state = failed ? 'failed' : skipped === undefined ? 'passed' : 'skipped'
+    const unfailed = skipped === undefined ? 'passed' : 'skipped'
+    const state = failed ? 'failed' : unfailed
     return [[isTest ? name.slice('[It] '.length) : name, { state, seconds: Number(time), reason }]]
   })
   return new Map(outcomes)

@@ -59,13 +59,10 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
   // A size of 0 means that the driver does not know the size.
   if (range === undefined || size === undefined || size === 0n) return []
   const { requiredBytes, limitBytes } = range
-  const wrong =
-    size < requiredBytes
-      ? `${requiredBytes} were required`
-      : limitBytes > 0n && size > limitBytes
-        ? `${limitBytes} was the limit`
-        : undefined
-  if (wrong === undefined) return []
+  const isTooSmall = size < requiredBytes
+  const isTooLarge = limitBytes > 0n && size > limitBytes
+  if (!isTooSmall && !isTooLarge) return []
+  const wrong = isTooSmall ? `${requiredBytes} were required` : `${limitBytes} was the limit`
   const about = created?.volumeId ?? text(request['volumeId'])
   return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
 }

@@ -94,7 +94,7 @@ export class Tracker {
     if (volume === undefined) return
     volume.changed = this.#count
     volume.busy += call.end === undefined ? 1 : -1
-    const certainty = call.end === undefined ? 'maybe' : call.code === 0 ? 'done' : 'failed'
+    const certainty = certaintyOf(call)
     if (certainty !== 'failed') this.#apply(volume, call, certainty)
     if (volume.inline) volume.exists = volume.published.size > 0 ? 'maybe' : 'no'
   }
@@ -160,6 +160,12 @@ export class Tracker {
 }
 
 /** Returns the state of a volume before any call. */
+/** Returns how sure the effect of a call is. A running call may still have it. */
+function certaintyOf({ end, code }: ProxiedCall): 'maybe' | 'done' | 'failed' {
+  if (end === undefined) return 'maybe'
+  return code === 0 ? 'done' : 'failed'
+}
+
 function unused() {
   return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
 }

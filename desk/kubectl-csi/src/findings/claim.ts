@@ -127,6 +127,7 @@ function aboutOf({ reason }: ObjectWait, claim: PersistentVolumeClaim, facts: Cl
       const storageClass = objectOf(facts.storageClasses.get(className))
       const mode = storageClass?.volumeBindingMode
       const isMode = reason === 'NoConsumer' || reason === 'ConsumerNotScheduled'
+      const otherName = reason === 'StorageClassMissing' ? className : storageClass?.provisioner
       return {
         since: timeOf(metadata?.creationTimestamp),
         evidence: [
@@ -138,11 +139,7 @@ function aboutOf({ reason }: ObjectWait, claim: PersistentVolumeClaim, facts: Cl
           ...eventEvidence(bindingEvent(claim, facts)),
         ],
         driver: storageClass?.provisioner,
-        name: NAMES_VOLUME.has(reason)
-          ? spec?.volumeName
-          : reason === 'StorageClassMissing'
-            ? className
-            : storageClass?.provisioner,
+        name: NAMES_VOLUME.has(reason) ? spec?.volumeName : otherName,
       }
     }
   }

@@ -64,6 +64,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
     (each) => each.metadata?.annotations?.[DEFAULT_CLASS] === 'true',
   )
   const noClass = facts.snapshotClasses.complete && !hasDefault ? 'none' : undefined
+  const namedClass = className === undefined ? noClass : classPresence(className, facts)
   const deletedAt = timeOf(metadata?.deletionTimestamp)
   const reason = snapshotWait({
     deleting: deletedAt !== undefined,
@@ -74,7 +75,7 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
       claimName === undefined
         ? undefined
         : presenceOf(facts.claims.get(keyOf({ namespace, name: claimName })), isUnbound),
-    class: claimName === undefined ? undefined : className === undefined ? noClass : classPresence(className, facts),
+    class: claimName === undefined ? undefined : namedClass,
     content,
     restoring: restoring.map(({ metadata: of }) => of?.name ?? ''),
   })

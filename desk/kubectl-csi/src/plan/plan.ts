@@ -170,7 +170,10 @@ function examineSidecar(
   const names = argumentsOf(command.args, { table: tableOf(known), syntax: known.syntax })
   const { changes } = changesSince(sidecar, version, {
     flags: new Set(
-      names.flatMap((each) => (each.kind === 'flag' ? [each.flag.name] : 'name' in each ? [each.name] : [])),
+      names.flatMap((each) => {
+        if (each.kind === 'flag') return [each.flag.name]
+        return 'name' in each ? [each.name] : []
+      }),
     ),
     gates: effective.gates,
     ...(facts.driverName !== undefined && { migrated: isMigratedCSIDriverByName(facts.driverName) }),

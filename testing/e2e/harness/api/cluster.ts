@@ -64,8 +64,7 @@ export class Users {
       for (let index = USERS_OF_EACH_ROLE; index > 0; index -= 1) {
         const user = { name: `${role}-${index}`, token: randomUUID() }
         free.push(user)
-        const apps: readonly string[] =
-          role === 'pod' ? SUBJECTS.map(({ app }) => app) : role === 'both' ? APPS : [role]
+        const apps = appsOf(role)
         made.push({ ...user, groups: apps.map((app) => `csi-${app}s`) })
       }
     }
@@ -94,4 +93,10 @@ function block(text: string, what: string): string {
   const found = new RegExp(`-----BEGIN ${what}-----[^]*-----END ${what}-----\\n`).exec(text)?.[0]
   if (found === undefined) throw new Error(`openssl wrote no ${what}`)
   return found
+}
+
+/** Returns the apps whose permissions a user of this role has. */
+function appsOf(role: string): readonly string[] {
+  if (role === 'pod') return SUBJECTS.map(({ app }) => app)
+  return role === 'both' ? APPS : [role]
 }

@@ -328,7 +328,8 @@ interface ResourcePath {
 /** Splits a path: `/apis/storage.k8s.io/v1/volumeattachments/a/status` has the resource `volumeattachments/status`. */
 function resourcePathOf(path: string): ResourcePath {
   const parts = path.split('/').slice(1).map(decodeURIComponent)
-  const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : []
+  const inGroup = parts[0] === 'apis' ? parts.slice(3) : []
+  const rest = parts[0] === 'api' ? parts.slice(2) : inGroup
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest[1] : undefined
   const [plural = '', name, subresource] = namespace === undefined ? rest : rest.slice(2)
   return { resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name }

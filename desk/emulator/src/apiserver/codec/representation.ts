@@ -62,7 +62,7 @@ function formsIn(accept: string): readonly Form[] {
     const parameters = new Map(parameterTexts.map((each) => each.split('=', 2) as [string, string]))
     const weight = Number(parameters.get('q') ?? 1)
     // If two media types have the same weight, the more specific type comes first.
-    const open = type === '*/*' ? 2 : type.endsWith('/*') ? 1 : 0
+    const open = Number(type === '*/*') + Number(type.endsWith('/*'))
     return { type, as: parameters.get('as'), version: parameters.get('v'), weight, open }
   })
   return forms.sort((a, b) => b.weight - a.weight || a.open - b.open)

@@ -60,7 +60,8 @@ export const CORE_COLUMNS: Columns = {
 
 function nodeState(object: ApiObject): string {
   const ready = listAt(object, 'status', 'conditions').find((condition) => textAt(condition, 'type') === 'Ready')
-  const state = ready === undefined ? 'Unknown' : textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  const known = textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  const state = ready === undefined ? 'Unknown' : known
   return at(object, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state
 }
 

@@ -89,6 +89,7 @@ export function frameText(type: FrameType | 'BOOKMARK' | 'ERROR', object: string
 function deliver(change: StoredChange, { matches, listener }: Watch, events: WatchEvents): void {
   const was = change.before !== undefined && matches(change.before.object)
   const is = change.type !== 'DELETED' && matches(change.entry.object)
-  if (!was && !is) return
-  listener(events(was && is ? 'MODIFIED' : is ? 'ADDED' : 'DELETED'))
+  if (was && is) listener(events('MODIFIED'))
+  else if (is) listener(events('ADDED'))
+  else if (was) listener(events('DELETED'))
 }

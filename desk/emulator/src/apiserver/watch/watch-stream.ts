@@ -169,7 +169,8 @@ export class WatchStream {
   /** Sends an event. Watches of whole objects share its bytes; tables are created for each watch. */
   #show({ type, entry, frame, message }: WatchEvent): boolean {
     const { as } = this.#request.shape
-    return this.#write(as === 'object' ? frame() : as === 'message' ? message() : this.#rendered(type, entry))
+    if (as === 'object') return this.#write(frame())
+    return this.#write(as === 'message' ? message() : this.#rendered(type, entry))
   }
 
   #rendered(type: FrameType | 'BOOKMARK', entry: Pick<StoredEntry, 'object' | 'text'>): Buffer {

@@ -53,12 +53,13 @@ function argumentAt(words: readonly string[], at: number, { flags, syntax }: Syn
   const body = (removed?.readAs ?? word).replace(/^--?/, '')
   // The notation `-v5` of pflag.
   const short = syntax === 'pflag' && /^-v\d+$/.test(word)
-  const equals = body.indexOf('=')
-  const name = short ? 'v' : equals < 0 ? body : body.slice(0, equals)
+  const [, nameBefore = body, valueAfter] = /^([^=]*)=(.*)$/s.exec(body) ?? []
+  const name = short ? 'v' : nameBefore
   const flag = flags.get(name)
   if (flag === undefined) return { kind: 'unknown', name, written: unknownWords(word, next) }
   const isSwitch = FLAG_TYPES[flag.type].boolean === true
-  const known = short ? body.slice(1) : equals < 0 ? (isSwitch ? 'true' : undefined) : body.slice(equals + 1)
+  const attached = short ? body.slice(1) : valueAfter
+  const known = attached ?? (isSwitch ? 'true' : undefined)
   return {
     kind: 'flag',
     flag,
