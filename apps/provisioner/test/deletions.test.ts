@@ -25,6 +25,8 @@ let api: FakeApi<ApiError>
 let deletions: string[]
 /** The Secrets of the deletions. */
 let secrets: Readonly<Record<string, string>>[]
+/** The error with which the driver refuses DeleteVolume. */
+let refusal: RpcError | undefined
 let answer: (volume: Volume) => Volume
 let process: Process
 
@@ -33,6 +35,7 @@ beforeEach(async () => {
   api = new FakeApi({ clock, errorOf: apiErrorOf })
   deletions = []
   secrets = []
+  refusal = undefined
   answer = (volume) => volume
   api.put(STORAGE_CLASSES, storageClass())
   process = new Process({
@@ -46,6 +49,7 @@ beforeEach(async () => {
     onDelete: (handle, request) => {
       deletions.push(handle)
       secrets.push(request.secrets)
+      if (refusal !== undefined) throw refusal
     },
     answer: (volume) => answer(volume),
   })
@@ -101,6 +105,20 @@ describe('a released PersistentVolume', () => {
     api.delete(VOLUME_ATTACHMENTS, { name: 'va-1' })
     await deliverAndAnswerAll()
     expect(deletions).toEqual(['vol-1'])
+  })
+
+  it('DeleteVolume is repeated after the pause that the driver asks for', async () => {
+    putVolume('pv-1', 'vol-1', { finalizers: [VOLUME_FINALIZER] })
+    await deliverAndAnswerAll()
+    refusal = new RpcError(CODES.Aborted, 'busy', { retryAfterMs: 5_000 })
+    release('pv-1')
+    await deliverAndAnswerAll()
+    await clock.advance(4_900)
+    await answerAll()
+    expect(deletions).toEqual(['vol-1'])
+    await clock.advance(200)
+    await answerAll()
+    expect(deletions).toEqual(['vol-1', 'vol-1'])
   })
 
   it('a volume that the user has just retained is not deleted', async () => {

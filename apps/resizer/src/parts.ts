@@ -8,7 +8,7 @@ import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import type { FifoOrder } from '@csi-sidecars/workqueue'
 import type { Informers } from './caches/open.ts'
 import type { ResizerClaimDeps } from './claim/run.ts'
-import type { ClaimWakeKind } from './claim/wake-events.ts'
+import type { ResizerWakeKind } from './claim/wake-events.ts'
 
 export interface ResizerSettings {
   readonly driverName: string
@@ -73,7 +73,7 @@ export function claimController(
 }
 
 /** Wakes a waiting claim when its PersistentVolume is created or changed. */
-export function volumeWaker({ volumes }: Pick<Informers, 'volumes'>): Waker<ClaimWakeKind> {
+export function volumeWaker({ volumes }: Pick<Informers, 'volumes'>): Waker<ResizerWakeKind> {
   const source = wakesOn(volumes, (event) => presentKey(event).map((name) => ({ kind: 'volume', name }) as const))
   return { object: 'PersistentVolume', reason: 'VolumeNotUsable', source }
 }

@@ -16,9 +16,9 @@ export type Outcome =
   /** The key waits for a change, and its failures are forgotten. `done`: the run has completed the pending work. */
   | { readonly kind: 'settled'; readonly done?: true }
   /**
-   * The run has failed, and the key runs again after its back-off. If the API server or the driver asks for a wait,
-   * `afterMs` replaces the back-off of this failure, within the limits of the back-off. 0 asks for no wait: the back-off
-   * grows, because a constant pause would repeat a lasting failure too often.
+   * The run has failed, and the key runs again after its back-off. A pause that the API server or the driver asks for
+   * replaces the back-off of this failure, within the limits of the back-off: `afterMs`, or the pause in the cause chain
+   * of `cause`. 0 asks for no wait: the back-off grows, because a constant pause would repeat a lasting failure too often.
    */
   | { readonly kind: 'retry'; readonly cause: unknown; readonly afterMs?: number | undefined }
   /** The run has failed, and no retry helps. The key waits for one of the events that the run has set. */

@@ -36,10 +36,13 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
   return { reason: `${subject}${known}`, code: reason || String(code) }
 }
 
-/** Returns how many milliseconds the API server asks to wait, according to the cause chain of the error. */
-export function serverWaitOf(thrown: unknown): number | undefined {
+/**
+ * Returns how many milliseconds the driver or the API server asks to wait, according to the first answer in the cause
+ * chain of the error.
+ */
+export function pauseOf(thrown: unknown): number | undefined {
   for (const cause of errorChain(thrown)) {
-    if (cause instanceof ApiError) return cause.retryAfterMs
+    if (cause instanceof RpcError || cause instanceof ApiError) return cause.retryAfterMs
   }
   return undefined
 }

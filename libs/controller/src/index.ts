@@ -1,5 +1,6 @@
 export { awaitedObjects } from './awaited-objects.ts'
 export { Backlog } from './backlog.ts'
+export { type CallFailure, callFailure } from './call-failure.ts'
 export {
   AGAIN,
   type AnyController,

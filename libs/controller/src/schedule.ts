@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
 import type { AnyController, Outcome } from './controller.ts'
-import { serverWaitOf } from './failure.ts'
+import { pauseOf } from './failure.ts'
 import type { KeyState } from './pending.ts'
 import { WaitingKeys, type WaitListener } from './waiting.ts'
 import type { WakeEvent } from './wake-event.ts'
@@ -137,7 +137,7 @@ export class Schedule {
         this.#queue.add(key)
         return
       case 'retry':
-        this.#retry(key, outcome.afterMs ?? serverWaitOf(outcome.cause), driverReturns)
+        this.#retry(key, outcome.afterMs ?? pauseOf(outcome.cause), driverReturns)
         return
       case 'postponed':
         this.#queue.addAfter(key, outcome.ms)

@@ -1,5 +1,6 @@
 import { aborted, CancelledError } from '@csi-sidecars/base'
 import { FakeClock } from '@csi-sidecars/base/testing'
+import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ApiError } from '@csi-sidecars/kube-client'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { AGAIN, type Controller, type Outcome, SETTLED, STOPPED } from './controller.ts'
@@ -61,6 +62,17 @@ describe('an outcome', () => {
       expect(runs).toEqual(['a@0', 'a@1000', 'a@3000', 'a@7000'])
     },
   )
+
+  test.each([
+    ['the driver', new RpcError(CODES.Aborted, 'busy', { retryAfterMs: 5_000 })],
+    ['the API server', new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs: 5_000 })],
+  ])('`retry` after an error that contains a pause of %s runs after this pause', async (_, cause) => {
+    const outcome = { kind: 'retry', cause: new Error('failed to delete', { cause }) } as const
+    const { clock, runs, queue } = await Term.begin([outcome, SETTLED])
+    queue.add('a')
+    await clock.advance(20_000)
+    expect(runs).toEqual(['a@0', 'a@5000'])
+  })
 
   test('a Retry-After of 0 seconds from the API server does not stop the pauses from growing', async () => {
     const refused = new ApiError({ code: 429, reason: 'TooManyRequests', message: 'wait', retryAfterMs: 0 })

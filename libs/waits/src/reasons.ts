@@ -228,11 +228,15 @@ export const API_REFUSALS = [
   'Unauthorized',
 ] as const
 
-export type DriverRefusal = (typeof DRIVER_REFUSALS)[number]
-export type ApiRefusal = (typeof API_REFUSALS)[number]
+export type DriverRefusalReason = (typeof DRIVER_REFUSALS)[number]
+export type ApiRefusalReason = (typeof API_REFUSALS)[number]
 
 /** The refusal of a request by the driver or by the API server. `Secret...` is about a Secret that a class names. */
-export type RefusalReason = DriverRefusal | `API${ApiRefusal}` | `Secret${ApiRefusal}` | 'APIUnreachable'
+export type RefusalReason =
+  | DriverRefusalReason
+  | `API${ApiRefusalReason}`
+  | `Secret${ApiRefusalReason}`
+  | 'APIUnreachable'
 
 const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ...Object.entries(WORK_REASONS),

@@ -7,13 +7,13 @@ import type { AttacherTerm } from '../term/term.ts'
 import { undoneBy } from '../term/undone-source.ts'
 import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
-import { reconcileVolume, type VolumeWakeKind } from './reconcile.ts'
+import { type ReleaseWakeKind, reconcileVolume } from './reconcile.ts'
 
 /** The name of the queue of PersistentVolumes in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
 
 /** Returns the controller that removes our finalizer from unused volumes, and restores it on volumes in use. */
-export function volumeController(term: AttacherTerm): Controller<VolumeWakeKind> {
+export function volumeController(term: AttacherTerm): Controller<ReleaseWakeKind> {
   const { settings, volumes, attachments, api, finalizers, clock, log } = term
   const backoff = backoffOf(settings)
   /** The last removal of our finalizer by another writer, by UID of the PersistentVolume. */

@@ -23,7 +23,7 @@ export interface VolumeReleaseDeps {
 }
 
 /** A volume waits for the deletion of each attachment that uses it. */
-export type VolumeWakeKind = 'attachment'
+export type ReleaseWakeKind = 'attachment'
 
 /**
  * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
@@ -32,7 +32,7 @@ export type VolumeWakeKind = 'attachment'
 export async function reconcileVolume(
   name: string,
   deps: VolumeReleaseDeps,
-  run: Run<VolumeWakeKind>,
+  run: Run<ReleaseWakeKind>,
 ): Promise<Outcome> {
   const { signal } = run
   run.waitFor()

@@ -1,7 +1,8 @@
+import { callFailure } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
-import { during, failureOf, OperationError, type OperationFailure } from './failure.ts'
+import { concernsVolume, during, OperationError } from './failure.ts'
 
 const busy = apiError(429, 'TooManyRequests', 'later')
 const thrownBy = (fail: () => never): unknown => {
@@ -12,52 +13,42 @@ const thrownBy = (fail: () => never): unknown => {
   }
 }
 
-describe('failureOf', () => {
-  const recorded = { record: true, code: undefined, retryAfterMs: undefined }
-  const rows: { name: string; error: unknown; lost?: boolean; is: Partial<OperationFailure> }[] = [
-    { name: 'records a failed operation', error: new OperationError('no'), is: { ...recorded, message: 'no' } },
+describe('concernsVolume', () => {
+  const rows: { name: string; error: unknown; driverLost?: boolean; isSeen: boolean }[] = [
+    { name: 'a failed operation', error: new OperationError('no'), isSeen: true },
     {
-      name: 'puts the name of the operation before a refusal of the API server',
+      name: 'a refusal of the API server',
       error: thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no'))),
-      is: { ...recorded, message: 'could not save: no' },
+      isSeen: true,
     },
     {
-      name: 'does not record a failed operation after a 429 of the API server',
+      name: 'an operation that a 429 of the API server has delayed',
       error: thrownBy(() => during('could not save')(busy)),
-      is: { ...recorded, record: false },
+      isSeen: false,
     },
-    { name: 'does not record a 429 of the API server', error: busy, is: { ...recorded, record: false } },
+    { name: 'a 429 of the API server', error: busy, isSeen: false },
+    { name: 'a refusal of the driver', error: new RpcError(CODES.NotFound, 'gone'), isSeen: true },
     {
-      name: 'records a refusal of the driver with its code',
-      error: new RpcError(CODES.NotFound, 'gone'),
-      is: { ...recorded, code: 5, message: 'rpc error: code = NotFound desc = gone' },
-    },
-    {
-      name: 'returns the pause that the driver asks for',
-      error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }),
-      is: { ...recorded, code: 14, retryAfterMs: 3_000 },
-    },
-    {
-      name: 'ignores the request of the driver to retry at once',
-      error: new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 0 }),
-      is: { ...recorded, code: 14 },
-    },
-    {
-      name: 'does not record that the driver disconnected during a call',
+      name: 'a call during which the driver disconnected',
       error: new RpcError(CODES.Unavailable, 'lost'),
-      lost: true,
-      is: { record: false, retryAfterMs: undefined },
+      driverLost: true,
+      isSeen: false,
     },
     {
-      name: 'records an error of the API server while the driver is disconnected',
+      name: 'an error of the API server while the driver is disconnected',
       error: new OperationError('no'),
-      lost: true,
-      is: { ...recorded, message: 'no' },
+      driverLost: true,
+      isSeen: true,
     },
-    { name: 'records an unexpected error', error: new TypeError('x is not a function'), is: { ...recorded } },
-    { name: 'records a thrown value that is not an Error', error: 'what', is: { ...recorded, message: 'what' } },
+    { name: 'an unexpected error', error: new TypeError('x is not a function'), isSeen: true },
+    { name: 'a thrown value that is not an Error', error: 'what', isSeen: true },
   ]
-  it.each(rows)('`failureOf` $name', ({ error, lost = false, is }) => {
-    expect(failureOf(error, lost)).toMatchObject(is)
+  it.each(rows)('users see $name: $isSeen', ({ error, driverLost = false, isSeen }) => {
+    expect(concernsVolume(error, callFailure(error, { driverLost }))).toBe(isSeen)
+  })
+
+  it('an error of `during` has the name of the operation before its message', () => {
+    const error = thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no')))
+    expect(callFailure(error).message).toBe('could not save: no')
   })
 })

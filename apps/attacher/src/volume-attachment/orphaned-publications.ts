@@ -1,8 +1,9 @@
+import { messageOf } from '@csi-sidecars/base'
 import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { volumeOf } from '../volumes/volume-view.ts'
 import { loadSecret } from './api.ts'
-import { failureOf, isNotFoundByDriver, OperationError } from './failure.ts'
+import { isNotFoundByDriver, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { Publication } from './memory.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
@@ -35,9 +36,7 @@ export async function reconcileOrphanedPublication(
     const { lost } = deps.driver
     // NotFound means that the volume or the node is gone, so the unpublish is not repeated.
     if (lost || !isNotFoundByDriver(error)) {
-      const { message, retryAfterMs } = failureOf(error, lost)
-      const cause = new OperationError(`failed to detach: ${message}`, { cause: error })
-      return { kind: 'retry', cause, afterMs: retryAfterMs }
+      return { kind: 'retry', cause: new OperationError(`failed to detach: ${messageOf(error)}`, { cause: error }) }
     }
   }
   log.v(2)?.info('Detached')

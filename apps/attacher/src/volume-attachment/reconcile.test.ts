@@ -81,7 +81,8 @@ describe('attach', () => {
 
   it('an attach retries after the pause that the driver asks for', async () => {
     fixture.publish = () => Promise.reject(new RpcError(CODES.Unavailable, 'busy', { retryAfterMs: 3_000 }))
-    expect(await fixture.run()).toMatchObject({ kind: 'retry', afterMs: 3_000 })
+    // `runTerm` takes the pause from the chain of causes.
+    expect(await fixture.run()).toMatchObject({ kind: 'retry', cause: { cause: { retryAfterMs: 3_000 } } })
   })
 
   it('an attach clears the error of an earlier try when it succeeds', async () => {

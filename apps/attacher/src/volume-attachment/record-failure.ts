@@ -1,9 +1,9 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Outcome, WakeEvent } from '@csi-sidecars/controller'
+import { type CallFailure, callFailure, type Outcome, type WakeEvent } from '@csi-sidecars/controller'
 import { newest, patchStatus, statusWritePriority } from './api.ts'
 import type { AttachStep } from './decide-attach.ts'
 import type { DetachStep } from './decide-detach.ts'
-import { AttachmentGoneError, failureOf, OperationError, type OperationFailure } from './failure.ts'
+import { AttachmentGoneError, concernsVolume, OperationError } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
 import type { AttachmentWakeEvent } from './wake-events.ts'
@@ -35,8 +35,8 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   if (error instanceof AttachmentGoneError) throw error
   const { memory, finalizer, driver } = run.deps
   const operation = attempt === 'attach' ? attempt : 'detach'
-  const failure = failureOf(error, driver.lost)
-  const recorded = failure.record && (await recordError(run, operation, failure))
+  const failure = callFailure(error, { driverLost: driver.lost })
+  const recorded = concernsVolume(error, failure) && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
   // An earlier attach may have set `attached` in the status. `different` makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
@@ -44,14 +44,14 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   // A detach that only has to write the status needs no volume, so it is retried.
   const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
-  return { kind: 'retry', cause, afterMs: failure.retryAfterMs }
+  return { kind: 'retry', cause }
 }
 
-async function recordError(run: AttachmentRun, operation: Operation, failure: OperationFailure): Promise<boolean> {
+async function recordError(run: AttachmentRun, operation: Operation, failure: CallFailure): Promise<boolean> {
   const { deps } = run
   const now = deps.clock.now()
   run.log.v(4)?.info(`Saving ${operation} error`)
-  const code = deps.recordErrorCode ? failure.code : undefined
+  const code = deps.recordErrorCode ? failure.status?.code : undefined
   try {
     await patchStatus(
       run,

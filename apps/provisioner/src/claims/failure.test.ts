@@ -1,22 +1,24 @@
 import { CODES, type CodeName, RpcError } from '@csi-sidecars/csi'
 import { describe, expect, it } from '@jest/globals'
 import { ProvisionError } from '../request/failure.ts'
-import { AnswerError, failureOf } from './failure.ts'
+import { AnswerError, creationFailure } from './failure.ts'
 
-type State = ReturnType<typeof failureOf>['state']
+type State = ReturnType<typeof creationFailure>['state']
 
 const rpc = (name: CodeName, options: object = {}): RpcError => new RpcError(CODES[name], 'no', options)
 const FIRST = { mayReschedule: false, isRepeated: false }
 const BACKGROUND: readonly CodeName[] = ['Canceled', 'DeadlineExceeded', 'Unavailable', 'Aborted']
 
-describe('failureOf', () => {
+describe('creationFailure', () => {
   it.each((Object.keys(CODES) as CodeName[]).filter((name) => name !== 'OK'))(
     'the gRPC code %s decides whether a failed creation may still be running',
     (name) => {
       const isRunning = BACKGROUND.includes(name)
-      expect(failureOf(rpc(name), FIRST).state).toBe(isRunning ? 'background' : 'final')
+      expect(creationFailure(rpc(name), FIRST).state).toBe(isRunning ? 'background' : 'final')
       const rescheduled = name === 'ResourceExhausted' ? 'reschedule' : 'final'
-      expect(failureOf(rpc(name), { ...FIRST, mayReschedule: true }).state).toBe(isRunning ? 'background' : rescheduled)
+      expect(creationFailure(rpc(name), { ...FIRST, mayReschedule: true }).state).toBe(
+        isRunning ? 'background' : rescheduled,
+      )
     },
   )
 
@@ -32,16 +34,16 @@ describe('failureOf', () => {
       { state: 'reschedule', answered: false },
     ],
     ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
-  ])('`failureOf` decides about retries after %s', (_, error, expected) => {
-    expect(failureOf(error, FIRST)).toMatchObject({ infeasible: false, ...expected })
+  ])('`creationFailure` decides about retries after %s', (_, error, expected) => {
+    expect(creationFailure(error, FIRST)).toMatchObject({ infeasible: false, ...expected })
   })
 
   it('AlreadyExists leaves the outcome of an earlier call uncertain', () => {
-    expect(failureOf(rpc('AlreadyExists'), { ...FIRST, isRepeated: true }).state).toBe('background')
+    expect(creationFailure(rpc('AlreadyExists'), { ...FIRST, isRepeated: true }).state).toBe('background')
   })
 
   it('the failure of a creation lists the objects that its ProvisionError waits for', () => {
     const waitsFor = [{ kind: 'secret', name: 'ns/a' }] as const
-    expect(failureOf(new ProvisionError('x', { waitsFor }), FIRST).waitsFor).toBe(waitsFor)
+    expect(creationFailure(new ProvisionError('x', { waitsFor }), FIRST).waitsFor).toBe(waitsFor)
   })
 })

@@ -1,4 +1,4 @@
-import { messageOf } from '@csi-sidecars/base'
+import { callFailure } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ProvisionError } from '../request/failure.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
@@ -16,7 +16,7 @@ export class AnswerError extends Error {
 }
 
 /** The consequences of a failed attempt to create a volume. */
-export interface Failure {
+export interface CreationFailure {
   readonly message: string
   /**
    * `unchanged`: no call was sent, so an earlier creation may still be running. `background`: the creation may be
@@ -28,8 +28,6 @@ export interface Failure {
   /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
   readonly infeasible: boolean
   readonly waitsFor: readonly ClaimWakeEvent[]
-  /** Milliseconds to wait before the retry, as requested by the driver. */
-  readonly retryAfterMs: number | undefined
 }
 
 export interface TryOptions {
@@ -40,28 +38,17 @@ export interface TryOptions {
 }
 
 /** Returns the consequences of an error. */
-export function failureOf(error: unknown, options: TryOptions): Failure {
-  const base: Failure = {
-    message: messageOf(error),
-    state: 'unchanged',
-    answered: false,
-    infeasible: false,
-    waitsFor: [],
-    retryAfterMs: undefined,
-  }
+export function creationFailure(error: unknown, options: TryOptions): CreationFailure {
+  // A driver without room answers CreateVolume with ResourceExhausted, and no longer works on the volume.
+  const { message, status, mayStillRun } = callFailure(error, { finalCodes: ['ResourceExhausted'] })
+  const base = { message, answered: false, infeasible: false, waitsFor: [] }
   if (error instanceof ProvisionError) {
     return { ...base, waitsFor: error.waitsFor, state: error.reschedule ? 'reschedule' : 'unchanged' }
   }
   if (error instanceof AnswerError) return { ...base, state: error.mayExist ? 'background' : 'final', answered: true }
-  if (!(error instanceof RpcError)) return base
-  const { retryAfterMs = 0 } = error
-  return {
-    ...base,
-    answered: true,
-    state: stateOf(error, options),
-    infeasible: error.code === CODES.InvalidArgument && error.origin === 'driver',
-    retryAfterMs: retryAfterMs > 0 ? retryAfterMs : undefined,
-  }
+  if (status === undefined) return { ...base, state: 'unchanged' }
+  const infeasible = status.code === CODES.InvalidArgument && status.origin === 'driver'
+  return { ...base, answered: true, infeasible, state: mayStillRun ? 'background' : endOf(status, options) }
 }
 
 /** Reports whether the driver has a volume of this name for another request. */
@@ -69,16 +56,8 @@ export function isAlreadyExists(error: unknown): boolean {
   return error instanceof RpcError && error.origin === 'driver' && error.code === CODES.AlreadyExists
 }
 
-const IN_BACKGROUND: ReadonlySet<number> = new Set([
-  CODES.Canceled,
-  CODES.DeadlineExceeded,
-  CODES.Unavailable,
-  CODES.Aborted,
-])
-
-/** Returns the state of the creation. After a lost or unreadable answer, the creation may still be running. */
-function stateOf({ code, origin }: RpcError, { mayReschedule, isRepeated }: TryOptions): Failure['state'] {
-  if (origin === 'client' || origin === 'session' || IN_BACKGROUND.has(code)) return 'background'
+/** Returns the state of a creation that this call has ended. */
+function endOf({ code }: RpcError, { mayReschedule, isRepeated }: TryOptions): CreationFailure['state'] {
   // The volume of the earlier call exists.
   if (isRepeated && code === CODES.AlreadyExists) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'

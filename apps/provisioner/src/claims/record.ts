@@ -9,7 +9,7 @@ import { isLasting } from '../request/failure.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
-import { failureOf, isAlreadyExists } from './failure.ts'
+import { creationFailure, isAlreadyExists } from './failure.ts'
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
 import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
@@ -37,7 +37,7 @@ export async function recordFailure(
   if (error instanceof PopulatorError) return ignore(run, claim, error)
   const node = nodeOfRequest(claim)
   const mayReschedule = settings.topology && node !== ''
-  const failure = failureOf(error, { mayReschedule, isRepeated })
+  const failure = creationFailure(error, { mayReschedule, isRepeated })
   const { state, answered, infeasible, message } = failure
   if (answered) {
     const what = `supports topology = ${settings.topology}, node selected ${node} => may reschedule = ${mayReschedule}`
@@ -52,7 +52,7 @@ export async function recordFailure(
     recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
-  const retry: Outcome = { kind: 'retry', cause: error, afterMs: failure.retryAfterMs }
+  const retry: Outcome = { kind: 'retry', cause: error }
   const isRefused = isRepeated && isAlreadyExists(error) && memory.inProgress.get(claim.uid)?.isRebuilt === true
   // The driver has another request for the volume. The next try follows the class, which may be as before then.
   if (isRefused) {

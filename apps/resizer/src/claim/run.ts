@@ -1,6 +1,5 @@
 import { type Clock, type KeyedMutex, messageOf } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
-import type { RpcError } from '@csi-sidecars/csi'
 import type { EventText, Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
 import { isNotFound, isOutcomeUnknown, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
@@ -15,7 +14,7 @@ import {
 import { type Logger, objectRef } from '@csi-sidecars/telemetry'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import type { ClaimWakeKind } from './wake-events.ts'
+import type { ResizerWakeKind } from './wake-events.ts'
 
 /** The maximum number of attempts to patch a claim in one run, if other writers keep changing the claim. */
 export const CONFLICT_TRIES = 5
@@ -44,7 +43,7 @@ export interface ResizerClaimDeps {
   readonly log: Logger
 }
 
-export interface ResizerClaimRun<D extends ResizerClaimDeps, K extends string = ClaimWakeKind> extends Run<K> {
+export interface ResizerClaimRun<D extends ResizerClaimDeps, K extends string = ResizerWakeKind> extends Run<K> {
   readonly key: string
   readonly deps: D
   readonly log: Logger
@@ -138,9 +137,4 @@ export function recordEvent({ deps }: ResizerClaimRun<ResizerClaimDeps>, claim: 
 /** Returns the error text of the Go resizer, which has two blanks after "of". */
 export function cannotPatch(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
-}
-
-/** Returns the pause that the driver asks for. A pause of 0 is ignored: it would cause calls without a pause. */
-export function retryAfterOf({ retryAfterMs }: RpcError): number | undefined {
-  return retryAfterMs !== undefined && retryAfterMs > 0 ? retryAfterMs : undefined
 }

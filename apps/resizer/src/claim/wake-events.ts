@@ -1,5 +1,5 @@
 /** The event that each claim may wait for: the creation or a change of its PersistentVolume. */
-export type ClaimWakeKind = 'volume'
+export type ResizerWakeKind = 'volume'
 
 /** The events that a modification waits for: a change of its PersistentVolume or of its VolumeAttributesClass. */
-export type ModifyWakeKind = ClaimWakeKind | 'class'
+export type ModifyWakeKind = ResizerWakeKind | 'class'

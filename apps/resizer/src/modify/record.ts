@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { DONE, type Outcome, SETTLED, updateLatest } from '@csi-sidecars/controller'
-import { classify, RpcError } from '@csi-sidecars/csi'
+import { type CallFailure, callFailure, DONE, type Outcome, SETTLED, updateLatest } from '@csi-sidecars/controller'
 import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
@@ -16,25 +15,17 @@ import {
   priorityOf,
   readClaim,
   recordEvent,
-  retryAfterOf,
 } from '../claim/run.ts'
 import { isSecretDelayed } from '../claim/secret.ts'
 import { classPatch, failedPatch, MODIFY_EVENTS, type ModifyError, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
 
 /** The effect of a failed modification on the status of the claim, on `ModifyMemory` and on the retry. */
-export interface ModifyFailure {
-  readonly message: string
+export interface ModifyFailure extends CallFailure {
   /** The error to write to the claim. Undefined unless it concerns the volume. */
   readonly statusError: ModifyError | undefined
-  /** True if the modification may be running. */
-  readonly uncertain: boolean
-  /** True if the driver disconnected during the call, so that the retry waits for it. */
-  readonly driverLost: boolean
   /** True if the failure is recorded as an event, not in the claim. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
+  readonly isReported: boolean
 }
 
 /** Records a successful modification: first in the PersistentVolume, then in the claim. */
@@ -93,28 +84,28 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, target } = modification
-  const failure = failureOf(error, deps.driver.lost)
-  if (failure.uncertain) deps.memory.uncertain.add(key)
+  const failure = modifyFailure(error, deps.driver.lost)
+  const { mayStillRun } = failure
+  if (mayStillRun) deps.memory.uncertain.add(key)
   if (failure.statusError === undefined) return withoutMark(run, claim, { failure, cause: error })
-  if (!failure.uncertain) deps.memory.uncertain.delete(key)
+  if (!mayStillRun) deps.memory.uncertain.delete(key)
   // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `slow` changes
   // before the write, so that a driver that connects during the write can clear it.
-  if (failure.statusError.kind === 'infeasible' && failure.retryAfterMs === undefined) deps.memory.slow.add(key)
+  if (failure.statusError.kind === 'infeasible' && failure.pauseMs === 0) deps.memory.slow.add(key)
   else deps.memory.slow.remove(key)
   const unsaved = await saveFailure(run, modification, failure.statusError)
   if (unsaved !== undefined) {
     deps.memory.slow.remove(key)
     return { kind: 'retry', cause: unsaved }
   }
-  const { message, uncertain } = failure
-  const text = uncertain ? MODIFY_EVENTS.stillModifying(message, target.key) : MODIFY_EVENTS.failed(message)
+  const { message } = failure
+  const text = mayStillRun ? MODIFY_EVENTS.stillModifying(message, target.key) : MODIFY_EVENTS.failed(message)
   recordEvent(run, claim, text)
-  if (!uncertain && isOtherWanted(run, modification)) {
+  if (!mayStillRun && isOtherWanted(run, modification)) {
     deps.memory.slow.remove(key)
     return { kind: 'superseded', cause: error }
   }
-  const { retryAfterMs } = failure
-  return { kind: 'retry', cause: error, afterMs: retryAfterMs }
+  return { kind: 'retry', cause: error }
 }
 
 /** Reports whether the user now requests another class than the failed class. */
@@ -129,9 +120,9 @@ function withoutMark(
   claim: ResizerClaim,
   { failure, cause }: { readonly failure: ModifyFailure; readonly cause: unknown },
 ): Outcome {
-  const { message, driverLost, report } = failure
-  if (driverLost) return { kind: 'retry', cause }
-  if (report) recordEvent(run, claim, MODIFY_EVENTS.failed(message))
+  const { message, mayStillRun, isReported } = failure
+  if (mayStillRun) return { kind: 'retry', cause }
+  if (isReported) recordEvent(run, claim, MODIFY_EVENTS.failed(message))
   return { kind: 'retry', cause: new Error(`cannot get error status from modify volume err: ${message}`, { cause }) }
 }
 
@@ -171,19 +162,17 @@ export function cannotRecord(key: string, cause: unknown): Error {
 }
 
 /** Decides the effect of an error. No other code interprets errors of modifications. */
-export function failureOf(error: unknown, driverLost: boolean): ModifyFailure {
-  const message = messageOf(error)
-  if (!(error instanceof RpcError)) {
-    const report = !isSecretDelayed(error)
-    return { message, statusError: undefined, uncertain: false, driverLost: false, report, retryAfterMs: undefined }
-  }
-  const { final, infeasible } = classify(error)
-  if (!final && driverLost) {
-    return { message, statusError: undefined, uncertain: true, driverLost, report: false, retryAfterMs: undefined }
-  }
-  const certainty = final ? 'final' : 'uncertain'
-  const kind = infeasible.modify ? 'infeasible' : certainty
-  const statusError = { kind, reason: error.codeName, message: error.details } as const
-  const retryAfterMs = retryAfterOf(error)
-  return { message, statusError, uncertain: !final, driverLost: false, report: true, retryAfterMs }
+export function modifyFailure(error: unknown, driverLost: boolean): ModifyFailure {
+  const failure = callFailure(error, { driverLost })
+  const { status } = failure
+  if (status === undefined) return { ...failure, statusError: undefined, isReported: !isSecretDelayed(error) }
+  // After a disconnect, the retry waits until the driver is back.
+  if (failure.mayStillRun && driverLost) return { ...failure, statusError: undefined, isReported: false }
+  const statusError = { kind: kindOf(failure), reason: status.codeName, message: status.details }
+  return { ...failure, statusError, isReported: true }
+}
+
+function kindOf({ infeasible, isFinal }: CallFailure): ModifyError['kind'] {
+  if (infeasible.modify) return 'infeasible'
+  return isFinal ? 'final' : 'uncertain'
 }

@@ -5,7 +5,7 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, objectOf } from '../claim/subject.ts'
-import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { onClaim } from './controller.ts'
 import { MODIFY_EVENTS } from './patches.ts'
@@ -14,7 +14,7 @@ import { MODIFY_EVENTS } from './patches.ts'
  * Returns the controller for a driver that cannot modify volumes. It warns about claims that ask for a
  * VolumeAttributesClass. Without the event, users see no reason (kubernetes-csi/external-resizer#603).
  */
-export function unsupportedModifyController(parts: ResizerTerm): Controller<ClaimWakeKind | 'capability'> {
+export function unsupportedModifyController(parts: ResizerTerm): Controller<ResizerWakeKind | 'capability'> {
   const { settings, claims, volumes, driver, common, orders } = parts
   const { name, workers, backoff } = claimController(parts, orders.modify)
   /** The class in the last event about each claim. */

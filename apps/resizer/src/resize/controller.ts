@@ -4,7 +4,7 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import type { ResizerClaim } from '../caches/claim.ts'
 import { unlessAtRest } from '../claim/reconcile.ts'
 import { claimTable, claimTraceSubject } from '../claim/subject.ts'
-import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { isSizeAtRest } from './decide.ts'
 import type { ExpandClient } from './expand.ts'
@@ -15,7 +15,7 @@ import { reconcileResize } from './reconcile.ts'
 import { expansionOf } from './subject.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-export function resizeController(parts: ResizerTerm): Controller<ClaimWakeKind> {
+export function resizeController(parts: ResizerTerm): Controller<ResizerWakeKind> {
   const { settings, claims, volumes, expands, common, orders, clock, log } = parts
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)

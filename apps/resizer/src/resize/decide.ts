@@ -3,7 +3,7 @@ import { namespacedRef, type Patch, type Quantity } from '@csi-sidecars/kube-typ
 import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import type { ResizeView } from './observe.ts'
 import { dropPreResizePatch, isNodeStepPending, startPatch } from './patches.ts'
 import { type ReadSizes, readSizes, type Sizes, whyNoTarget } from './sizes.ts'
@@ -22,13 +22,13 @@ export type ResizeStep =
       readonly kind: 'noop'
       readonly why: string
       readonly row?: ResizeTarget['row']
-      readonly waitsFor?: WakeEvent<ClaimWakeKind>
+      readonly waitsFor?: WakeEvent<ResizerWakeKind>
     }
   /** Delays the next try by `ms`. If the request changes, the next try begins at once. */
   | { readonly kind: 'postpone'; readonly ms: number }
   /** Reports an error that no retry can solve, because the cause is in the API objects. */
-  | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: WakeEvent<ClaimWakeKind> }
-  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ClaimWakeKind> }
+  | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: WakeEvent<ResizerWakeKind> }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ResizerWakeKind> }
 
 const NO_NEED: ResizeStep = { kind: 'noop', why: 'No need to resize PVC' }
 

@@ -1,5 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AccessModeError, classify, RpcError, secretsFrom, volumeCapabilityOf } from '@csi-sidecars/csi'
+import { type CallFailure, callFailure } from '@csi-sidecars/controller'
+import { AccessModeError, secretsFrom, volumeCapabilityOf } from '@csi-sidecars/csi'
 import type {
   ControllerExpandVolumeRequest,
   ControllerExpandVolumeResponse,
@@ -9,7 +10,6 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { retryAfterOf } from '../claim/run.ts'
 import { isSecretDelayed, secretRefOf } from '../claim/secret.ts'
 import { expandSource } from './source.ts'
 
@@ -40,19 +40,14 @@ export interface ExpandDeps {
 }
 
 /** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
-export interface ExpandFailure {
-  readonly message: string
+export interface ExpandFailure extends CallFailure {
   /**
    * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
    * `uncertain`: an expansion may be running, from this try or from an earlier try.
    */
   readonly kind: 'infeasible' | 'final' | 'uncertain'
-  /** True if the driver refuses to expand volumes that are in use. */
-  readonly inUse: boolean
   /** True if the failure is recorded as an event. */
-  readonly report: boolean
-  /** The pause that the driver asks for. */
-  readonly retryAfterMs: number | undefined
+  readonly isReported: boolean
 }
 
 /** Calls ControllerExpandVolume, so that the volume has at least the target size. */
@@ -100,20 +95,13 @@ export class ExpandAnswerError extends Error {
  * Decides the effect of an error. Each failure causes an event, except if the driver has disconnected or the API server
  * asks to retry later.
  */
-export function failureOf(error: unknown, driverLost: boolean): ExpandFailure {
-  const message = messageOf(error)
-  const base: ExpandFailure = {
-    message,
-    kind: 'uncertain',
-    inUse: false,
-    report: true,
-    retryAfterMs: undefined,
-  }
-  if (error instanceof ExpandAnswerError) return { ...base, kind: 'final' }
-  if (!(error instanceof RpcError)) return { ...base, report: !isSecretDelayed(error) }
-  const { final, infeasible, inUse } = classify(error)
-  if (!final && driverLost) return { ...base, report: false }
-  const certainty = final ? 'final' : 'uncertain'
-  const kind = infeasible.expand ? 'infeasible' : certainty
-  return { ...base, kind, inUse, retryAfterMs: retryAfterOf(error) }
+export function expandFailure(error: unknown, driverLost: boolean): ExpandFailure {
+  const failure = callFailure(error, { driverLost })
+  const isLost = failure.mayStillRun && driverLost
+  return { ...failure, kind: kindOf(error, failure), isReported: !isLost && !isSecretDelayed(error) }
+}
+
+function kindOf(error: unknown, { infeasible, isFinal }: CallFailure): ExpandFailure['kind'] {
+  if (infeasible.expand) return 'infeasible'
+  return isFinal || error instanceof ExpandAnswerError ? 'final' : 'uncertain'
 }

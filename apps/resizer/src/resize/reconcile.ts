@@ -1,10 +1,10 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
-import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { callFailure, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { cannotPatch, isKnown, newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
-import type { ClaimWakeKind } from '../claim/wake-events.ts'
+import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { type Expanded, expandVolume } from './expand.ts'
 import type { InUse } from './in-use.ts'
@@ -13,7 +13,7 @@ import { type ControllerExpansion, RESIZE_EVENTS, recordFailure, recordSuccess }
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
 import { isRowOfOldServer } from './target.ts'
 
-export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run<ClaimWakeKind>): Promise<Outcome> {
+export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run<ResizerWakeKind>): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
   run.log.v(4)?.info('Started PVC processing for resize controller')
   return reconcileClaim(run, {
@@ -145,7 +145,8 @@ async function retrySoonerWhileInUse(
     return outcome
   }
   const afterMs = await inUse.refusedFor(claim, run.signal)
-  return outcome.kind === 'retry' && outcome.afterMs === undefined ? { ...outcome, afterMs } : outcome
+  // A pause that the driver asks for takes precedence.
+  return outcome.kind === 'retry' && callFailure(outcome.cause).pauseMs === 0 ? { ...outcome, afterMs } : outcome
 }
 
 function recordInUse(run: ResizeRun, claim: ResizerClaim): Outcome {

@@ -18,7 +18,7 @@ import {
   recordEvent,
 } from '../claim/run.ts'
 import { sizeToExpandTo } from './decide.ts'
-import { type Expanded, type ExpandFailure, failureOf } from './expand.ts'
+import { type Expanded, type ExpandFailure, expandFailure } from './expand.ts'
 import type { ResizeView } from './observe.ts'
 import { capacityPatch, failedPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
 import { type ResizeRun, resizeFailed } from './run.ts'
@@ -167,7 +167,7 @@ export async function recordFailure(run: ResizeRun, expansion: ControllerExpansi
   run.signal.throwIfAborted()
   const { deps, key } = run
   const { claim, volume } = expansion
-  const failure = failureOf(error, deps.driver?.lost === true)
+  const failure = expandFailure(error, deps.driver?.lost === true)
   remember(run, claim, failure)
   const message = resizeFailed(run, volume.key, failure.message)
   let cause = new Error(message, { cause: error })
@@ -178,11 +178,8 @@ export async function recordFailure(run: ResizeRun, expansion: ControllerExpansi
       cause = new Error(`${text}${unsaved}`, { cause: error })
     }
   }
-  if (failure.report) recordEvent(run, claim, RESIZE_EVENTS.failed(cause.message))
-  const { retryAfterMs } = failure
-  return needsOtherSize(run, expansion, failure)
-    ? { kind: 'superseded', cause }
-    : { kind: 'retry', cause, afterMs: retryAfterMs }
+  if (failure.isReported) recordEvent(run, claim, RESIZE_EVENTS.failed(cause.message))
+  return { kind: needsOtherSize(run, expansion, failure) ? 'superseded' : 'retry', cause }
 }
 
 /** Reports whether a size other than the failed size is due now. */
@@ -194,11 +191,11 @@ function needsOtherSize(run: ResizeRun, expansion: ControllerExpansion, { kind }
 
 function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: ExpandFailure): void {
   const { memory, inUse } = deps
-  if (failure.inUse) inUse?.addRefusal(claim)
+  if (failure.isInUse) inUse?.addRefusal(claim)
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
   // A pause that the driver asks for replaces the delay of an infeasible request.
-  if (failure.kind !== 'infeasible' || failure.retryAfterMs !== undefined) memory.slow.remove(key)
+  if (failure.kind !== 'infeasible' || failure.pauseMs > 0) memory.slow.remove(key)
 }
 
 /** Writes the driver's error to the claim. If the write fails, returns the error of the write. */

@@ -1,5 +1,6 @@
 import { invariant } from '@csi-sidecars/base'
-import { type CallOptions, classify, getDriverName, secretsFrom } from '@csi-sidecars/csi'
+import { callFailure } from '@csi-sidecars/controller'
+import { type CallOptions, getDriverName, secretsFrom } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Content } from '../caches/content.ts'
 import type { SnapshotDeletion } from './decide.ts'
@@ -58,7 +59,7 @@ export async function callDelete(
     await kind.delete(calls, { content, ...snapshot }, { secrets: secretsFrom(secrets), ...optionsOf(run) })
     memory.deletionEnded(content)
   } catch (error) {
-    if (classify(error).final) memory.deletionEnded(content)
+    if (callFailure(error).isFinal) memory.deletionEnded(content)
     else memory.deletionUncertain(content, clock.monotonic())
     throw error
   }

@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Outcome } from '@csi-sidecars/controller'
-import { classify } from '@csi-sidecars/csi'
+import { callFailure, type Outcome } from '@csi-sidecars/controller'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
@@ -70,7 +69,7 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   } catch (error) {
     run.signal.throwIfAborted()
     log.info(`${texts.wrapper}: C${texts.creation.slice(1)} ${key} returned error: ${messageOf(error)}`, UNQUOTED)
-    if (classify(error).final) await endCreation(run)
+    if (callFailure(error).isFinal) await endCreation(run)
     return failed(error)
   }
 }

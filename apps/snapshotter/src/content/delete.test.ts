@@ -121,6 +121,18 @@ describe('deletion', () => {
     expect(contentOf(fixture)).toBeUndefined()
   })
 
+  it('DeleteSnapshot is repeated after the pause that the driver asks for', async () => {
+    const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
+    fixture.scripts.set('DeleteSnapshot', () => {
+      throw new RpcError(CODES.ResourceExhausted, 'busy', { retryAfterMs: 5_000 })
+    })
+    await remove(fixture)
+    await fixture.clock.advance(4_900)
+    expect(fixture.takeEvents()).toHaveLength(1)
+    await fixture.clock.advance(200)
+    expect(fixture.takeEvents()).toHaveLength(1)
+  })
+
   it('the deletion of a content reports a missing Secret by an event, and continues when the Secret appears', async () => {
     const annotations = { [SNAPSHOT_NAMES.secretName]: 'creds', [SNAPSHOT_NAMES.secretNamespace]: 'default' }
     const status = { snapshotHandle: 'snap-1', readyToUse: true }

@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { classify } from '@csi-sidecars/csi'
+import { callFailure, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
 import { callDelete, prepareCreate } from './calls.ts'
 import { decideLost } from './decide-lost.ts'
@@ -72,7 +71,7 @@ async function repeatCreate(run: ContentRun, creation: SnapshotCreation): Promis
   try {
     return await call()
   } catch (error) {
-    if (classify(error).final) return undefined
+    if (callFailure(error).isFinal) return undefined
     throw error
   }
 }

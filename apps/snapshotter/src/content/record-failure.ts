@@ -1,6 +1,5 @@
-import { errorChain, messageOf } from '@csi-sidecars/base'
+import { messageOf } from '@csi-sidecars/base'
 import { failureLog, type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { RpcError } from '@csi-sidecars/csi'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { isToBeDeleted, type Phase } from './decide.ts'
 import { CONTENT_EVENTS, recordEvent } from './events.ts'
@@ -29,7 +28,7 @@ export async function recordFailure(run: ContentRun, phase: Phase, error: unknow
   failureLog(error, log)?.error(undefined, `${logPrefix(kind, phase, key)} ${messageOf(error)}`, UNQUOTED)
   // A creation that has finally failed does not block a requested deletion. The deletion follows at once.
   if (isToBeDeleted(stored.newest)) return { kind: 'superseded', cause: error }
-  return { kind: 'retry', cause: error, afterMs: retryAfterOf(error) }
+  return { kind: 'retry', cause: error }
 }
 
 /** Writes the message to the status. A failed write is only logged. Returns true if the content is gone. */
@@ -56,10 +55,4 @@ function whatFailed({ texts }: Kind, phase: Phase): string {
 function logPrefix({ texts }: Kind, phase: Phase, key: string): string {
   const occurred = `[${key}]: error occurred`
   return phase === 'create' ? `${texts.creation} ${occurred} in ${texts.wrapper}:` : `${texts.check} ${occurred}`
-}
-
-/** Returns the milliseconds that the driver asks to wait before a retry. */
-function retryAfterOf(error: unknown): number | undefined {
-  for (const cause of errorChain(error)) if (cause instanceof RpcError) return cause.retryAfterMs
-  return undefined
 }

@@ -1,5 +1,5 @@
 import { boundPair, DRIVER, node, pod } from '@csi-sidecars/volume-controllers/testing/objects'
-import type { CallFailure } from '../page/model/call-log.ts'
+import type { LoggedFailure } from '../page/model/call-log.ts'
 import { rowOf } from '../page/model/rows.ts'
 import type { RowView } from '../page/model/waits.ts'
 
@@ -34,7 +34,7 @@ export function waits(change: Partial<RowView>): readonly string[] {
 /** Returns the `failure` function of a row view in which the method has failed twice. */
 export const fails =
   (method: string): RowView['failure'] =>
-  (_who, ...methods): CallFailure | undefined =>
+  (_who, ...methods): LoggedFailure | undefined =>
     methods.includes(method) ? { method, code: 'Internal', message: 'no', times: 2 } : undefined
 
 /** Fields for `rowView`: every node reports the volume as attached, or as in use. */

@@ -1,7 +1,7 @@
 import { codeNameOf, type LiveCall } from '@csi-sidecars/disturb'
 
 /** A CSI call that has failed and has not succeeded since. */
-export interface CallFailure {
+export interface LoggedFailure {
   readonly method: string
   readonly code: string
   readonly message: string
@@ -14,14 +14,14 @@ const MAX_VOLUMES = 10_000
 
 /** The failing CSI calls of all volumes, by method and actor. */
 export class CallLog {
-  readonly #failures = new Map<string, Map<string, CallFailure>>()
+  readonly #failures = new Map<string, Map<string, LoggedFailure>>()
 
   /** Records the result of an ended call. `who` is the actor, for example the kubelet of one node. */
   end({ method, request, end }: LiveCall, who: string): void {
     if (end === undefined) return
     const volume = volumeOf({ request })
     const key = keyOf(method, who)
-    const failures = this.#failures.get(volume) ?? new Map<string, CallFailure>()
+    const failures = this.#failures.get(volume) ?? new Map<string, LoggedFailure>()
     if (end.code === 0) failures.delete(key)
     else {
       const times = (failures.get(key)?.times ?? 0) + 1
@@ -34,14 +34,14 @@ export class CallLog {
   }
 
   /** Returns the failure of the first method in `methods` that currently fails for the volume. */
-  failure(volume: string, who: string, methods: readonly string[]): CallFailure | undefined {
+  failure(volume: string, who: string, methods: readonly string[]): LoggedFailure | undefined {
     const failures = this.#failures.get(volume)
     return methods.map((method) => failures?.get(keyOf(method, who))).find((each) => each !== undefined)
   }
 
   /** Returns one current failure for each method and code, with the number of volumes that have it. */
-  summary(): readonly { readonly failure: CallFailure; readonly volumes: number }[] {
-    const kinds = new Map<string, { failure: CallFailure; volumes: number }>()
+  summary(): readonly { readonly failure: LoggedFailure; readonly volumes: number }[] {
+    const kinds = new Map<string, { failure: LoggedFailure; volumes: number }>()
     for (const failures of this.#failures.values()) {
       for (const failure of failures.values()) {
         const kind = `${failure.method} ${failure.code}`

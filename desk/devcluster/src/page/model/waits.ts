@@ -14,7 +14,7 @@ import {
   type WaitReason,
 } from '@csi-sidecars/waits'
 import type { Wait } from '../view/wire.ts'
-import type { CallFailure } from './call-log.ts'
+import type { LoggedFailure } from './call-log.ts'
 
 /** The objects and failures from which one row of the page is computed. */
 export interface RowView {
@@ -31,7 +31,7 @@ export interface RowView {
   readonly attaches: boolean
   readonly node: (name: string) => CachedNode | undefined
   /** Returns the failure of the first failing method in `methods`, for calls of the actor `who` about this volume. */
-  readonly failure: (who: string, ...methods: readonly string[]) => CallFailure | undefined
+  readonly failure: (who: string, ...methods: readonly string[]) => LoggedFailure | undefined
   /** Returns the last warning event of a pod with one of these reasons. */
   readonly warning: (podKey: string, ...reasons: readonly string[]) => string | undefined
 }
@@ -71,7 +71,7 @@ function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowV
 }
 
 /** Returns the driver's error message, with the number of failures if there are several. */
-function messageOf(failure: CallFailure | undefined): string | undefined {
+function messageOf(failure: LoggedFailure | undefined): string | undefined {
   if (failure === undefined) return undefined
   const { method, code, message, times } = failure
   const often = times > 1 ? ` (${times} times)` : ''
