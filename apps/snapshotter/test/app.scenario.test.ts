@@ -2,7 +2,7 @@ import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-s
 import { ANY, type Cluster, runScenario, type Scenario } from '@csi-sidecars/testkit'
 import { describe, it } from '@jest/globals'
 import { GROUP_NAMES, SNAPSHOT_NAMES } from '../src/caches/names.ts'
-import { given, groupClass, snapshotClass, UID, vgsc, vsc } from '../src/testing/objects.ts'
+import { groupClass, preProvisioned, snapshotClass, UID, vgsc, vsc } from '../src/testing/objects.ts'
 import { runSnapshotter } from '../src/testing/run-snapshotter.ts'
 
 const CONTENT = 'PATCH volumesnapshotcontents/c'
@@ -91,7 +91,7 @@ describe('whole process', () => {
 
   it('the snapshotter asks the driver about a pre-provisioned snapshot', async () => {
     await scenario({
-      given: { driver, objects: [given()] },
+      given: { driver, objects: [preProvisioned()] },
       steps: [
         {
           call: 'ListSnapshots',

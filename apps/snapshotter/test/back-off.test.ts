@@ -12,7 +12,14 @@ const MAX_RUNS = 9
 const MAX_WRITES = 2 * MAX_RUNS + 3
 
 /** The request that fails at each attempt. */
-type Failing = 'CreateSnapshot' | 'DeleteSnapshot' | 'status' | 'unmark' | 'mark' | 'clear' | 'release'
+type Failing =
+  | 'CreateSnapshot'
+  | 'DeleteSnapshot'
+  | 'status'
+  | 'removeBeingCreated'
+  | 'addBeingCreated'
+  | 'clear'
+  | 'release'
 
 interface LastingError {
   readonly failing: Failing
@@ -23,7 +30,15 @@ interface LastingError {
 }
 
 const lastingError: fc.Arbitrary<LastingError> = fc.record({
-  failing: fc.constantFrom<Failing>('CreateSnapshot', 'DeleteSnapshot', 'status', 'unmark', 'mark', 'clear', 'release'),
+  failing: fc.constantFrom<Failing>(
+    'CreateSnapshot',
+    'DeleteSnapshot',
+    'status',
+    'removeBeingCreated',
+    'addBeingCreated',
+    'clear',
+    'release',
+  ),
   code: fc.constantFrom(...Object.values(CODES).filter((code) => code !== CODES.OK)),
   retryAfterMs: fc.constantFrom(undefined, 0, -1),
   eventsFirst: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),

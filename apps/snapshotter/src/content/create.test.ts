@@ -11,7 +11,7 @@ import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { apiError, Fixture, type FixtureOptions, failing } from '../testing/fixture.ts'
-import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, groupClass, preProvisioned, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
 const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
@@ -25,7 +25,7 @@ const statusOf = (fixture: Fixture) => fixture.find(VOLUME_SNAPSHOT_CONTENTS, RE
 describe('creation', () => {
   it('the snapshotter annotates the content, calls the driver, stores the answer and removes the annotation', async () => {
     const fixture = await begin()
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateSnapshot', 'status', 'removeBeingCreated'])
     expect(statusOf(fixture)).toMatchObject({ snapshotHandle: 'snap-1', readyToUse: true, restoreSize: 1024 })
     expect(fixture.takeEvents()).toEqual([])
   })
@@ -50,7 +50,7 @@ describe('creation', () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.storage.ready = false
     await fixture.start()
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateSnapshot', 'status', 'removeBeingCreated'])
     await fixture.clock.advance(8_000)
     expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'CreateSnapshot', 'CreateSnapshot'])
     fixture.storage.ready = true
@@ -63,10 +63,10 @@ describe('creation', () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.DeadlineExceeded))
     await fixture.start()
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'error'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateSnapshot', 'error'])
     fixture.scripts.clear()
     await fixture.clock.advance(1_000)
-    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'status', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['CreateSnapshot', 'status', 'removeBeingCreated'])
     expect(statusOf(fixture)).toMatchObject({ readyToUse: true })
     expect(statusOf(fixture)?.error).toBeUndefined()
   })
@@ -92,8 +92,8 @@ describe('creation', () => {
       `Warning SnapshotContentCheckandUpdateFailed: Failed to check and update snapshot content: ${error}`,
     ])
     expect(fixture.takeWire().slice(0, 8)).toEqual([
-      ...['mark', 'CreateSnapshot', 'unmark', 'error'],
-      ...['mark', 'CreateSnapshot', 'unmark', 'error'],
+      ...['addBeingCreated', 'CreateSnapshot', 'removeBeingCreated', 'error'],
+      ...['addBeingCreated', 'CreateSnapshot', 'removeBeingCreated', 'error'],
     ])
     expect(fixture.events).toEqual([])
   })
@@ -119,7 +119,7 @@ describe('creation', () => {
     const content = vsc('c', { metadata: { annotations } })
     const binary = { ...secret('creds'), data: { key: '/w==' } }
     const fixture = await begin({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, content], [SECRETS, binary]] })
-    expect(fixture.takeWire()).toEqual(['mark', 'unmark', 'error'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'removeBeingCreated', 'error'])
     const error = 'rpc error: code = Internal desc = grpc: error while marshaling: string field contains invalid UTF-8'
     const message = `Failed to create snapshot: failed to take snapshot of the volume vol-1: "${error}"`
     expect(fixture.takeEvents()).toEqual([`Warning SnapshotCreationFailed: ${message}`])
@@ -144,7 +144,7 @@ describe('creation', () => {
     await fixture.startStepwise()
     fixture.running.deliver()
     await fixture.clock.advance(20_000)
-    expect(fixture.takeWire()).toEqual(['mark'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated'])
     await fixture.clock.advance(50_000)
     fixture.running.answerAtOnce()
     await fixture.clock.settle()
@@ -269,18 +269,28 @@ describe('creation', () => {
 describe('refused writes', () => {
   it('if the API server refuses the removal of the annotation, the snapshotter repeats only the removal', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
-    fixture.refusals.set('unmark', [apiError(500, 'InternalError', 'no'), apiError(500, 'InternalError', 'no')])
+    fixture.refusals.set('removeBeingCreated', [
+      apiError(500, 'InternalError', 'no'),
+      apiError(500, 'InternalError', 'no'),
+    ])
     await fixture.start()
     await fixture.clock.advance(10_000)
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'unmark', 'unmark', 'unmark'])
+    expect(fixture.takeWire()).toEqual([
+      'addBeingCreated',
+      'CreateSnapshot',
+      'status',
+      'removeBeingCreated',
+      'removeBeingCreated',
+      'removeBeingCreated',
+    ])
     expect(fixture.takeEvents()).toEqual([])
   })
 
   it('the snapshotter sends no CSI call if the API server refuses the annotation being-created', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
-    fixture.refusals.set('mark', [apiError(403, 'Forbidden', 'no')])
+    fixture.refusals.set('addBeingCreated', [apiError(403, 'Forbidden', 'no')])
     await fixture.start()
-    expect(fixture.takeWire()).toEqual(['mark', 'error'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'error'])
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to create snapshot: failed to add VolumeSnapshotBeingCreated annotation on the content c: "snapshot controller failed to update c on API server: no"',
     )
@@ -295,7 +305,7 @@ describe('refused writes', () => {
     ])
     fixture.takeWire()
     await fixture.clock.advance(1_000)
-    expect(fixture.takeWire()).toEqual(['status', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['status', 'removeBeingCreated'])
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 })
@@ -347,7 +357,7 @@ describe('waiting contents', () => {
 
 describe('pre-provisioned snapshots', () => {
   it('a pre-provisioned snapshot counts as ready if the driver cannot list snapshots', async () => {
-    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, preProvisioned()]] })
     fixture.storage.lists = false
     await fixture.clock.advance(1_234)
     await fixture.start()
@@ -357,7 +367,7 @@ describe('pre-provisioned snapshots', () => {
   })
 
   it('a pre-provisioned snapshot shows an error until the driver lists it', async () => {
-    const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    const fixture = await Fixture.running({ objects: [[VOLUME_SNAPSHOT_CONTENTS, preProvisioned()]] })
     expect(statusOf(fixture)?.error?.message).toBe(
       'Failed to check and update snapshot content: failed to list snapshot for content c: "can not find snapshot for snapshotID snap-given"',
     )
@@ -368,7 +378,7 @@ describe('pre-provisioned snapshots', () => {
   })
 
   it('a ListSnapshots entry without a snapshot causes an error and a repeated check', async () => {
-    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, given()]] })
+    const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, preProvisioned()]] })
     fixture.scripts.set('ListSnapshots', () => ({ entries: [{ snapshot: undefined }], nextToken: '' }))
     await fixture.start()
     expect(statusOf(fixture)?.error?.message).toMatch(
@@ -390,7 +400,7 @@ describe('group snapshots', () => {
 
   it('the snapshotter creates a group snapshot with one call and stores its list of snapshots', async () => {
     const fixture = await Fixture.running({ objects })
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateVolumeGroupSnapshot', 'status', 'removeBeingCreated'])
     expect(groupStatus(fixture)).toMatchObject({
       volumeGroupSnapshotHandle: 'snap-1',
       readyToUse: true,
@@ -403,7 +413,13 @@ describe('group snapshots', () => {
     const fixture = new Fixture({ objects })
     fixture.refusals.set('status', [apiError(409, 'Conflict', 'the object has been modified')])
     await fixture.start()
-    expect(fixture.wire).toEqual(['mark', 'CreateVolumeGroupSnapshot', 'status', 'status', 'unmark'])
+    expect(fixture.wire).toEqual([
+      'addBeingCreated',
+      'CreateVolumeGroupSnapshot',
+      'status',
+      'status',
+      'removeBeingCreated',
+    ])
     expect(groupStatus(fixture)?.readyToUse).toBe(true)
     expect(fixture.takeCalls('CreateVolumeGroupSnapshot')).toHaveLength(1)
   })

@@ -1,7 +1,7 @@
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
-import { DRIVER, given, givenGroup, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, preProvisioned, preProvisionedGroup, vgsc, vsc } from '../testing/objects.ts'
 import { decide } from './decide.ts'
 import { GROUP, type Kind, SNAPSHOT } from './kinds.ts'
 
@@ -44,7 +44,7 @@ const READY = { snapshotHandle: 'snap-1', readyToUse: true }
 const UNREADY = { snapshotHandle: 'snap-1', readyToUse: false }
 const FAILED = { readyToUse: false, error: { message: 'no' } }
 const CLEARED = { error: { message: 'no' } }
-const marked = { annotations: { [SNAPSHOT_NAMES.beingCreated]: 'yes' } }
+const withAnnotation = { annotations: { [SNAPSHOT_NAMES.beingCreated]: 'yes' } }
 const member = { annotations: { [MEMBER_ANNOTATION]: 'group-1' } }
 const MEMBER_STATUS = { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' }
 const gone = deleted(SNAPSHOT_NAMES, 'beingDeleted')
@@ -58,8 +58,8 @@ describe('single content', () => {
     ['creates again if the status is empty', { status: {} }, ['create as check']],
     ['repeats the call if the snapshot is not ready', { status: UNREADY }, ['create as check']],
     ['does nothing if the snapshot is ready', { status: READY }, []],
-    ['removes the annotation of a ready snapshot', { status: READY, metadata: marked }, ['removeBeingCreated']],
-    ['repeats the call despite the annotation', { status: UNREADY, metadata: marked }, ['create as check']],
+    ['removes the annotation of a ready snapshot', { status: READY, metadata: withAnnotation }, ['removeBeingCreated']],
+    ['repeats the call despite the annotation', { status: UNREADY, metadata: withAnnotation }, ['create as check']],
     ['never sees a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
     ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
     ['waits for the handles of a group member', { metadata: member }, ['awaitHandles']],
@@ -132,7 +132,7 @@ describe('single content', () => {
       ['removeFinalizer'],
     ],
   ])('a pre-provisioned snapshot %s', (_, change, steps) => {
-    expect(stepsOf(SNAPSHOT, given('c', change))).toEqual(steps)
+    expect(stepsOf(SNAPSHOT, preProvisioned('c', change))).toEqual(steps)
   })
 
   it('the snapshotter leaves a snapshot to another content that names it, and then does not delete it', () => {
@@ -152,7 +152,9 @@ describe('single content', () => {
 
   it('the snapshotter removes the annotation of an unbound content in deletion before it deletes the snapshot', () => {
     const metadata = deleted(SNAPSHOT_NAMES, 'beingCreated')
-    expect(stepsOf(SNAPSHOT, given('c', { metadata, spec: unbound, status: UNREADY }))).toEqual(['removeBeingCreated'])
+    expect(stepsOf(SNAPSHOT, preProvisioned('c', { metadata, spec: unbound, status: UNREADY }))).toEqual([
+      'removeBeingCreated',
+    ])
   })
 
   it('the snapshotter does nothing for a content whose class belongs to another driver', () => {
@@ -176,7 +178,7 @@ describe('group content', () => {
       ['create as check'],
     ],
     ['does nothing if the group is ready', vgsc('g', { status: GROUP_READY }), []],
-    ['checks a pre-provisioned group', givenGroup(), ['check']],
+    ['checks a pre-provisioned group', preProvisionedGroup(), ['check']],
     [
       'deletes with the handles of the status',
       vgsc('g', { metadata: groupGone, status: { ...GROUP_READY, volumeSnapshotInfoList: [{ snapshotHandle: 'a' }] } }),
@@ -184,7 +186,7 @@ describe('group content', () => {
     ],
     [
       'deletes a pre-provisioned group with the handles of the spec',
-      givenGroup('g', { metadata: groupGone, status: GROUP_READY }),
+      preProvisionedGroup('g', { metadata: groupGone, status: GROUP_READY }),
       ['delete group-1 s-1 s-2', 'clearStatus', 'removeFinalizer'],
     ],
     ['ignores the annotations of single contents', vgsc('g', { metadata: gone, status: GROUP_READY }), []],

@@ -11,7 +11,7 @@ import { secret } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { apiError, Fixture, type FixtureOptions, failing } from '../testing/fixture.ts'
-import { DRIVER, given, groupClass, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, groupClass, preProvisioned, snapshotClass, UID, vgsc, vsc } from '../testing/objects.ts'
 
 const CLASS = [VOLUME_SNAPSHOT_CLASSES, snapshotClass()] as const
 const CONTENT = [VOLUME_SNAPSHOT_CONTENTS, vsc()] as const
@@ -99,7 +99,7 @@ describe('deletion', () => {
   })
 
   it('the deletion of an unbound pre-provisioned content deletes the snapshot', async () => {
-    const content = given('c', { spec: { volumeSnapshotRef: { uid: null } } })
+    const content = preProvisioned('c', { spec: { volumeSnapshotRef: { uid: null } } })
     const fixture = new Fixture({ objects: [[VOLUME_SNAPSHOT_CONTENTS, content]] })
     fixture.storage.add('snap-given')
     fixture.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' })
@@ -167,7 +167,7 @@ describe('deletion', () => {
   })
 
   it('a snapshot whose content has no status is deleted only once, although the finalizer stays', async () => {
-    const content = given('c', {
+    const content = preProvisioned('c', {
       metadata: { finalizers: [SNAPSHOT_NAMES.finalizer, 'example.com/other'] },
       spec: { volumeSnapshotRef: { uid: null } },
     })
@@ -241,7 +241,7 @@ describe('interrupted creation', () => {
     await fixture.clock.advance(10_000)
     expect(fixture.storage.created).toHaveLength(1)
     expect(fixture.storage.snapshots.size).toBe(0)
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateSnapshot', 'status', 'DeleteSnapshot'])
   })
 
   it('no snapshot remains if the event of the deletion arrives while the creation is prepared again', async () => {
@@ -360,7 +360,7 @@ describe('interrupted creation', () => {
     await fixture.clock.advance(60_000)
     expect(fixture.takeEvents()).toEqual([])
     // The cache no longer has the content, but this run has written the annotation.
-    expect(fixture.takeWire()).toEqual(['mark', 'CreateSnapshot', 'unmark'])
+    expect(fixture.takeWire()).toEqual(['addBeingCreated', 'CreateSnapshot', 'removeBeingCreated'])
   })
 
   it('the snapshots of two lost contents of one name are both deleted', async () => {
@@ -384,7 +384,7 @@ describe('interrupted creation', () => {
   it('the snapshot stays, and is reported, if the annotation cannot be removed and a user removes the finalizers', async () => {
     const fixture = new Fixture({ objects: [CLASS, CONTENT] })
     const refusals = Array.from({ length: 9 }, () => apiError(500, 'InternalError', 'no'))
-    fixture.refusals.set('unmark', refusals)
+    fixture.refusals.set('removeBeingCreated', refusals)
     await fixture.start()
     await remove(fixture)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
@@ -467,13 +467,13 @@ describe('contents that leave the cache', () => {
     ],
     [
       'of a pre-provisioned snapshot with Retain',
-      [[VOLUME_SNAPSHOT_CONTENTS, given('c', { ...RETAIN, metadata: { annotations } })]],
+      [[VOLUME_SNAPSHOT_CONTENTS, preProvisioned('c', { ...RETAIN, metadata: { annotations } })]],
     ],
     [
       'of a group member',
       [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations: memberAnnotations } })]],
     ],
-  ])('a deleted content %s causes no creation, even if it is marked', async (_, objects = []) => {
+  ])('a deleted content %s causes no creation, even if it has the annotation', async (_, objects = []) => {
     const fixture = await Fixture.running({ objects })
     fixture.takeWire()
     fixture.takeEvents()
@@ -668,7 +668,10 @@ describe('a snapshot that a person keeps', () => {
 
   it('a snapshot that another content names stays until the last of its contents is deleted', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
-    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, given('copy', { spec: { source: { snapshotHandle: 'snap-1' } } }))
+    await fixture.put(
+      VOLUME_SNAPSHOT_CONTENTS,
+      preProvisioned('copy', { spec: { source: { snapshotHandle: 'snap-1' } } }),
+    )
     fixture.takeWire()
     await remove(fixture)
     expect(contentOf(fixture)).toBeUndefined()
@@ -678,7 +681,7 @@ describe('a snapshot that a person keeps', () => {
   })
 
   it('the snapshot of two contents that are deleted at the same time is deleted once', async () => {
-    const copy = given('copy', { spec: { source: { snapshotHandle: 'snap-1' } } })
+    const copy = preProvisioned('copy', { spec: { source: { snapshotHandle: 'snap-1' } } })
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT, [VOLUME_SNAPSHOT_CONTENTS, copy]] })
     fixture.running.lag()
     await remove(fixture)

@@ -270,8 +270,8 @@ function writeText(what: string, body: unknown): string {
     if (text.includes('"error":{')) return 'error'
     return text.includes('andle":null') ? 'clear' : 'status'
   }
-  if (text.includes('being-created":"yes"')) return 'mark'
-  return text.includes('being-created":null') ? 'unmark' : 'release'
+  if (text.includes('being-created":"yes"')) return 'addBeingCreated'
+  return text.includes('being-created":null') ? 'removeBeingCreated' : 'release'
 }
 
 /** Returns a script that fails a call to the driver with this code. */

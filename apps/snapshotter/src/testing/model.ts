@@ -5,7 +5,7 @@ import { VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, type VolumeSnapshotC
 import type { InFlight } from '@csi-sidecars/testkit'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
 import { Fixture } from './fixture.ts'
-import { given, snapshotClass, vsc } from './objects.ts'
+import { preProvisioned, snapshotClass, vsc } from './objects.ts'
 import type { SeenCall } from './storage.ts'
 
 export const CONTENTS = ['a', 'b']
@@ -131,7 +131,7 @@ export class Model extends Fixture {
       volumeSnapshotRef: { uid: `${COPY}-${this.#refs}` },
       source: { snapshotHandle: handle },
     }
-    this.api.put(VOLUME_SNAPSHOT_CONTENTS, given(COPY, { spec }))
+    this.api.put(VOLUME_SNAPSHOT_CONTENTS, preProvisioned(COPY, { spec }))
   }
 
   /** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */

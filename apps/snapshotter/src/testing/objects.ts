@@ -37,7 +37,7 @@ export function vsc(name = 'c', change: object = {}): VolumeSnapshotContent {
 }
 
 /** Returns a VolumeSnapshotContent for a pre-provisioned snapshot. */
-export function given(name = 'c', change: object = {}): VolumeSnapshotContent {
+export function preProvisioned(name = 'c', change: object = {}): VolumeSnapshotContent {
   const spec = { source: { volumeHandle: null, snapshotHandle: 'snap-given' }, volumeSnapshotClassName: null }
   return made(vsc(name, { spec }), change)
 }
@@ -60,7 +60,7 @@ export function vgsc(name = 'g', change: object = {}): VolumeGroupSnapshotConten
   )
 }
 
-export function givenGroup(name = 'g', change: object = {}): VolumeGroupSnapshotContent {
+export function preProvisionedGroup(name = 'g', change: object = {}): VolumeGroupSnapshotContent {
   const groupSnapshotHandles = { volumeGroupSnapshotHandle: 'group-given', volumeSnapshotHandles: ['s-1', 's-2'] }
   const spec = { source: { volumeHandles: null, groupSnapshotHandles }, volumeGroupSnapshotClassName: null }
   return made(vgsc(name, { spec }), change)

@@ -154,7 +154,7 @@ export class GatedDriver {
     if (name === 'GetPluginInfo') return this.#answer(name, request)
     if (!this.#gate.isClosed) this.#onCall({ method: name, request, timeoutMs: options.timeoutMs })
     const onAbort = (cause: unknown): Error => new RpcError(CODES.Canceled, 'context canceled', { cause })
-    const { name: wanted = '', snapshotId = wanted } = request as { name?: string; snapshotId?: string }
+    const { name: requestedName = '', snapshotId = requestedName } = request as { name?: string; snapshotId?: string }
     const outgoing = { label: `call ${name} ${snapshotId}`, write: true }
     return this.#gate.pass(outgoing, () => this.#answer(name, request), { signal: options.signal, onAbort })
   }
@@ -170,8 +170,8 @@ export class GatedDriver {
       case 'GetPluginInfo':
         return { name: DRIVER }
       case 'CreateSnapshot': {
-        const { name: wanted, sourceVolumeId, parameters } = request as CreateSnapshotRequest
-        return { snapshot: storage.described(storage.create(wanted, [sourceVolumeId], parameters).id) }
+        const { name: requestedName, sourceVolumeId, parameters } = request as CreateSnapshotRequest
+        return { snapshot: storage.described(storage.create(requestedName, [sourceVolumeId], parameters).id) }
       }
       case 'DeleteSnapshot':
         storage.delete((request as DeleteSnapshotRequest).snapshotId)
@@ -182,8 +182,8 @@ export class GatedDriver {
         return { entries, nextToken: '' }
       }
       case 'CreateVolumeGroupSnapshot': {
-        const { name: wanted, sourceVolumeIds } = request as CreateVolumeGroupSnapshotRequest
-        return { groupSnapshot: storage.describedGroup(storage.create(wanted, sourceVolumeIds)) }
+        const { name: requestedName, sourceVolumeIds } = request as CreateVolumeGroupSnapshotRequest
+        return { groupSnapshot: storage.describedGroup(storage.create(requestedName, sourceVolumeIds)) }
       }
       case 'DeleteVolumeGroupSnapshot':
         storage.delete((request as DeleteVolumeGroupSnapshotRequest).groupSnapshotId)
