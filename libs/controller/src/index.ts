@@ -11,6 +11,7 @@ export {
   SETTLED,
   type TraceSubject,
 } from './controller.ts'
+export { EventDeduplicator } from './event-deduplicator.ts'
 export { failureLog } from './failure.ts'
 export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'

@@ -2,7 +2,7 @@ import type { ProvisionerClaim } from '../caches/claim.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { isMarked } from './decide.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, recordNews, removeOurFinalizer } from './run.ts'
+import { CLAIM_EVENTS, type ClaimRun, recordEventOnce, removeOurFinalizer } from './run.ts'
 
 /** A class or a Secret that a user replaces is missing for seconds. */
 const MAX_MISSING_MS = 30_000
@@ -19,7 +19,7 @@ export async function giveUp(run: ClaimRun, claim: ProvisionerClaim, why: string
   if (memory.unrepeatableForMs(claim.uid) < Math.min(MAX_MISSING_MS, settings.retryMaxMs)) return false
   const event = CLAIM_EVENTS.orphaned(volumeNameOf(claim.uid, settings), settings.names.driver, why)
   log.warn(event.message)
-  recordNews(run, claim, event)
+  recordEventOnce(run, claim, event)
   if (current !== undefined) await removeOurFinalizer(run, claim)
   memory.ended(claim.uid)
   return true

@@ -38,12 +38,16 @@ describe('ClaimMemory.pause', () => {
   })
 })
 
-describe('ClaimMemory.isNews', () => {
+describe('ClaimMemory.shouldRecord', () => {
   it('an event of a claim counts as new if its message has changed, or after 15 minutes', async () => {
-    expect([memory.isNews('a', 'x'), memory.isNews('a', 'x'), memory.isNews('b', 'x')]).toEqual([true, false, true])
-    expect([memory.isNews('a', 'y'), memory.isNews('a', 'x')]).toEqual([true, true])
+    expect([memory.shouldRecord('a', 'x'), memory.shouldRecord('a', 'x'), memory.shouldRecord('b', 'x')]).toEqual([
+      true,
+      false,
+      true,
+    ])
+    expect([memory.shouldRecord('a', 'y'), memory.shouldRecord('a', 'x')]).toEqual([true, true])
     await clock.advance(15 * 60_000)
-    expect(memory.isNews('a', 'x')).toBe(true)
+    expect(memory.shouldRecord('a', 'x')).toBe(true)
   })
 
   it('a forgotten claim may get the Provisioning event again', () => {
@@ -73,7 +77,7 @@ describe('forgetGone', () => {
     ['a deleted claim whose creation may be running is remembered', gone, true, 2],
   ])('%s', (_, cache, isRunning, size) => {
     const deps = { ...cache, memory, uses: { end: () => {} } }
-    memory.isNews('a', 'x')
+    memory.shouldRecord('a', 'x')
     if (isRunning) memory.inProgress.set('a', {} as UncertainCall)
     forgetGone('a', deps as unknown as Parameters<typeof forgetGone>[1])
     expect(memory.size).toBe(size)

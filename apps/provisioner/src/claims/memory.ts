@@ -1,4 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
+import { EventDeduplicator } from '@csi-sidecars/controller'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ProvisionerClaim } from '../caches/claim.ts'
@@ -48,14 +49,14 @@ export class ClaimMemory {
   readonly #pauses = new Map<string, Pause>()
   /** The times since which a creation of an earlier process could not be repeated. */
   readonly #unrepeatableSince = new Map<string, number>()
-  readonly #news: News
+  readonly #events: EventDeduplicator
   readonly #clock: Clock
   readonly #pauseMs: number
 
   constructor(clock: Clock, pauseMs: number) {
     this.#clock = clock
     this.#pauseMs = pauseMs
-    this.#news = new News(clock)
+    this.#events = new EventDeduplicator({ clock })
     this.ownership = new Ownership(clock)
   }
 
@@ -70,13 +71,14 @@ export class ClaimMemory {
     return Math.max(0, pause.until - this.#clock.monotonic())
   }
 
-  isNews(uid: string, message: string): boolean {
-    return this.#news.isNews(uid, message)
+  /** Reports whether to record an event with the message about the claim. If so, remembers it. */
+  shouldRecord(uid: string, message: string): boolean {
+    return this.#events.shouldRecord(uid, message)
   }
 
   /** Reports whether to publish the Provisioning event: at the first call, and again after 15 minutes. */
   begins(uid: string): boolean {
-    return this.#news.isNews(`${uid} begins`, '')
+    return this.#events.shouldRecord(`${uid} begins`, '')
   }
 
   /** Forgets a claim that is bound or deleted, except for a CreateVolume call that may be running. */
@@ -84,8 +86,8 @@ export class ClaimMemory {
     this.#pauses.delete(uid)
     this.ownership.forget(uid)
     this.#unrepeatableSince.delete(uid)
-    this.#news.forget(uid)
-    this.#news.forget(`${uid} begins`)
+    this.#events.forget(uid)
+    this.#events.forget(`${uid} begins`)
   }
 
   /** Called when a claim's CreateVolume call has ended. Forgets everything that was remembered for the call. */
@@ -105,7 +107,7 @@ export class ClaimMemory {
 
   /** The number of remembered facts. */
   get size(): number {
-    const ofClaims = this.#news.size + this.#pauses.size + this.#unrepeatableSince.size
+    const ofClaims = this.#events.size + this.#pauses.size + this.#unrepeatableSince.size
     return this.inProgress.size + this.unsaved.size + ofClaims
   }
 
@@ -117,40 +119,5 @@ export class ClaimMemory {
   /** Ends the waits of infeasible claims after a reconnect: a new version of the driver may accept their requests. */
   onDriverReturn(): void {
     this.#pauses.clear()
-  }
-}
-
-interface Reported {
-  readonly message: string
-  readonly at: number
-}
-
-/** The API server keeps events for an hour. A lasting failure is published again before its event expires. */
-const REPORT_AGAIN_MS = 15 * 60_000
-
-/** The last message about each object, so that a failure is not published again at each retry. */
-export class News {
-  readonly #last = new Map<string, Reported>()
-  readonly #clock: Clock
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** Reports whether the message is new, or was published 15 minutes ago or earlier. If so, records it as published. */
-  isNews(key: string, message: string): boolean {
-    const last = this.#last.get(key)
-    const at = this.#clock.monotonic()
-    if (last?.message === message && at - last.at < REPORT_AGAIN_MS) return false
-    this.#last.set(key, { message, at })
-    return true
-  }
-
-  forget(key: string): void {
-    this.#last.delete(key)
-  }
-
-  get size(): number {
-    return this.#last.size
   }
 }

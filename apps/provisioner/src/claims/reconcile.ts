@@ -21,7 +21,7 @@ import {
   type ClaimRun,
   labelsOf,
   recordEvent,
-  recordNews,
+  recordEventOnce,
   removeOurFinalizer,
 } from './run.ts'
 import { settleUnsaved } from './save.ts'
@@ -66,7 +66,7 @@ async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run<ClaimWa
     case 'fail':
       controllerRun.waitFor(decision.waitsFor)
       deps.metrics.creations.failed(labelsOf(claim))
-      if (decision.report) recordNews(run, claim, CLAIM_EVENTS.failed(decision.message))
+      if (decision.report) recordEventOnce(run, claim, CLAIM_EVENTS.failed(decision.message))
       if (await giveUp(run, claim, decision.message)) return SETTLED
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'selectNode':

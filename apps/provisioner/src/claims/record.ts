@@ -12,7 +12,7 @@ import { isMarked } from './decide.ts'
 import { creationFailure, isAlreadyExists } from './failure.ts'
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordNews } from './run.ts'
+import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordEventOnce } from './run.ts'
 
 interface FailedTry {
   readonly claim: ProvisionerClaim
@@ -49,7 +49,7 @@ export async function recordFailure(
   controllerRun.waitFor(...failure.waitsFor, ...classes)
   if (state !== 'background' || !driver.lost) {
     failureLog(error, log)?.error(error, 'Failed to provision volume')
-    recordNews(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
+    recordEventOnce(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
   }
   if (state !== 'unchanged') deps.refresh?.failed(storageClass.key)
   const retry: Outcome = { kind: 'retry', cause: error }
@@ -82,7 +82,7 @@ function ignore({ deps, log }: ClaimRun, claim: ProvisionerClaim, error: Populat
   log.v(4)?.info('Volume provision ignored', { reason: error.message })
   deps.metrics.creations.failed(labelsOf(claim))
   const text = CLAIM_EVENTS.populator()
-  if (deps.memory.isNews(claim.uid, text.message))
+  if (deps.memory.shouldRecord(claim.uid, text.message))
     deps.populatorRecorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
   return SETTLED
 }

@@ -30,8 +30,8 @@ export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: Provisioner
 }
 
 /** Records the event unless it repeats the last event about the claim. */
-export function recordNews(run: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
-  if (run.deps.memory.isNews(claim.uid, text.message)) recordEvent(run, claim, text)
+export function recordEventOnce(run: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
+  if (run.deps.memory.shouldRecord(claim.uid, text.message)) recordEvent(run, claim, text)
 }
 
 export function labelsOf(claim: ProvisionerClaim): ClaimLabels {

@@ -11,7 +11,7 @@ import { forgetGone } from './forget.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, recordEvent, recordNews, removeOurFinalizer } from './run.ts'
+import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, recordEvent, recordEventOnce, removeOurFinalizer } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
@@ -128,7 +128,7 @@ async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerErro
 function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
   const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
   run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
-  recordNews(run, claim, CLAIM_EVENTS.failed(message))
+  recordEventOnce(run, claim, CLAIM_EVENTS.failed(message))
 }
 
 /** Removes our finalizer from the claim. If that fails, the next run of the claim removes the finalizer. */
@@ -164,7 +164,7 @@ export function storeController(deps: ClaimDeps, source: Source): Controller {
       const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
       try {
         const conflict = await storeUnsaved(run, unsaved)
-        if (conflict !== undefined) recordNews(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
+        if (conflict !== undefined) recordEventOnce(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
         deps.claimAgain(unsaved.claim.uid)
         forgetGone(unsaved.claim.uid, deps)
         return SETTLED

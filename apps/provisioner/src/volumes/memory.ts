@@ -1,14 +1,14 @@
 import type { Clock } from '@csi-sidecars/base'
-import { News } from '../claims/memory.ts'
+import { EventDeduplicator } from '@csi-sidecars/controller'
 
 /** The facts that only this process remembers about volumes in deletion, by the UIDs of their PersistentVolumes. */
 export class VolumeMemory {
   /** The UIDs of PersistentVolumes whose volumes the driver has already deleted. */
   readonly #deleted = new Set<string>()
-  readonly #news: News
+  readonly #events: EventDeduplicator
 
   constructor(clock: Clock) {
-    this.#news = new News(clock)
+    this.#events = new EventDeduplicator({ clock })
   }
 
   deleted(uid: string): void {
@@ -19,12 +19,13 @@ export class VolumeMemory {
     return this.#deleted.has(uid)
   }
 
-  isNews(uid: string, message: string): boolean {
-    return this.#news.isNews(uid, message)
+  /** Reports whether to record an event with the message about the volume. If so, remembers it. */
+  shouldRecord(uid: string, message: string): boolean {
+    return this.#events.shouldRecord(uid, message)
   }
 
   forget(uid: string): void {
     this.#deleted.delete(uid)
-    this.#news.forget(uid)
+    this.#events.forget(uid)
   }
 }

@@ -190,7 +190,7 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
     failureLog(error, log)?.error(error, 'Volume deletion failed')
   }
   const text = isInUse ? VOLUME_EVENTS.inUse(message) : VOLUME_EVENTS.failed(message)
-  if (deps.memory.isNews(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
+  if (deps.memory.shouldRecord(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
   return { kind: 'retry', cause: error }
 }
 
