@@ -27,8 +27,8 @@ export interface Unsaved {
   readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
-  /** True if another PersistentVolume already has this name, so that the new volume must be deleted. */
-  readonly doomed: boolean
+  /** True if another PersistentVolume has the name, so that the new volume must be deleted. */
+  readonly mustDelete: boolean
 }
 
 /** A volume at the driver, with the data that DeleteVolume needs. */

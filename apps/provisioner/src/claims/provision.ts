@@ -38,7 +38,7 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
   const pv = await toPersistentVolume(run, prepared, volume)
   const pvc = namespacedRef(claim.key).name
   log.v(2)?.info(`successfully created PV ${request.name} for PVC ${pvc} and csi volume name ${volume.volumeId}`)
-  return { claim, pv, created, doomed: false }
+  return { claim, pv, created, mustDelete: false }
 }
 
 /** Builds the PersistentVolume. Deletes the volume and throws if the in-tree plugin cannot describe the volume. */

@@ -21,7 +21,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
   const { deps } = run
   const { pv, created, claim } = unsaved
   const name = nameOf(pv)
-  if (!unsaved.doomed) {
+  if (!unsaved.mustDelete) {
     const existing = await createOrGet(run, pv)
     if (existing === undefined) return undefined
     switch (decideConflict(existing, { claimUid: claim.uid, created })) {
@@ -32,7 +32,7 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
         return keptFor(name, name)
       case 'unwanted':
         // Each retry must delete the new volume, even after the PersistentVolume of the same name is gone.
-        deps.memory.unsaved.set(name, { ...unsaved, doomed: true })
+        deps.memory.unsaved.set(name, { ...unsaved, mustDelete: true })
     }
   }
   const { volumeId, secretRef, migrated } = created
@@ -74,7 +74,7 @@ export function decideConflict(
   existing: PersistentVolume,
   { claimUid, created }: { readonly claimUid: string; readonly created: CreatedVolume },
 ): 'stored' | 'kept' | 'unwanted' {
-  if (isDoomed(existing)) return 'unwanted'
+  if (isBeingDeletedWithVolume(existing)) return 'unwanted'
   const handle = csiVolumeOf(existing)?.spec?.csi?.volumeHandle
   if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
   // The in-tree form may name the volume in another way, so the volume of a migrated plugin is kept.
@@ -82,7 +82,7 @@ export function decideConflict(
 }
 
 /** Reports whether the PersistentVolume is being deleted together with its volume. */
-function isDoomed({ metadata, spec, status }: PersistentVolume): boolean {
+function isBeingDeletedWithVolume({ metadata, spec, status }: PersistentVolume): boolean {
   if (metadata?.deletionTimestamp == null) return false
   return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
 }
