@@ -16,6 +16,7 @@ export interface Invariant<State> {
   readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 
+/** The pace and the time limit of a repeated check, in milliseconds. */
 export interface Convergence {
   readonly clock: Clock
   readonly withinMs: number

@@ -1,6 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import { between, type Random } from './random.ts'
 
+/** A step and the pause before it. */
 export interface Timed<Step> {
   /** The pause after the previous step. */
   readonly afterMs: number

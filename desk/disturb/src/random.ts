@@ -1,6 +1,7 @@
 /** Returns the next number of a sequence in [0, 1) that a seed determines. */
 export type Random = () => number
 
+/** A possible choice. A choice of twice the weight is made twice as often. */
 export interface Choice<T> {
   readonly weight: number
   /** Returns the value, or undefined if the choice is impossible now. Then `weighted` makes the next choice instead. */

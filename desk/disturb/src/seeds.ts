@@ -1,5 +1,6 @@
 import type { BrokenInvariant } from './invariants.ts'
 
+/** The result of the run of one seed. */
 export interface SeedVerdict {
   /** The findings. The seed has passed if there are none. */
   readonly findings: readonly BrokenInvariant[]
@@ -11,6 +12,7 @@ export interface SeedVerdict {
   readonly appendix?: readonly string[]
 }
 
+/** The run of a seed, and the output of its lines. */
 export interface SeedRun {
   readonly run: (seed: number) => Promise<SeedVerdict>
   readonly printLine: (line: string) => void

@@ -1,3 +1,4 @@
+/** The limits of the search for the fewest steps that still fail. */
 export interface ShrinkOptions {
   /** The largest number of shorter lists of steps to try. */
   readonly tries: number

@@ -15,6 +15,7 @@ import type { InferredOptionTypes } from 'yargs'
 import { type CapabilityKind, KINDS, kindOf, listOf, pairsOf, parametersOf, quoted } from './option-values.ts'
 import { PROGRAM } from './place.ts'
 
+/** The command line of the driver test. */
 export interface DriverTestOptions {
   /** The address of the controller service: `unix:///path`. */
   readonly driver: string

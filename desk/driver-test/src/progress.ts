@@ -1,5 +1,6 @@
 import type { SeedProgress } from './seed.ts'
 
+/** The output of the progress line. */
 export interface ProgressOutput {
   readonly write: (text: string) => void
   /** True for a terminal, in which the last line can be replaced. */

@@ -25,6 +25,7 @@ import { Setting } from './questions/setting.ts'
 import { checkSnapshots } from './questions/snapshots.ts'
 import { askStrictly } from './questions/strict.ts'
 
+/** The command line as far as it concerns one seed. Times are in milliseconds. */
 export interface SeedOptions extends Pick<DriverTestOptions, 'parameters' | 'inlineAttributes' | 'strict'> {
   readonly seed: number
   readonly durationMs: number
@@ -39,6 +40,7 @@ export interface SeedOptions extends Pick<DriverTestOptions, 'parameters' | 'inl
   readonly data: string
 }
 
+/** The driver, the executables and the folders of the run of a seed. */
 export interface SeedParts {
   /** A connection to the driver without the proxy. */
   readonly direct: Driver
@@ -56,6 +58,7 @@ export interface SeedParts {
   readonly substitutes?: (cluster: Devcluster) => void
 }
 
+/** The progress of a seed, for the progress line. */
 export interface SeedProgress {
   /** The elapsed share of the time for faults, 0 to 1. */
   readonly done: number
@@ -64,6 +67,7 @@ export interface SeedProgress {
   readonly found: number
 }
 
+/** The findings and counts of a seed, for the reports. */
 export interface SeedResult {
   /** The title in reports: `seed 7`, or the name of the part of the test before the first seed. */
   readonly title: string

@@ -6,6 +6,7 @@ import { KUBECONFIG_HEAD } from './apiserver/http/kubeconfig.ts'
 import { type ApiServer, startApiServer } from './apiserver/server.ts'
 import { type CsiDriver, startCsiDriver } from './csi-driver/server.ts'
 
+/** The command line of the emulator. */
 export interface CommandOptions {
   readonly kubeconfigOut: string
   readonly port: number

@@ -19,6 +19,7 @@ export type CommandQuestion =
   | { readonly ask: 'stuck' }
   | PlanQuestion
 
+/** The command line of `kubectl csi`. */
 export interface PluginOptions {
   readonly question: CommandQuestion
   readonly kubeconfig: string | undefined

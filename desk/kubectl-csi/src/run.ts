@@ -18,6 +18,7 @@ import { EXIT_CODES, explanationJson, findingJson, jsonText, oneLine, verdictOf 
 import { explanationText, missingPart, unseenPart } from './output/text.ts'
 import { planFromCluster } from './plan/command.ts'
 
+/** The cluster, the clock and the output of a command. */
 export interface Surroundings {
   readonly client: ReadOnlyClient
   /** The namespace of the kubeconfig's context. */

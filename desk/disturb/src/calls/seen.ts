@@ -22,6 +22,7 @@ export interface LiveCall {
   readonly end: CallEnd | undefined
 }
 
+/** The end of a CSI call. */
 export interface CallEnd extends Pick<ObservedCall, 'code' | 'tookMs' | 'message'> {
   /** The response of a successful call, if the source reports it. */
   readonly response: Readonly<Record<string, unknown>> | undefined

@@ -14,6 +14,7 @@ import {
 } from './call.ts'
 import { Link, type PassingCall } from './link.ts'
 
+/** The sockets of a proxy, the source of its faults and the receiver of its reports. */
 export interface ProxyOptions {
   /** The path on which the proxy listens. */
   readonly socket: string

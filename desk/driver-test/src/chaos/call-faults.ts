@@ -24,6 +24,7 @@ export const CLEANUP_METHODS = [
   'DeleteSnapshot',
 ]
 
+/** A fault that the next call of a method gets. */
 export interface PlannedFault {
   readonly kind: 'breakCall'
   readonly method: string

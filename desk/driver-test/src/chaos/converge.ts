@@ -24,6 +24,7 @@ export interface Expected {
   readonly snapshots: Map<string, string>
 }
 
+/** A condition that does not hold yet, and the claim that it is about. */
 export interface Missing {
   readonly text: string
   readonly claim: string | undefined

@@ -12,6 +12,7 @@ import {
 import type { ApiFault, ChaosAction, DriverCan } from './action.ts'
 import { FaultDeck, SNAPSHOT_METHODS } from './call-faults.ts'
 
+/** The inputs of a plan. Equal inputs give the same plan. */
 export interface PlanOptions {
   readonly seed: number
   readonly durationMs: number

@@ -68,6 +68,7 @@ export type ChaosEvent =
   /** The faults have ended. From now on all objects have to converge. */
   | { readonly kind: 'calm' }
 
+/** The options of a run with faults. Times are in milliseconds. */
 export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
   /** The parameters of the StorageClass. */
   readonly parameters?: Readonly<Record<string, string>>
@@ -75,6 +76,7 @@ export interface ChaosOptions extends Omit<PlanOptions, 'nodes'> {
   readonly convergeMs: number
 }
 
+/** The counts and the violations of a run with faults. */
 export interface ChaosResult {
   readonly actions: number
   /** The violations of rules by sidecars and controllers. */

@@ -25,6 +25,7 @@ export interface WatchedDriver {
   mountedOn(nodeId: string, volumeId: string): readonly string[]
 }
 
+/** The API server and the driver that the monitor observes. */
 export interface Watched {
   readonly api: ApiServer
   readonly driver: WatchedDriver

@@ -15,6 +15,7 @@ export interface Finding extends Violation {
   occurrences: number
 }
 
+/** The options of a checker. They decide only how reports print times and paths. */
 export interface CheckerOptions {
   /** The start of the run in monotonic milliseconds. The time of each call in a report is relative to it. */
   readonly startedAt: number

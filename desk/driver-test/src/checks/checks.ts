@@ -26,6 +26,7 @@ export const CHECKS = {
 
 export type CheckName = keyof typeof CHECKS
 
+/** One violation of a check by the driver, as the report prints it. */
 export interface Violation {
   readonly check: CheckName
   readonly text: string

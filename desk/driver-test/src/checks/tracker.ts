@@ -159,13 +159,13 @@ export class Tracker {
   }
 }
 
-/** Returns the state of a volume before any call. */
 /** Returns how sure the effect of a call is. A running call may still have it. */
 function certaintyOf({ end, code }: ProxiedCall): 'maybe' | 'done' | 'failed' {
   if (end === undefined) return 'maybe'
   return code === 0 ? 'done' : 'failed'
 }
 
+/** Returns the state of a volume before any call. */
 function unused() {
   return { nodes: new Map(), staged: new Map(), published: new Map(), busy: 0, changed: 0 }
 }

@@ -23,6 +23,7 @@ export interface Abilities {
   readonly leftOut: readonly string[]
 }
 
+/** The flags and answers that decide which parts of the driver are tested. */
 export interface AbilityOptions
   extends TryParts,
     Pick<DriverTestOptions, 'nodeIds' | 'capabilities'>,

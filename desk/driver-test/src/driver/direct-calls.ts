@@ -3,6 +3,7 @@ import { CODES, type Driver, RpcError } from '@csi-sidecars/csi'
 import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { methodOf, type ProxiedCall } from '@csi-sidecars/disturb'
 
+/** The end of a call that the test sends itself. */
 export interface Reply<R> {
   /** The gRPC code. */
   readonly code: number

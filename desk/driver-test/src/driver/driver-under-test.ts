@@ -11,6 +11,7 @@ import { canList, WatchedList, waitUntilEmpty } from './lists.ts'
 import type { OwnNodes } from './nodes.ts'
 import { UsageLooks } from './stats.ts'
 
+/** The connections, nodes and checks of a driver under test. */
 export interface DriverUnderTestParts {
   /** A connection to the driver without the proxy. */
   readonly direct: Driver

@@ -15,6 +15,7 @@ const TRY_MS = 120_000
 const LOST_MS = 20_000
 export const GIB = 1024n ** 3n
 
+/** The clock and the callbacks of tried abilities. */
 export interface TryParts extends Pick<DriverTestOptions, 'parameters'> {
   readonly clock: Clock
   /** Called if the driver remained unavailable while an ability was tried, with the name of the ability. */

@@ -21,6 +21,7 @@ import type { OwnNode, OwnNodes } from '../driver/nodes.ts'
 import { CAPABILITIES, volumeRequest } from '../driver/tries.ts'
 import type { DriverTestOptions } from '../options.ts'
 
+/** The driver, its nodes and the receiver of findings, for direct questions. */
 export interface SettingParts extends Pick<DriverTestOptions, 'parameters' | 'inlineAttributes'> {
   /** The controller service, called without the proxy. */
   readonly driver: Driver

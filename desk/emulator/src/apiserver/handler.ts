@@ -20,6 +20,7 @@ import { kindAt, type ServedKind } from './schema/kinds.ts'
 import { answer, type ResourceCall, type VerbParts } from './verbs/answer.ts'
 import type { Watches } from './watch/watches.ts'
 
+/** The parts of a server that handle one request after another. */
 export interface HandlerParts extends VerbParts {
   readonly watches: Watches
   readonly requests: RequestLog

@@ -15,6 +15,7 @@ import { newUid } from './storage/uid.ts'
 import { runNamespaceController } from './verbs/namespace-controller.ts'
 import { Watches } from './watch/watches.ts'
 
+/** The options of a server without a socket. */
 export interface InProcessServerOptions {
   readonly clock?: Clock
   readonly log?: Logger

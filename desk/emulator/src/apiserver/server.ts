@@ -7,6 +7,7 @@ import { handlerParts, InProcessServer, type InProcessServerOptions } from './in
 import { Store } from './storage/store.ts'
 import { newUid } from './storage/uid.ts'
 
+/** The options of a server. All have defaults. */
 export interface ApiServerOptions extends InProcessServerOptions {
   /** The port. By default, and with 0, any free port. */
   readonly port?: number

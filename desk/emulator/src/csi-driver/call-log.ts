@@ -21,6 +21,7 @@ export interface DriverCall {
   readonly response?: Readonly<Record<string, unknown>> | undefined
 }
 
+/** Selects calls by method, object and gRPC code. An absent field matches all calls. */
 export interface CallMatch extends DriverMatch {
   readonly code?: number
 }

@@ -9,6 +9,7 @@ import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceI
 /** The longest path of a socket on Linux, without the zero byte at the end. */
 const MAX_PATH_LENGTH = 107
 
+/** A gRPC service and its handlers. */
 export interface GrpcService {
   readonly definition: ServiceDefinition
   readonly handlers: UntypedServiceImplementation

@@ -19,6 +19,7 @@ import { EmulatedNode } from './node.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
+/** The options of an emulated driver. Only the socket is required. */
 export interface CsiDriverOptions extends Partial<DriverSettings> {
   /** The path of the unix socket. */
   readonly socket: string

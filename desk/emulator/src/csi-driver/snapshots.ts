@@ -4,6 +4,7 @@ import { DriverFailure } from './driver-failure.ts'
 import type { NewId } from './new-id.ts'
 import type { DriverSettings } from './settings.ts'
 
+/** A snapshot of the emulated driver. */
 export interface StoredSnapshot {
   readonly id: string
   /** The requested name; empty for a member of a group snapshot. */
@@ -16,6 +17,7 @@ export interface StoredSnapshot {
   readonly groupId: string
 }
 
+/** A group snapshot of the emulated driver. */
 export interface StoredGroup {
   readonly id: string
   readonly name: string

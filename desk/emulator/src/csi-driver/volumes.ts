@@ -11,11 +11,13 @@ export interface StoredAttachment {
   readonly readonly: boolean
 }
 
+/** The volume or the snapshot from which a volume was created. */
 export interface StoredVolumeSource {
   readonly of: 'volume' | 'snapshot'
   readonly id: string
 }
 
+/** A volume of the emulated driver. */
 export interface StoredVolume {
   readonly id: string
   readonly name: string

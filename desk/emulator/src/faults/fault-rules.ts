@@ -14,6 +14,7 @@ export interface FaultRuleFor<Match, Action> {
   readonly action: Action
 }
 
+/** A rule that was added. It applies until it is removed or used up. */
 export interface ActiveRule {
   /** How often the rule has applied. */
   readonly hits: number

@@ -17,6 +17,7 @@ export interface PendingItem {
   readonly nextTry: string | undefined
 }
 
+/** The answer of `/debug/stuck` of one sidecar. */
 export interface PendingPage {
   readonly items: readonly PendingItem[]
   /** The RBAC rules that the role of the sidecar lacks. */

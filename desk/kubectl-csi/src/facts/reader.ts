@@ -6,6 +6,7 @@ import { notUnderstood, withoutNulls } from './shapes.ts'
 /** A client with only the verbs that read. It has no `watch`, because a watch would outlive the command. */
 export type ReadOnlyClient = Pick<KubeClient, 'get' | 'list' | 'discover'>
 
+/** The selection of a list. By default the result has all objects with all fields. */
 export interface ListQuery<T> extends Selection {
   /** Selects the objects to keep in the result. */
   readonly where?: (object: T) => boolean

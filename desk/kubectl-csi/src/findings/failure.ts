@@ -10,6 +10,7 @@ export interface FailureCause {
   readonly advice: RowKey
 }
 
+/** The sidecar, the driver and the object that a failure is about. */
 export interface FailureContext {
   readonly sidecar: OriginalName
   readonly driver: string

@@ -8,6 +8,7 @@ import { podFindings } from './pod.ts'
 import { contentFindings, snapshotFindings } from './snapshot.ts'
 import { volumeFindings } from './volume.ts'
 
+/** All findings about the cluster, and the limits of what was read. */
 export interface Findings {
   /** Stuck findings come before findings that are under way. In each group the longest wait comes first. */
   readonly findings: readonly WaitFinding[]

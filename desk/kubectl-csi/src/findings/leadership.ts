@@ -25,6 +25,7 @@ export type Leadership =
 /** The states of a Lease that has no leader. */
 export type NoLeader = Extract<Leadership, { kind: 'expired' | 'released' }>
 
+/** A container that is not ready, with its state. */
 export interface NotReady {
   readonly pod: KindRef
   readonly name: string

@@ -8,6 +8,7 @@ export type ExplainVerdict = 'well' | 'stuck' | 'unknown'
 
 export const EXIT_CODES: Readonly<Record<ExplainVerdict, number>> = { well: 0, stuck: 1, unknown: 2 }
 
+/** An object with its findings, for the output. */
 export interface Explained {
   readonly subject: KindRef
   readonly findings: readonly WaitFinding[]

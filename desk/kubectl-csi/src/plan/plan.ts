@@ -54,6 +54,7 @@ export interface PlannedContainer {
   readonly swappedTo: string | undefined
 }
 
+/** The answer of `kubectl csi plan` for one workload. */
 export interface SwapPlan {
   readonly workload: Workload
   readonly driverName: string | undefined

@@ -2,6 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import { ApiFailure } from '../http/api-failure.ts'
 import { newUid } from '../storage/uid.ts'
 
+/** A user, as a TokenReview describes it. */
 export interface AuthenticatedUser {
   readonly name: string
   readonly uid?: string

@@ -7,11 +7,13 @@ import { bodyOf } from './decode-body.ts'
 /** The handling of unknown fields: ignore them, warn about them, or refuse them. They are never stored. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
+/** The query parameters of a write. */
 export interface WriteOptions {
   readonly dryRun: boolean
   readonly fieldValidation: FieldValidation
 }
 
+/** The query parameters and the body of a deletion. */
 export interface DeletionOptions {
   readonly dryRun: boolean
   readonly gracePeriodSeconds?: number | undefined

@@ -17,6 +17,7 @@ export type AnswerForm =
 export const PLAIN: AnswerForm = { as: 'object' }
 const MESSAGE: AnswerForm = { as: 'message' }
 
+/** The form of an answer, and the time from which tables compute ages. */
 export interface Rendering {
   readonly shape: AnswerForm
   readonly now: number

@@ -7,6 +7,7 @@ export interface HttpRequest extends AsyncIterable<Uint8Array> {
 
 type RequestHeader = 'accept' | 'authorization' | 'content-length' | 'content-type' | 'user-agent'
 
+/** The part of a Node.js response that the server uses. */
 export interface HttpResponse {
   readonly headersSent: boolean
   readonly writableNeedDrain: boolean

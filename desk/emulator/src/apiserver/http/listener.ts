@@ -25,6 +25,7 @@ const OPTIONS = {
   connectionsCheckingInterval: 5_000,
 }
 
+/** The address and the certificate of a server. Port 0: any free port. */
 export interface ListenerOptions {
   readonly port: number
   readonly secure: SelfSigned | undefined

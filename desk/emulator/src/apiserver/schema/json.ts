@@ -3,10 +3,12 @@
  * unchanged parts.
  */
 export type Json = string | number | boolean | null | readonly Json[] | JsonMap
+/** A JSON object. */
 export interface JsonMap {
   readonly [key: string]: Json | undefined
 }
 
+/** The metadata of an object, as stored. */
 export interface Meta extends JsonMap {
   readonly name?: string
   readonly generateName?: string
@@ -22,6 +24,7 @@ export interface Meta extends JsonMap {
   readonly finalizers?: readonly string[]
 }
 
+/** An object of any kind, as stored. */
 export interface ApiObject extends JsonMap {
   readonly apiVersion?: string
   readonly kind?: string

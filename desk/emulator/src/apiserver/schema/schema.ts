@@ -41,6 +41,7 @@ export type SchemaFieldType =
   | { readonly kind: 'list'; readonly of: SchemaFieldType }
   | { readonly kind: 'map'; readonly of: SchemaFieldType }
 
+/** One field of a type, in JSON and in protobuf. */
 export interface SchemaField {
   readonly name: string
   /** The field number in protobuf, preceded by the numbers of the enclosing messages. */
@@ -58,6 +59,7 @@ interface Merge {
   readonly retainKeys: boolean
 }
 
+/** A type of the API, with its fields. */
 export interface Schema {
   readonly name: string
   /** The Go package in the name of the type's OpenAPI definition, such as `io.k8s.api.core.v1`. */

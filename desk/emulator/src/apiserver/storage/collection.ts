@@ -12,6 +12,7 @@ export interface StoredEntry {
   readonly revision: number
 }
 
+/** A change of one object, as watches deliver it. */
 export interface StoredChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
@@ -20,6 +21,7 @@ export interface StoredChange {
   readonly before: StoredEntry | undefined
 }
 
+/** The number and the size of the kept changes. A watch from an older revision is refused. */
 export interface HistoryLimits {
   readonly changes: number
   readonly bytes: number

@@ -16,6 +16,7 @@ export interface ListScope {
   readonly selective: boolean
 }
 
+/** One page of a list, and the token of the next page. */
 export interface ListedPage {
   readonly entries: readonly Pick<StoredEntry, 'object' | 'text'>[]
   readonly revision: number

@@ -16,6 +16,7 @@ export interface ObjectRegistry {
   readonly validates: boolean
 }
 
+/** The object or the status that a write concerns. */
 export interface WriteTarget {
   readonly kind: ServedKind
   readonly namespace: string | undefined

@@ -1,6 +1,7 @@
 import { type ApiObject, at, type Json, textAt } from '../schema/json.ts'
 import { ageOf } from './age.ts'
 
+/** One column of a table for kubectl. */
 export interface Column {
   readonly name: string
   readonly type: 'string' | 'integer' | 'boolean' | 'date'

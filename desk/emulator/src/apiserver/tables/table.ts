@@ -11,6 +11,7 @@ const COLUMNS: Columns = { ...CORE_COLUMNS, ...VOLUME_COLUMNS, ...SNAPSHOT_COLUM
 /** The part of the object that each row contains. */
 export type RowObject = 'None' | 'Metadata' | 'Object'
 
+/** The options of a table for kubectl. */
 export interface TableOptions {
   readonly rows: RowObject
   readonly now: number

@@ -10,6 +10,7 @@ import { unstored } from '../storage/registry.ts'
 import type { Predicate } from '../storage/selectors.ts'
 import { type FrameType, frameText, type WatchEvent, type WatchHub } from './watch-hub.ts'
 
+/** The objects and the form that a watch requests. */
 export interface WatchRequest {
   readonly matches: Predicate
   /** The objects to send first as ADDED. Undefined if the watch continues from a revision. */
@@ -24,6 +25,7 @@ export interface WatchRequest {
   readonly fault?: { readonly afterFrames?: number; readonly afterMs?: number; readonly how?: WatchEnd } | undefined
 }
 
+/** The time limits of a watch, in milliseconds. */
 export interface WatchLimits {
   readonly bookmarkMs: number
   /** A client that does not read for this time is disconnected. */

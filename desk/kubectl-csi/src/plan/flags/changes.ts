@@ -15,6 +15,7 @@ export interface FoundChange {
   readonly untested: readonly SwapCondition[]
 }
 
+/** The changes between the version in the cluster and ours that concern an installation. */
 export interface FoundChanges {
   readonly changes: readonly FoundChange[]
   /** False: the version is older than the examined ones, or is unknown. */

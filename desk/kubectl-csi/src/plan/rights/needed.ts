@@ -13,6 +13,7 @@ export interface NeededRight {
   readonly onlyFor: string | undefined
 }
 
+/** The place of the pod that needs the permissions. */
 export interface RightsContext {
   /** The namespace of the pod, in which the Leases are unless a flag names another one. */
   readonly namespace: string

@@ -35,6 +35,7 @@ const SNAPSHOT_CLASS_KEYS: readonly SecretKey[] = [
 /** The Secret of a StorageClass for each call without a Secret. */
 const DEFAULT: SecretKey = { key: '' }
 
+/** The classes that name the driver, whose parameters may name Secrets. */
 export interface ClassesOfDriver {
   readonly storageClasses: readonly StorageClass[]
   readonly snapshotClasses: readonly VolumeSnapshotClass[]
