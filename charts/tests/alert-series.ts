@@ -52,6 +52,8 @@ const oldest = (operation: string, seconds: number): Series =>
 const stuck = (reason: string): Series =>
   series('csi_sidecar_stuck_work', '2x60', { ...DRIVER, operation: 'detach', reason })
 const started = (container: string): Series => series('process_start_time_seconds', '1x60', { container })
+const unreferenced = (reason: string, count: number, scope = 'cluster'): Series =>
+  series('csi_sidecar_unreferenced_volumes', `${count}x1500`, { ...DRIVER, reason, scope })
 const OF_DRIVER = { namespace: 'storage', ...DRIVER }
 
 export const ALERT_CASES: readonly AlertCase[] = [
@@ -215,5 +217,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     labels: { ...OF_DRIVER, reason: 'Internal' },
     summary: 'The oldest snapshot of example.csi.k8s.io has waited 31m 0s for Internal.',
     quiet: [oldest('create-snapshot', 1800), oldest('delete-snapshot', 1860)],
+  },
+  {
+    alert: 'CSISidecarVolumesAreUnreferenced',
+    after: 1440,
+    fires: [unreferenced('NoObject', 3), unreferenced('Released', 1)],
+    labels: OF_DRIVER,
+    summary: '4 volumes of example.csi.k8s.io cost storage, and no claim uses them.',
+    quiet: [unreferenced('NoObject', 3, 'backend'), unreferenced('Released', 1, 'backend')],
   },
 ]

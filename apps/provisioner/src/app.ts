@@ -197,6 +197,8 @@ function settingsOf(
       : undefined,
     strictTopology: values['strict-topology'],
     immediateTopology: values['immediate-topology'],
+    unreferencedIntervalMs: values['unreferenced-check-interval'],
+    unreferencedHandleFilter: values['unreferenced-handle-filter'],
     attributesClasses: gates.enabled('VolumeAttributesClass'),
   }
 }

@@ -3,15 +3,17 @@ import { recorderWhileLeading, structuredLines, textLines } from '@csi-sidecars/
 import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
 import { claimControllers } from './claims/controller.ts'
+import { ClaimMemory } from './claims/memory.ts'
 import { driverCalls } from './driver-calls.ts'
 import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
 import { cloneReleaseController } from './sources/release.ts'
 import { SourceUses } from './sources/uses.ts'
+import { unreferencedTask } from './unreferenced/join.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
 export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly AnyController[] {
-  const { client, caches, settings, log } = parts
+  const { client, caches, settings, clock, log } = parts
   const api = clientWhileLeading(client, assertLeading)
   const driver = driverCalls({ ...parts, assertLeading })
   const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
@@ -25,10 +27,13 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
     api,
     driver,
   }
+  const memory = new ClaimMemory(clock, settings.retryMaxMs)
+  const alongside = unreferencedTask({ ...term, memory })
+  const volumes = { ...volumeController(term), ...(alongside && { alongside }) }
   const workers = settings.cloneReleaseWorkers
   const releases =
     workers === undefined ? [] : [cloneReleaseController({ ...term, workers, backoff: backoffOf(settings) })]
-  return [...claimControllers(term), volumeController(term), ...releases, ...(capacity?.controllers ?? [])]
+  return [...claimControllers(term, memory), volumes, ...releases, ...(capacity?.controllers ?? [])]
 }
 
 function capacityDeps(

@@ -5,6 +5,7 @@ import {
   type CreateVolumeResponse,
   type GetCapacityRequest,
   type GetCapacityResponse,
+  type ListVolumesResponse,
   PluginCapability_Service_Type as PluginService,
 } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -26,6 +27,9 @@ export interface DriverCalls {
   /** Calls DeleteVolume. Checks the permit again, because a deleted volume cannot be restored. */
   delete(permit: VolumeDeletionPermit, options: DeleteCallOptions): Promise<void>
   capacity(question: GetCapacityRequest, signal: AbortSignal): Promise<GetCapacityResponse>
+  /** Reads one page of the volumes in the back end. */
+  listPage(startingToken: string, signal: AbortSignal): Promise<ListVolumesResponse>
+  readonly canListVolumes: boolean
   /** Throws ProvisionError if the driver lacks a capability that provisioning requires, or a capability in `needs`. */
   require(needs?: Needs): void
   readonly singleNodeMultiWriter: boolean
@@ -57,6 +61,10 @@ export function driverCalls({ driver, settings, assertLeading, log }: CallParts)
       await calls.delete({ volumeId, secrets: { ...secrets } }, { ...options, timeoutMs })
     },
     capacity: (question, signal) => calls.capacity(question, { timeoutMs, signal }),
+    listPage: (startingToken, signal) => calls.list({ startingToken, maxEntries: 0 }, { timeoutMs, signal }),
+    get canListVolumes() {
+      return driver.capabilities.controller.has(ControllerRpc.LIST_VOLUMES)
+    },
     require: (needs = {}) => requireCapabilities(driver, needs),
     get singleNodeMultiWriter() {
       return driver.capabilities.controller.has(ControllerRpc.SINGLE_NODE_MULTI_WRITER)

@@ -172,6 +172,22 @@ export const PROVISIONER_FLAGS = [
     chart: { key: 'timeout', sample: '36s' },
   },
   {
+    name: 'unreferenced-check-interval',
+    type: 'duration',
+    default: 60 * MINUTE,
+    help: 'How often the driver is asked to list its volumes, to find those that no object names. Nothing is deleted. 0: never.',
+    chart: { key: 'unreferenced.checkInterval', sample: '38m' },
+  },
+  {
+    name: 'unreferenced-handle-filter',
+    type: 'string',
+    default: '',
+    help:
+      'The text in the handles of volumes that belong to this cluster, for example the value of --volume-name-prefix. ' +
+      'Empty: all volumes of the back end count, also those of other clusters.',
+    chart: { key: 'unreferenced.handleFilter', sample: 'cluster-a' },
+  },
+  {
     name: 'volume-name-prefix',
     type: 'string',
     default: 'pvc',

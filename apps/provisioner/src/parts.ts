@@ -3,6 +3,7 @@ import type { Backlog, Controller } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
+import type { UnreferencedReport } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProvisionerCaches } from './caches/open.ts'
 import type { CapacityParts, CapacityRefresh } from './capacity/controller.ts'
@@ -34,6 +35,10 @@ export interface ProvisionerSettings extends NameRule, VolumeSettings {
   readonly cloneReleaseWorkers: number | undefined
   readonly strictTopology: boolean
   readonly immediateTopology: boolean
+  /** Milliseconds between two searches for volumes that no object names. 0: no searches. */
+  readonly unreferencedIntervalMs: number
+  /** The text in the handles of this cluster's volumes. Empty: all volumes of the back end count. */
+  readonly unreferencedHandleFilter: string
   /** The node of this process. Undefined without `--node-deployment`. */
   readonly node: LocalNode | undefined
 }
@@ -50,6 +55,7 @@ export interface ProvisionerParts {
   /** The publication of CSIStorageCapacity objects. Undefined without `--enable-capacity`. */
   readonly capacity: CapacityParts | undefined
   readonly backlog: Backlog
+  readonly unreferenced: UnreferencedReport
   readonly clock: Clock
   readonly log: Logger
 }

@@ -19,11 +19,13 @@ import {
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
 import { GROUP, SNAPSHOT } from './content/kinds.ts'
+import { ContentMemory } from './content/memory.ts'
 import { SNAPSHOTTER_FLAGS } from './flags.ts'
 import { GroupKinds } from './group-kinds.ts'
 import { handshakeOf, refusal } from './handshake.ts'
 import { openCaches } from './informers.ts'
 import type { Naming, SnapshotterParts, SnapshotterSettings } from './parts.ts'
+import { unreferencedTask } from './unreferenced/join.ts'
 
 const GROUPS = 'CSIVolumeGroupSnapshot'
 
@@ -99,7 +101,7 @@ async function chooseControllers(parts: Parts): Promise<AppControllers> {
   return {
     queues: groups === undefined ? [SNAPSHOT.queue] : [SNAPSHOT.queue, GROUP.queue],
     controllers: (lead) =>
-      snapshotterControllers({ client, driver, clock, log, settings, snapshots, groups, recorder }, lead),
+      snapshotterControllers({ ...parts, settings, snapshots, groups, recorder }, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
@@ -111,11 +113,15 @@ export function snapshotterControllers(
 ): readonly AnyController[] {
   const { log, snapshots, groups } = parts
   log.info('Starting CSI snapshotter', UNQUOTED)
-  const single = {
-    ...contentController(parts, { kind: SNAPSHOT, ...snapshots }, lead),
+  const memory = new ContentMemory()
+  const groupMemory = new ContentMemory()
+  const alongside = unreferencedTask(parts, [memory, groupMemory], lead.assertLeading)
+  const single: Controller = {
+    ...contentController(parts, { kind: SNAPSHOT, ...snapshots, memory }, lead),
+    ...(alongside && { alongside }),
     onEnd: () => log.info('Shutting CSI snapshotter', UNQUOTED),
   }
-  return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups }, lead)]
+  return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups, memory: groupMemory }, lead)]
 }
 
 function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {
@@ -126,6 +132,9 @@ function settingsOf(values: Parts['flags']['values'], driverName: string): Snaps
     retryMaxMs: values['retry-interval-max'],
     timeoutMs: values.timeout,
     extraMetadata: values['extra-create-metadata'],
+    onEachNode: values['node-deployment'],
+    unreferencedIntervalMs: values['unreferenced-check-interval'],
+    unreferencedHandleFilter: values['unreferenced-handle-filter'],
     snapshotNaming: { prefix: values['snapshot-name-prefix'], uidLength: values['snapshot-name-uuid-length'] },
     groupNaming: { prefix: values['groupsnapshot-name-prefix'], uidLength: values['groupsnapshot-name-uuid-length'] },
   }

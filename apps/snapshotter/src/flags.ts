@@ -62,6 +62,22 @@ export const SNAPSHOTTER_FLAGS = [
     chart: { key: 'timeout', sample: '36s' },
   },
   {
+    name: 'unreferenced-check-interval',
+    type: 'duration',
+    default: 60 * MINUTE,
+    help: 'How often the driver is asked to list its snapshots, to find those that no object names. Nothing is deleted. 0: never.',
+    chart: { key: 'unreferenced.checkInterval', sample: '38m' },
+  },
+  {
+    name: 'unreferenced-handle-filter',
+    type: 'string',
+    default: '',
+    help:
+      'The text in the handles of snapshots that belong to this cluster. Empty: all snapshots of the back end count, ' +
+      'also those of other clusters.',
+    chart: { key: 'unreferenced.handleFilter', sample: 'cluster-a' },
+  },
+  {
     name: 'worker-threads',
     type: 'int',
     default: 10,

@@ -24,11 +24,17 @@ export interface SnapshotterSettings {
   /** The time limit of each call to the driver, in milliseconds. */
   readonly timeoutMs: number
   readonly extraMetadata: boolean
+  /** The value of `--node-deployment`. */
+  readonly onEachNode: boolean
+  /** Milliseconds between two searches for snapshots that no object names. 0: no searches. */
+  readonly unreferencedIntervalMs: number
+  /** The text in the handles of this cluster's snapshots. Empty: all snapshots of the back end count. */
+  readonly unreferencedHandleFilter: string
   readonly snapshotNaming: Naming
   readonly groupNaming: Naming
 }
 
-export interface SnapshotterParts extends Pick<AppParts, 'client' | 'driver' | 'clock' | 'log'> {
+export interface SnapshotterParts extends Pick<AppParts, 'client' | 'driver' | 'clock' | 'log' | 'unreferenced'> {
   readonly settings: SnapshotterSettings
   readonly snapshots: KindCaches
   /** The caches for group snapshots. Undefined if group snapshots are off. */

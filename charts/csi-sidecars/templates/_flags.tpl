@@ -51,6 +51,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-orphan-sweep-interval" "value" .section.snapshotOrphanSweepInterval) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "strict-topology" "value" .section.strictTopology) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "unreferenced-check-interval" "value" .section.unreferenced.checkInterval) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "unreferenced-handle-filter" "value" .section.unreferenced.handleFilter) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "volume-name-prefix" "value" .section.volumeNamePrefix) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "volume-name-uuid-length" "value" .section.volumeNameUUIDLength) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "worker-threads" "value" .section.workerThreads) -}}
@@ -65,6 +67,8 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-prefix" "value" .section.snapshotNamePrefix) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-uuid-length" "value" .section.snapshotNameUuidLength) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "unreferenced-check-interval" "value" .section.unreferenced.checkInterval) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "unreferenced-handle-filter" "value" .section.unreferenced.handleFilter) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "worker-threads" "value" .section.workerThreads) -}}
 {{- end }}
 

@@ -17,6 +17,7 @@ export type CommandQuestion =
       readonly namespace: string | undefined
     }
   | { readonly ask: 'stuck' }
+  | { readonly ask: 'unreferenced' }
   | PlanQuestion
 
 /** The command line of `kubectl csi`. */
@@ -95,6 +96,9 @@ export async function parseOptions(
     .command('stuck', 'All objects of the cluster that are stuck', {}, () => {
       question = { ask: 'stuck' }
     })
+    .command('unreferenced', 'Volumes and snapshots of the back end that no object names, and the reverse', {}, () => {
+      question = { ask: 'unreferenced' }
+    })
     .command(
       'plan [kind] [name]',
       'How to swap the Go sidecars of a pod: plan deployment/NAME, or plan -f MANIFEST',
@@ -139,7 +143,7 @@ export async function parseOptions(
       (current: string, argv: unknown, defaults: () => void, done: (words: string[]) => void) =>
         wantsKind(argv, current) ? done(Object.keys(KINDS).filter((kind) => kind.startsWith(current))) : defaults(),
     )
-    .demandCommand(1, 'say what to do: explain, stuck or plan')
+    .demandCommand(1, 'say what to do: explain, stuck, unreferenced or plan')
     .strict()
     .version(`kubectl-csi ${programVersion()}`)
     .wrap(100)

@@ -17,6 +17,7 @@ import { ageText } from './output/age.ts'
 import { EXIT_CODES, explanationJson, findingJson, jsonText, oneLine, verdictOf } from './output/explanation.ts'
 import { explanationText, missingPart, unseenPart } from './output/text.ts'
 import { planFromCluster } from './plan/command.ts'
+import { unreferenced } from './unreferenced/command.ts'
 
 /** The cluster, the clock and the output of a command. */
 export interface Surroundings {
@@ -30,7 +31,7 @@ export interface Surroundings {
 
 /**
  * Runs the subcommand. Resolves with the exit code of `explain` and `stuck`: 0 if nothing is stuck, 1 if something is, 2
- * if unknown. The exit codes of `plan` are in `plan/command.ts`.
+ * if unknown. The exit codes of the others are in their `command.ts`.
  */
 export async function run(options: PluginOptions, context: Surroundings): Promise<number> {
   const { question } = options
@@ -39,6 +40,8 @@ export async function run(options: PluginOptions, context: Surroundings): Promis
       return await explain(question, options, context)
     case 'stuck':
       return await stuck(options, context)
+    case 'unreferenced':
+      return await unreferenced(options.json, context)
     case 'plan':
       return await planFromCluster(question, options.json, context)
     default:

@@ -38,6 +38,7 @@ export function volumeClient(driver: Caller) {
   return {
     create: rpc(driver, CreateVolume),
     delete: rpc(driver, DeleteVolume),
+    list: rpc(driver, ListVolumes),
     capacity: rpc(driver, GetCapacity),
   }
 }

@@ -14,6 +14,7 @@ export { controllerClient, type SnapshotClient, snapshotClient, volumeClient } f
 export { createDriver, type Driver, type DriverEvent, driverWhileLeading, LOST_CONNECTION_EXITING } from './driver.ts'
 export { type CallVerdict, classify } from './errors/classify.ts'
 export { CODES, type CodeName, ConnectError, RpcError } from './errors/rpc-error.ts'
+export { listPages } from './list-pages.ts'
 export { OperationMetrics } from './operation-metrics.ts'
 export { type Decisive, type DriverIdentity, probe, probeOnce } from './probe.ts'
 export { resolveTemplate, secretsFrom } from './secrets.ts'

@@ -11,6 +11,7 @@ import type { STANDARD_FLAGS } from './flags/standard-flags.ts'
 import type { StartContext } from './process.ts'
 import type { CacheRegistry } from './serve/caches.ts'
 import type { SentenceFailure, StartError } from './start-error.ts'
+import type { UnreferencedReport } from './unreferenced/report.ts'
 
 /** The values of the standard flags and of an app's own flags. */
 export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeof STANDARD_FLAGS, ...T]>
@@ -106,6 +107,8 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
   readonly metrics: Metrics
   /** The pending work of all controllers. */
   readonly backlog: Backlog
+  /** The things in the back end that no object names. */
+  readonly unreferenced: UnreferencedReport
   readonly log: Logger
   /** The log for lines about the start. */
   readonly startLog: Logger

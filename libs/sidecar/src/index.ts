@@ -23,3 +23,11 @@ export { attributesClassGate, ServedKinds } from './serve/served-kinds.ts'
 export { main } from './start/main.ts'
 export { combine, type Program, programOf } from './start/program.ts'
 export { ENDPOINT_FAILED, FATAL, failing, StartError, sentence } from './start-error.ts'
+export {
+  type ListingState,
+  type UnreferencedFindings,
+  type UnreferencedItem,
+  UnreferencedReport,
+} from './unreferenced/report.ts'
+export { searchRegularly } from './unreferenced/search.ts'
+export { type Sighting, Sightings } from './unreferenced/sightings.ts'

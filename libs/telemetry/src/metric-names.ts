@@ -172,6 +172,51 @@ export const STUCK_WORK = {
   labels: ['driver_name', 'operation', 'reason'],
 } as const satisfies MetricSpec<string>
 
+// Metrics of things in the back end, which the Go sidecars do not have. No label contains the name of an object.
+
+const UNREFERENCED_LABELS = ['driver_name', 'reason', 'scope'] as const
+const UNREFERENCED_NOTE =
+  'NoObject: no object of the cluster names them. scope backend: those of other clusters count, too. Only the leader, ' +
+  'after two listings of the driver.'
+
+export const UNREFERENCED_VOLUMES = {
+  name: 'csi_sidecar_unreferenced_volumes',
+  help:
+    `[ALPHA] Volumes of the back end that no claim uses. ${UNREFERENCED_NOTE} Released: their ` +
+    'PersistentVolume has been Released for longer than a day.',
+  labels: UNREFERENCED_LABELS,
+} as const satisfies MetricSpec<string>
+
+export const UNREFERENCED_VOLUMES_BYTES = {
+  name: 'csi_sidecar_unreferenced_volumes_bytes',
+  help: '[ALPHA] The size of these volumes, as far as the driver reports it.',
+  labels: UNREFERENCED_LABELS,
+} as const satisfies MetricSpec<string>
+
+export const MISSING_VOLUMES = {
+  name: 'csi_sidecar_missing_volumes',
+  help: '[ALPHA] PersistentVolumes whose volume two listings of the driver in a row have not shown.',
+  labels: ['driver_name'],
+} as const satisfies MetricSpec<string>
+
+export const UNREFERENCED_SNAPSHOTS = {
+  name: 'csi_sidecar_unreferenced_snapshots',
+  help: `[ALPHA] Snapshots of the back end without a VolumeSnapshotContent. ${UNREFERENCED_NOTE}`,
+  labels: UNREFERENCED_LABELS,
+} as const satisfies MetricSpec<string>
+
+export const UNREFERENCED_SNAPSHOTS_BYTES = {
+  name: 'csi_sidecar_unreferenced_snapshots_bytes',
+  help: '[ALPHA] The size of these snapshots, as far as the driver reports it.',
+  labels: UNREFERENCED_LABELS,
+} as const satisfies MetricSpec<string>
+
+export const MISSING_SNAPSHOTS = {
+  name: 'csi_sidecar_missing_snapshots',
+  help: '[ALPHA] VolumeSnapshotContents whose snapshot two listings of the driver in a row have not shown.',
+  labels: ['driver_name'],
+} as const satisfies MetricSpec<string>
+
 const WORK_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
 
 export const WORK_SECONDS = {

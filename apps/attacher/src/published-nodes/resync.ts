@@ -1,5 +1,6 @@
 import { type Clock, messageOf, onPhase } from '@csi-sidecars/base'
 import type { Run } from '@csi-sidecars/controller'
+import { listPages } from '@csi-sidecars/csi'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -40,12 +41,6 @@ export type ListingVerdict =
   | { readonly kind: 'unknown'; readonly why: string }
   /** The attachment is not compared: it has an inline volume, and the driver replaces no in-tree plugin. */
   | { readonly kind: 'notCompared' }
-
-/** The limits of one ListVolumes listing. A driver that exceeds them would probably send pages without end. */
-const MAX_EMPTY_PAGES = 1_000
-const MAX_VOLUMES = 1_000_000
-/** The longest time of one listing. The limit ends a listing whose driver sends new page tokens without end. */
-const MAX_LISTING_MS = 5 * 60_000
 
 /** The number of consecutive listings that disagreed with an attachment. A recreated attachment starts from zero. */
 interface Suspicion {
@@ -147,39 +142,17 @@ export async function listAll(
   signal: AbortSignal,
 ): Promise<PublishedNodes> {
   const published = new Map<string, ReadonlySet<string>>()
-  const seen = new Set<string>()
-  const started = clock.monotonic()
-  let token = ''
-  let volumes = 0
-  let emptyPages = 0
-  do {
-    const page = await listPage(token, signal).catch((cause: unknown) => {
-      throw new Error(`failed to ListVolumes: failed to list volumes: ${messageOf(cause)}`, { cause })
-    })
-    for (const { volume, status } of page.entries) {
+  await listPages({
+    method: 'ListVolumes',
+    nouns: 'volumes',
+    readPage: (token) => listPage(token, signal),
+    visit: ({ volume, status }) => {
       // A volume without nodes counts like a volume that is not listed, so it is not stored.
-      if (!volume || !status?.publishedNodeIds.length) continue
+      if (!volume || !status?.publishedNodeIds.length) return
       published.set(volume.volumeId, new Set(status.publishedNodeIds))
-    }
-    volumes += page.entries.length
-    emptyPages = page.entries.length === 0 ? emptyPages + 1 : 0
-    seen.add(token)
-    token = page.nextToken
-    // The page token leads back to an earlier page, so the listing would never end.
-    if (token !== '' && seen.has(token)) {
-      throw new Error(`failed to ListVolumes: the driver answered token ${JSON.stringify(token)} with itself`)
-    }
-    if (token !== '' && (volumes > MAX_VOLUMES || emptyPages >= MAX_EMPTY_PAGES)) {
-      const after = emptyPages > 0 ? `${emptyPages} pages without a volume` : `${volumes} volumes`
-      throw new Error(`failed to ListVolumes: the driver still returns pages after ${after}`)
-    }
-    if (token !== '' && clock.monotonic() - started > MAX_LISTING_MS) {
-      const minutes = MAX_LISTING_MS / 60_000
-      throw new Error(
-        `failed to ListVolumes: the listing has not ended after ${minutes} minutes and ${volumes} volumes`,
-      )
-    }
-  } while (token !== '')
+    },
+    clock,
+  })
   return published
 }
 

@@ -1,5 +1,6 @@
+import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import { type Cached, Interner } from '@csi-sidecars/informer'
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { type PersistentVolume, Quantity } from '@csi-sidecars/kube-types'
 import { isReachable, type LocalNode } from '../node/local-node.ts'
 import { MIGRATED_TO, type Names, PROVISIONED_BY, VOLUME_FINALIZER } from './names.ts'
 
@@ -19,8 +20,19 @@ export interface ProvisionerVolume extends Cached {
   readonly claimUid: string | undefined
   /** The handle of a CSI volume of this driver. Undefined for all other volumes. */
   readonly handle: string | undefined
+  /** The handle that the driver gives to a volume of the migrated in-tree plugin. Undefined for all other volumes. */
+  readonly inTreeHandle: string | undefined
+  /** Undefined unless the phase is `Released`. */
+  readonly released: ReleasedVolume | undefined
   /** False with `--node-deployment` if only other nodes can reach the volume. */
   readonly isReachable: boolean
+}
+
+/** The facts about a Released volume that reports show. */
+export interface ReleasedVolume {
+  /** The time of the phase, in milliseconds since 1970. Undefined before Kubernetes 1.28. */
+  readonly since: number | undefined
+  readonly sizeBytes: number | undefined
 }
 
 export function volumeProjection(
@@ -42,9 +54,29 @@ export function volumeProjection(
       otherMetadata: status?.phase === 'Released' ? JSON.stringify([metadata.labels, metadata.annotations]) : '',
       claimUid: spec?.claimRef?.uid,
       handle: csi?.driver === names.driver ? csi.volumeHandle : undefined,
+      inTreeHandle: csi == null && names.inTree !== undefined ? inTreeHandleOf(pv, names) : undefined,
+      released: status?.phase === 'Released' ? releasedOf(pv) : undefined,
       isReachable: node === undefined || isReachable(pv, node),
     }
   }
+}
+
+/** Returns the handle of an in-tree volume. Empty if it cannot be translated: no listing shows it then. */
+function inTreeHandleOf(pv: PersistentVolume, { driver }: Names): string | undefined {
+  if (!isPVMigratable(pv)) return undefined
+  try {
+    const { csi } = translateInTreePVToCSI(pv).spec ?? {}
+    return csi?.driver === driver ? csi.volumeHandle : undefined
+  } catch {
+    return ''
+  }
+}
+
+function releasedOf({ spec, status }: PersistentVolume): ReleasedVolume {
+  const since = Date.parse(status?.lastPhaseTransitionTime ?? '')
+  const size: unknown = spec?.capacity?.['storage']
+  const bytes = size == null ? undefined : Quantity.tryParse(String(size))?.bytes()
+  return { since: Number.isNaN(since) ? undefined : since, sizeBytes: bytes === undefined ? undefined : Number(bytes) }
 }
 
 /** Reports whether the annotations of the volume, or else its CSI driver, name this provisioner. */

@@ -23,7 +23,7 @@ import type { AwaitedKind, ClaimWakeKind } from '../request/wake-events.ts'
 import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import { isListedRestoring, isRestoring } from './content.ts'
-import { ClaimMemory } from './memory.ts'
+import type { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
@@ -39,10 +39,9 @@ const AWAITED: Readonly<Record<AwaitedKind, Resource<KubeObject>>> = {
 }
 
 /** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
-export function claimControllers(parts: TermParts): readonly AnyController[] {
+export function claimControllers(parts: TermParts, memory: ClaimMemory): readonly AnyController[] {
   const { settings, claims, volumes, classes, clock, log } = parts
   const cluster = settings.topology ? parts.topology : undefined
-  const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {

@@ -47,6 +47,8 @@ export class ClaimMemory {
   readonly unsaved = new Map<string, Unsaved>()
   readonly ownership: Ownership
   readonly #pauses = new Map<string, Pause>()
+  /** The claims that this process has worked on at least once. */
+  readonly #ran = new Set<string>()
   /** The times since which a creation of an earlier process could not be repeated. */
   readonly #unrepeatableSince = new Map<string, number>()
   readonly #events: EventDeduplicator
@@ -84,6 +86,7 @@ export class ClaimMemory {
   /** Forgets a claim that is bound or deleted, except for a CreateVolume call that may be running. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
+    this.#ran.delete(uid)
     this.ownership.forget(uid)
     this.#unrepeatableSince.delete(uid)
     this.#events.forget(uid)
@@ -105,9 +108,19 @@ export class ClaimMemory {
     return now - since
   }
 
+  /** Called at the end of each run of the claim. */
+  ran(uid: string): void {
+    this.#ran.add(uid)
+  }
+
+  /** Reports whether this process has worked on the claim. Before, a call of an earlier process may be running. */
+  hasRun(uid: string): boolean {
+    return this.#ran.has(uid)
+  }
+
   /** The number of remembered facts. */
   get size(): number {
-    const ofClaims = this.#events.size + this.#pauses.size + this.#unrepeatableSince.size
+    const ofClaims = this.#events.size + this.#pauses.size + this.#ran.size + this.#unrepeatableSince.size
     return this.inProgress.size + this.unsaved.size + ofClaims
   }
 

@@ -35,6 +35,7 @@ export async function reconcileClaim(
   try {
     return await takeStep(uid, deps, controllerRun)
   } finally {
+    deps.memory.ran(uid)
     // A claim that was deleted during the run waits for nothing.
     if (forgetGone(uid, deps)) controllerRun.waitFor()
   }

@@ -19,7 +19,7 @@ import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide, handleToDelete } from './decide.ts'
 import { NotReadyError } from './failure.ts'
 import type { Kind } from './kinds.ts'
-import { ContentMemory } from './memory.ts'
+import type { ContentMemory } from './memory.ts'
 import { observe } from './observe.ts'
 import { contentTable } from './pending.ts'
 import { reconcile } from './reconcile.ts'
@@ -29,13 +29,12 @@ import { contentTrigger, lostContents, wakesOnMember } from './triggers.ts'
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
   parts: SnapshotterParts,
-  { kind, contents, classes }: KindCaches & { readonly kind: Kind },
+  { kind, contents, classes, memory }: KindCaches & { readonly kind: Kind; readonly memory: ContentMemory },
   { assertLeading }: Pick<Lead, 'assertLeading'>,
 ): Controller<ContentWakeKind> {
   const { settings, client, clock, log } = parts
   const api = clientWhileLeading(client, assertLeading)
   const driver = driverWhileLeading(parts.driver, assertLeading, log)
-  const memory = new ContentMemory()
   const deps: ContentDeps = {
     ...settings,
     kind,

@@ -128,6 +128,11 @@ export class ContentMemory {
     return this.#lost.get(key) ?? []
   }
 
+  /** Returns all contents that left the cache and were not handled yet. */
+  *allLost(): Generator<LostContent> {
+    for (const lost of this.#lost.values()) yield* lost
+  }
+
   /** Forgets the lost contents of this name to which the condition applies. */
   forgetLost(key: string, isObsolete: (lost: LostContent) => boolean): void {
     const left = this.lostOf(key).filter((lost) => !isObsolete(lost))

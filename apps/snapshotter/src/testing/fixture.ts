@@ -6,6 +6,7 @@ import type { EventTarget } from '@csi-sidecars/events'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
 import { type KubeObject, type ObjectRef, type Resource, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { UnreferencedReport } from '@csi-sidecars/sidecar'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { FakeApi, type InFlight, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
@@ -23,6 +24,9 @@ const SETTINGS: SnapshotterSettings = {
   retryMaxMs: 300_000,
   timeoutMs: 60_000,
   extraMetadata: false,
+  onEachNode: false,
+  unreferencedIntervalMs: 0,
+  unreferencedHandleFilter: '',
   snapshotNaming: { prefix: 'snapshot', uidLength: -1 },
   groupNaming: { prefix: 'groupsnapshot', uidLength: -1 },
 }
@@ -128,6 +132,7 @@ export class Process {
   readonly driver: GatedDriver
   readonly backlog: Backlog
   readonly metrics = new Metrics()
+  readonly unreferenced = new UnreferencedReport({ driver: DRIVER, metrics: this.metrics })
   readonly ended: Promise<void>
   readonly resync: () => void
   /** Returns the cached state of this VolumeSnapshotContent. Undefined if the cache does not have its UID. */
@@ -189,6 +194,7 @@ export class Process {
         flush: async () => undefined,
       },
       clock,
+      unreferenced: this.unreferenced,
       log,
     }
     const assertLeading = (): void => {

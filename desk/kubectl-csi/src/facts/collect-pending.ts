@@ -7,7 +7,7 @@ import { leaseKey } from './leases.ts'
 import { pendingPage } from './pending.ts'
 
 /** Milliseconds to wait for the answer of a leader. */
-const LIMIT_MS = 1_500
+export const LIMIT_MS = 1_500
 const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 /** The maximum number of pages to read from one sidecar. */
 const MAX_PAGES = 40
@@ -17,10 +17,27 @@ const MAX_PAGES = 40
  * Leaders that have no pod or no HTTP endpoint, and Go sidecars, are recorded as not seen.
  */
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
+  await askLeaders(into, { page: '/debug/stuck', clock, signal }, ask)
+}
+
+export interface LeaderQuestion {
+  readonly into: FactCollection
+  readonly signal: AbortSignal
+}
+
+/**
+ * Calls `ask` with the proxy path of a page of each leader. Call `collectSidecarPods` before. Leaders that have no pod or
+ * no HTTP endpoint, and Go sidecars, are recorded as not seen.
+ */
+export async function askLeaders(
+  into: FactCollection,
+  { page, clock, signal }: { readonly page: string; readonly clock: Clock; readonly signal: AbortSignal },
+  ask: (lease: Lease, path: string, question: LeaderQuestion) => Promise<void>,
+): Promise<void> {
   const asked = new Set<string>()
   await Promise.all(
     into.sidecarLeases.filter(isHeld).map(async (lease) => {
-      const endpoint = endpointOf(lease, into)
+      const endpoint = endpointOf(lease, page, into)
       // Sidecars in one process share one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
       asked.add(endpoint)
@@ -29,7 +46,7 @@ export async function collectPending(into: FactCollection, clock: Clock, signal:
         await ask(lease, endpoint, { into, signal: limit.signal })
       } catch (error) {
         signal.throwIfAborted()
-        notSeen(into, lease, isNotFound(error) ? NO_PATH : messageOf(error))
+        notSeen(into, { lease, page }, isNotFound(error) ? NO_PATH : messageOf(error))
       }
     }),
   )
@@ -39,11 +56,7 @@ function isHeld(lease: Lease): boolean {
   return (lease.spec?.holderIdentity ?? '') !== ''
 }
 
-async function ask(
-  lease: Lease,
-  endpoint: string,
-  { into, signal }: { readonly into: FactCollection; readonly signal: AbortSignal },
-): Promise<void> {
+async function ask(lease: Lease, endpoint: string, { into, signal }: LeaderQuestion): Promise<void> {
   let path = `${endpoint}?limit=500`
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const page = pendingPage(await into.reader.raw(path, { timeoutMs: LIMIT_MS, signal }))
@@ -56,18 +69,18 @@ async function ask(
   throw new Error(`it has more than ${MAX_PAGES} pages of pending work, the rest was not read`)
 }
 
-/** Returns the proxy path of the leader's `/debug/stuck`. If there is none, records why and returns undefined. */
-function endpointOf(lease: Lease, into: FactCollection): string | undefined {
+/** Returns the proxy path of a page of the leader. If there is none, records why and returns undefined. */
+function endpointOf(lease: Lease, page: string, into: FactCollection): string | undefined {
   const { namespace, name = '' } = lease.metadata ?? {}
   const holder = lease.spec?.holderIdentity
   const [pod] = into.sidecarPods.get(leaseKey(lease)) ?? []
   if (pod === undefined) {
-    notSeen(into, lease, `its leader ${holder} is no pod of namespace ${namespace} that could be read`)
+    notSeen(into, { lease, page }, `its leader ${holder} is no pod of namespace ${namespace} that could be read`)
     return undefined
   }
   const found = listenerOf(pod, name)
-  if (found !== undefined) return `/api/v1/namespaces/${namespace}/pods/${found}/proxy/debug/stuck`
-  notSeen(into, lease, `pod ${namespace}/${holder} has no container of it with --http-endpoint`)
+  if (found !== undefined) return `/api/v1/namespaces/${namespace}/pods/${found}/proxy${page}`
+  notSeen(into, { lease, page }, `pod ${namespace}/${holder} has no container of it with --http-endpoint`)
   return undefined
 }
 
@@ -89,6 +102,10 @@ function portOf(word: string, at: number, words: readonly string[]): string | un
   return /:(\d+)$/.exec(address ?? '')?.[1]
 }
 
-function notSeen({ reader }: FactCollection, { metadata }: Lease, why: string): void {
-  reader.notSeen({ what: `/debug/stuck of ${metadata?.name}`, why, essential: false })
+function notSeen(
+  { reader }: FactCollection,
+  { lease, page }: { readonly lease: Lease; readonly page: string },
+  why: string,
+): void {
+  reader.notSeen({ what: `${page} of ${lease.metadata?.name}`, why, essential: false })
 }

@@ -31,6 +31,8 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly health?: HealthChecks
   /** Answers /debug/stuck. If absent, the path is not served. */
   readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
+  /** Answers /debug/unreferenced. If absent, the path is not served. */
+  readonly debugUnreferenced?: () => Promise<EndpointReply>
   /** Serves a page at /debug/pprof/ that says that the process has no profiles. */
   readonly profilesPage?: boolean
 }
@@ -44,7 +46,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 
 const PROFILES_PAGE = 'This process has no profiles of Go.\n'
 
-function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage }: HttpServerOptions): Routes {
+function routesOf(options: HttpServerOptions): Routes {
+  const { metricsPath, metrics, health = {}, debugStuck, debugUnreferenced, profilesPage } = options
   const { leaderElection, live, ready } = health
   const routes = new Map<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
@@ -53,6 +56,7 @@ function routesOf({ metricsPath, metrics, health = {}, debugStuck, profilesPage 
     routes.set('/healthz/leader-election', async () => leaderElectionReply(await leaderElection()))
   }
   if (debugStuck !== undefined) routes.set('/debug/stuck', ({ query }) => debugStuck(query))
+  if (debugUnreferenced !== undefined) routes.set('/debug/unreferenced', debugUnreferenced)
   if (profilesPage === true) routes.set('/debug/pprof/', () => ({ status: 200, body: PROFILES_PAGE, headers: PLAIN }))
   routes.set(metricsPath, metricsReply(metrics))
   return routes

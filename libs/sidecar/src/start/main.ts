@@ -13,6 +13,7 @@ import { CacheRegistry } from '../serve/caches.ts'
 import { identified } from '../serve/runs.ts'
 import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
+import { UnreferencedReport } from '../unreferenced/report.ts'
 import { askServer, checkCommandLine, checkLogging, type GatedApp, openAppLog, selectControllers } from './checks.ts'
 import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage, uncaughtErrors } from './endings.ts'
 import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
@@ -151,8 +152,9 @@ async function startControllers(
     const { clock, metrics } = context
     const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
     const backlog = new Backlog({ driver: driver.name, clock, metrics })
+    const unreferenced = new UnreferencedReport({ driver: driver.name, metrics })
     const { env, hostName } = context.host
-    const shared = { ...context, client, driver, caches, backlog, startLog: log, env, hostName }
+    const shared = { ...context, client, driver, caches, backlog, unreferenced, startLog: log, env, hostName }
     const selected = await selectControllers(gated, shared)
     const endpoint = early ?? (await open())
     const queues = new QueueMetrics(metrics, clock)
@@ -167,7 +169,7 @@ async function startControllers(
       await Promise.all([endpoint.close(), tracing?.close(signal)])
     }
     const service = { log, driver, caches: caches.all, roles, close }
-    endpoint.started({ service, backlog, answers: answersOf({ ...context, log }, driver) })
+    endpoint.started({ service, backlog, unreferenced, answers: answersOf({ ...context, log }, driver) })
     context.atEnd(logBacklog(backlog, context, context.standard.values['log-backlog-interval']))
     return service
   } catch (error) {

@@ -16,6 +16,7 @@ import { throwErrorBefore } from '../app.ts'
 import type { DriverAnswers } from '../driver/answers.ts'
 import { leaseTimingError, type StandardFlags, type StandardValues } from '../flags/flag-checks.ts'
 import { debugStuck } from '../http/debug-stuck.ts'
+import { debugUnreferenced } from '../http/debug-unreferenced.ts'
 import { Health } from '../http/health.ts'
 import type { Security } from '../http/secure/open.ts'
 import { startHttpServer } from '../http/server.ts'
@@ -23,6 +24,7 @@ import { leaseIdentity, leaseNamespace } from '../lease/lease-name.ts'
 import type { StartContext } from '../process.ts'
 import type { StartedService } from '../serve/serve.ts'
 import { failing, StartError } from '../start-error.ts'
+import type { UnreferencedReport } from '../unreferenced/report.ts'
 import type { StartPlan } from './program.ts'
 
 /** The HTTP endpoint for scrapers and probes. */
@@ -31,6 +33,7 @@ export interface HttpEndpoint {
   started(started: {
     readonly service: StartedService
     readonly backlog: Backlog
+    readonly unreferenced: UnreferencedReport
     readonly answers: DriverAnswers
   }): void
   close(): Promise<void>
@@ -129,9 +132,11 @@ export async function openEndpoint(
   const health = new Health(clock, metrics)
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
+  let unreferenced: UnreferencedReport | undefined
   const started: HttpEndpoint['started'] = (parts) => {
     health.started(parts)
     backlog = parts.backlog
+    unreferenced = parts.unreferenced
   }
   if (address === '') return { started, close: async () => health.stop() }
   const { security, client, limits, pairs } = options
@@ -144,6 +149,7 @@ export async function openEndpoint(
           health: health.checks(elects),
           debugStuck: (query: URLSearchParams) =>
             debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
+          debugUnreferenced: () => debugUnreferenced(unreferenced),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)
   const protection = { secure: security?.secure, guard: security?.guard(client) }

@@ -3,6 +3,7 @@ import { Backlog, runTerm } from '@csi-sidecars/controller'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import type { ApiError } from '@csi-sidecars/kube-client'
 import type { Resource } from '@csi-sidecars/kube-types'
+import { UnreferencedReport } from '@csi-sidecars/sidecar'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { type FakeApi, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
@@ -36,6 +37,8 @@ const SETTINGS: ProvisionerSettings = {
   immediateTopology: true,
   preventModeConversion: true,
   sweepMs: 0,
+  unreferencedIntervalMs: 0,
+  unreferencedHandleFilter: '',
   cloneReleaseWorkers: undefined,
   attributesClasses: true,
 }
@@ -54,6 +57,8 @@ export class Process {
   readonly log = recordingLogger()
   /** The reasons and messages of the events so far. */
   readonly events: string[] = []
+  readonly #metrics = new Metrics()
+  readonly unreferenced = new UnreferencedReport({ driver: DRIVER, metrics: this.#metrics })
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
   readonly #cut = new AbortController()
@@ -74,7 +79,7 @@ export class Process {
       },
     }
     const caches = openCaches({ ...own, caches: registry, attaches, nodes: false })
-    const metrics = new Metrics()
+    const metrics = this.#metrics
     const recorder: ProvisionerParts['recorder'] = {
       event: (_, { reason, message }) => void this.events.push(`${reason}: ${message}`),
       flush: async () => {},
@@ -89,6 +94,7 @@ export class Process {
       capacity: undefined,
       metrics: new ProvisionMetrics(metrics),
       backlog: new Backlog({ driver: DRIVER, clock, metrics }),
+      unreferenced: this.unreferenced,
       clock,
       log,
     }

@@ -129,7 +129,7 @@ export class ProvisionerModel {
       clock: this.clock,
       storage: this.storage,
       settings: this.#settings,
-      controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT, ControllerRpc.MODIFY_VOLUME],
+      controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT, ControllerRpc.LIST_VOLUMES, ControllerRpc.MODIFY_VOLUME],
       onCreate: (_, request) => this.#creates(request),
       onAnswer: (request, error) => this.#answered(request, error),
       onDeletion: (handle) => this.#deletes(handle),
@@ -429,6 +429,26 @@ export class ProvisionerModel {
     if (count <= (isCall ? MAX_TRIES : MAX_TRIES * MAX_WRITES_PER_TRY)) return true
     this.#violation ??= new Error(`a lasting error causes more requests than the back-off allows: ${label}`)
     return false
+  }
+
+  /** Returns the handles in the report of the process as volumes that no object names. */
+  async unreferenced(): Promise<readonly string[]> {
+    const sources = (await this.process?.unreferenced.read()) ?? []
+    return sources.flatMap(({ items }) => items.flatMap(({ reason, handle }) => (reason === 'NoObject' ? handle : [])))
+  }
+
+  /** Checks that the report names no volume of a PersistentVolume, and none of a CreateVolume call that may run. */
+  async checkReport(): Promise<void> {
+    const named = await this.unreferenced()
+    const owned = new Map(this.volumes.map(({ metadata, spec }) => [spec?.csi?.volumeHandle ?? '', metadata?.name]))
+    for (const handle of named) {
+      const name = this.storage.volumes.get(handle)
+      invariant(
+        !owned.has(handle),
+        `${handle} is in the report, and the PersistentVolume ${owned.get(handle)} names it`,
+      )
+      invariant(name === undefined || !this.#uncertain.has(name), `${handle} is in the report during its creation`)
+    }
   }
 
   /** Lets the driver end the creations that it continues after a call without an answer. */

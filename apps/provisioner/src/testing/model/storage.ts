@@ -5,6 +5,9 @@ import {
   CreateVolume,
   type CreateVolumeRequest,
   type DeleteVolumeRequest,
+  ListVolumes,
+  type ListVolumesRequest,
+  type ListVolumesResponse,
   PluginCapability_Service_Type as PluginService,
   type UnaryMethod,
   type Volume,
@@ -49,10 +52,33 @@ export class ModelStorage {
     return [...this.volumes].find(([, each]) => each === name)?.[0]
   }
 
+  /** Returns one page of the volumes, two at most. The token is the last handle of the page before. */
+  list({ startingToken }: Pick<ListVolumesRequest, 'startingToken'>): ListVolumesResponse {
+    const handles = [...this.volumes.keys()]
+    const from = handles.indexOf(startingToken) + 1
+    const page = handles.slice(from, from + PAGE_SIZE)
+    return {
+      entries: page.map((volumeId) => ({
+        volume: {
+          volumeId,
+          capacityBytes: 2n ** 30n,
+          volumeContext: {},
+          contentSource: undefined,
+          accessibleTopology: [],
+        },
+        status: undefined,
+      })),
+      nextToken: from + PAGE_SIZE < handles.length ? (page.at(-1) ?? '') : '',
+    }
+  }
+
   delete(handle: string): void {
     this.volumes.delete(handle)
   }
 }
+
+/** The size of a page of ListVolumes. Creations and deletions happen between two pages. */
+const PAGE_SIZE = 2
 
 /** Reports whether two requests ask for the same volume. Only their Secrets may differ. */
 export function isSameCreation(first: CreateVolumeRequest, second: CreateVolumeRequest): boolean {
@@ -120,6 +146,11 @@ export function modelDriver(options: ModelDriverOptions): Driver {
           throw error
         },
       )
+    }
+    if (method.path === ListVolumes.path) {
+      const question = request as ListVolumesRequest
+      const effect = async (): Promise<object> => storage.list(question)
+      return gate.pass({ label: 'call list', write: false }, effect, { signal, onAbort })
     }
     const deletion = request as DeleteVolumeRequest
     const { volumeId } = deletion

@@ -1,0 +1,257 @@
+import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
+import { listPages } from '@csi-sidecars/csi'
+import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
+import type { Reader } from '@csi-sidecars/informer'
+import { type Sighting, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
+import type { ProvisionerVolume } from '../caches/volume.ts'
+import type { ClaimMemory } from '../claims/memory.ts'
+import { type CreationParts, runningCreations, waitingClaims } from './creations.ts'
+import { comparable, isInlineVolume, lastPart } from './handles.ts'
+
+/** The maximum number of volumes, and of PersistentVolumes without a volume, that are remembered. */
+export const MAX_REMEMBERED = 10_000
+
+/** The time after which a Released PersistentVolume is reported. */
+export const RELEASED_MS = 24 * 3_600_000
+
+export interface UnreferencedVolumesParts extends CreationParts {
+  readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get' | 'values'> }
+  readonly memory: CreationParts['memory'] & Pick<ClaimMemory, 'unsaved'>
+  /** Reads one page of ListVolumes. Undefined if the driver cannot list its volumes. */
+  readonly listPage: ((startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>) | undefined
+  /** Only volumes whose handle contains this text are those of this cluster. Empty: no selection. */
+  readonly handleFilter: string
+  readonly clock: Clock
+}
+
+/** A volume of the back end that no PersistentVolume named when it was listed. */
+interface ListedVolume {
+  readonly handle: string
+  readonly sizeBytes: number | undefined
+  readonly publishedNodes: number
+}
+
+/** A PersistentVolume whose volume was not listed. */
+interface UnlistedVolume {
+  readonly name: string
+  readonly uid: string
+  readonly handle: string
+}
+
+/**
+ * Finds the volumes of the back end that no object names, the PersistentVolumes whose volume the back end does not list,
+ * and the PersistentVolumes that have been Released for long. It only reads.
+ *
+ * Guarantees: it never names a volume that a PersistentVolume of the driver names, that this process is about to store,
+ * or that may belong to a running CreateVolume call. In doubt a volume counts as undecided.
+ */
+export class UnreferencedVolumes {
+  readonly #parts: UnreferencedVolumesParts
+  readonly #unnamed = new Sightings<ListedVolume>(MAX_REMEMBERED)
+  readonly #unlisted = new Sightings<UnlistedVolume>(MAX_REMEMBERED)
+  /** The number of the first listing at whose end a claim waited for a volume, by the UID of the claim. */
+  #waitingSince: ReadonlyMap<string, number> = new Map()
+  /** When a Released PersistentVolume without a time of its own was seen for the first time, by UID. */
+  #releasedSince: ReadonlyMap<string, number> = new Map()
+  #listedAt: number | undefined
+  #listed = 0
+  #doubt: string | undefined
+  #failure: string | undefined
+
+  constructor(parts: UnreferencedVolumesParts) {
+    this.#parts = parts
+  }
+
+  /** Lists the back end once. Throws the error of the driver. */
+  async search(signal: AbortSignal): Promise<void> {
+    this.#rememberReleased()
+    const { listPage } = this.#parts
+    if (listPage === undefined) return
+    try {
+      await this.#list((token) => listPage(token, signal))
+      this.#failure = undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#failure = messageOf(error)
+      throw error
+    }
+  }
+
+  async #list(readPage: (token: string) => Promise<ListVolumesResponse>): Promise<void> {
+    const { clock, handleFilter } = this.#parts
+    const startedAt = clock.now()
+    const unnamed = this.#unnamed.begin(startedAt)
+    const unlisted = this.#unlisted.begin(startedAt)
+    const before = new NamedVolumes(this.#parts.volumes.store.values())
+    const found = new Set<string>()
+    const visit = ({ volume, status }: ListVolumesResponse['entries'][number]): void => {
+      if (volume === undefined) return
+      const id = comparable(volume.volumeId)
+      if (before.names(id)) found.add(id)
+      if (before.inTree.has(lastPart(id))) found.add(lastPart(id))
+      if (before.names(id) || !volume.volumeId.includes(handleFilter) || isInlineVolume(id)) return
+      unnamed.add(id, {
+        handle: volume.volumeId,
+        sizeBytes: sizeOf(volume.capacityBytes),
+        publishedNodes: status?.publishedNodeIds.length ?? 0,
+      })
+    }
+    const listed = await listPages({ method: 'ListVolumes', nouns: 'volumes', readPage, visit, clock })
+    for (const pv of before.volumes) {
+      if (pv.handle === undefined || found.has(comparable(pv.handle)) || !mustBeListed(pv)) continue
+      unlisted.add(pv.uid, { name: pv.key, uid: pv.uid, handle: pv.handle })
+    }
+    unnamed.end()
+    unlisted.end()
+    this.#listedAt = startedAt
+    this.#listed = listed
+    this.#doubt = doubtOf(before, found)
+    this.#rememberWaiting()
+  }
+
+  /** Compares the last listing with the objects of this moment. */
+  async read(): Promise<UnreferencedFindings> {
+    const { clock, volumes, memory, handleFilter } = this.#parts
+    const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [comparable(each.thing.handle), each]))
+    const byLastPart = groupByLastPart(candidates.keys())
+    // These are read first: a volume that is stored while the PersistentVolumes are read is then still among them.
+    const uncertain = this.#oldestCreation()
+    for (const { created } of memory.unsaved.values()) candidates.delete(comparable(created.volumeId))
+    const released: UnreferencedItem[] = []
+    const judge = (pv: ProvisionerVolume): void => {
+      for (const id of idsOf(pv, byLastPart)) candidates.delete(id)
+      const item = this.#releasedItem(pv)
+      if (item !== undefined) released.push(item)
+    }
+    await inBatches(volumes.store.values(), judge, { clock })
+    const unnamed = [...candidates.values()]
+    const decided = this.#doubt === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
+    const undecided = unnamed.length - decided.length
+    return {
+      items: [...decided.map(itemOf), ...released, ...this.#unlistedItems()],
+      listing: {
+        listedAt: this.#listedAt,
+        listed: this.#listed,
+        ofCluster: handleFilter !== '',
+        undecided,
+        undecidedBecause: undecided === 0 ? undefined : (this.#doubt ?? RUNNING),
+        omitted: this.#unnamed.omitted + this.#unlisted.omitted,
+        failure: this.#failure,
+      },
+    }
+  }
+
+  /**
+   * Returns the first listing whose new volumes may belong to a running creation. A volume that was listed before the
+   * claim existed belongs to another claim.
+   */
+  #oldestCreation(): number {
+    let oldest = Number.POSITIVE_INFINITY
+    for (const uid of runningCreations(this.#parts)) {
+      oldest = Math.min(oldest, this.#waitingSince.get(uid) ?? Number.POSITIVE_INFINITY)
+    }
+    return oldest
+  }
+
+  #rememberWaiting(): void {
+    const { listing } = this.#unnamed
+    const waiting = [...waitingClaims(this.#parts)]
+    this.#waitingSince = new Map(waiting.map((uid) => [uid, this.#waitingSince.get(uid) ?? listing]))
+  }
+
+  #rememberReleased(): void {
+    const { volumes, clock } = this.#parts
+    const since = new Map<string, number>()
+    for (const { uid, released } of volumes.store.values()) {
+      if (released !== undefined) since.set(uid, this.#releasedSince.get(uid) ?? clock.now())
+    }
+    this.#releasedSince = since
+  }
+
+  #releasedItem({ key, uid, handle, released }: ProvisionerVolume): UnreferencedItem | undefined {
+    if (released === undefined || handle === undefined) return undefined
+    const since = released.since ?? this.#releasedSince.get(uid)
+    if (since === undefined || this.#parts.clock.now() - since < RELEASED_MS) return undefined
+    const object = { kind: 'PersistentVolume', name: key }
+    return { reason: 'Released', handle, object, sizeBytes: released.sizeBytes, since }
+  }
+
+  *#unlistedItems(): Generator<UnreferencedItem> {
+    for (const { thing, since } of this.#unlisted.confirmed()) {
+      const { name, uid, handle } = thing
+      const pv = this.#parts.volumes.store.get(name)
+      if (pv?.uid !== uid || pv.handle !== handle || !mustBeListed(pv)) continue
+      const object = { kind: 'PersistentVolume', name }
+      yield { reason: 'NotListed', handle, object, sizeBytes: undefined, since }
+    }
+  }
+}
+
+const RUNNING = 'a CreateVolume call that may be running may have created them'
+
+/** The PersistentVolumes of the driver at the start of a listing, and the volumes that they name. */
+class NamedVolumes {
+  readonly volumes: readonly ProvisionerVolume[]
+  /** The last parts of the handles of volumes of the migrated in-tree plugin. */
+  readonly inTree: ReadonlySet<string>
+  readonly #handles: ReadonlySet<string>
+
+  constructor(volumes: Iterable<ProvisionerVolume>) {
+    this.volumes = [...volumes].filter(({ handle, inTreeHandle }) => (handle ?? inTreeHandle) !== undefined)
+    this.#handles = new Set(this.volumes.flatMap(({ handle }) => (handle === undefined ? [] : comparable(handle))))
+    this.inTree = new Set(
+      this.volumes.flatMap(({ inTreeHandle }) =>
+        inTreeHandle === undefined ? [] : lastPart(comparable(inTreeHandle)),
+      ),
+    )
+  }
+
+  names(id: string): boolean {
+    return this.#handles.has(id)
+  }
+}
+
+/** Returns why no volume of a listing can be judged. Undefined if the listing names volumes as PersistentVolumes do. */
+function doubtOf({ volumes, inTree }: NamedVolumes, found: ReadonlySet<string>): string | undefined {
+  const strange = [...inTree].filter((name) => !found.has(name)).length
+  if (strange > 0) return `the listing does not show the volumes of ${strange} in-tree PersistentVolumes by their names`
+  const expected = volumes.filter(mustBeListed)
+  const isKnown = ({ handle }: ProvisionerVolume): boolean => handle === undefined || found.has(comparable(handle))
+  if (expected.length === 0 || expected.some(isKnown)) return undefined
+  return 'the listing shows no volume by the handle of its PersistentVolume'
+}
+
+/** Reports whether the back end must list the volume: it is not about to be deleted, and this node can reach it. */
+function mustBeListed({ handle, deleting, isReachable }: ProvisionerVolume): boolean {
+  return handle !== undefined && !deleting && isReachable
+}
+
+/** Returns the candidates that may be the volume of a PersistentVolume. */
+function idsOf(
+  { handle, inTreeHandle }: ProvisionerVolume,
+  byLastPart: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const named = handle ?? inTreeHandle
+  if (named === undefined) return []
+  const id = comparable(named)
+  return [id, ...(byLastPart.get(lastPart(id)) ?? [])]
+}
+
+function groupByLastPart(ids: Iterable<string>): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>()
+  for (const id of ids) {
+    const group = groups.get(lastPart(id)) ?? []
+    groups.set(lastPart(id), group)
+    group.push(id)
+  }
+  return groups
+}
+
+function itemOf({ thing, since }: Sighting<ListedVolume>): UnreferencedItem {
+  return { reason: 'NoObject', ...thing, object: undefined, since }
+}
+
+/** Returns the size. Undefined if the driver does not report it. */
+function sizeOf(bytes: bigint): number | undefined {
+  return bytes > 0n ? Number(bytes) : undefined
+}

@@ -1,0 +1,180 @@
+import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
+import { listPages } from '@csi-sidecars/csi'
+import type { ListSnapshotsResponse } from '@csi-sidecars/csi-proto'
+import type { Reader } from '@csi-sidecars/informer'
+import { type Sighting, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
+import type { Content } from '../caches/content.ts'
+import type { ContentMemory } from '../content/memory.ts'
+
+/** The maximum number of snapshots, and of contents without a snapshot, that are remembered. */
+const MAX_REMEMBERED = 10_000
+
+type Contents = { readonly store: Pick<Reader<Content>, 'get' | 'values' | 'synced'> }
+type Memory = Pick<ContentMemory, 'allLost'>
+
+export interface UnreferencedSnapshotsParts {
+  readonly contents: Contents
+  /** The group contents. Undefined if group snapshots are off. While they are not read, members are undecided. */
+  readonly groupContents: Contents | undefined
+  readonly memories: readonly Memory[]
+  /** Reads one page of ListSnapshots. */
+  readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListSnapshotsResponse>
+  /** Only snapshots whose handle contains this text are those of this cluster. Empty: no selection. */
+  readonly handleFilter: string
+  readonly clock: Clock
+}
+
+/** A snapshot of the back end that no content named when it was listed. */
+interface ListedSnapshot {
+  readonly handle: string
+  readonly sizeBytes: number | undefined
+  readonly sourceVolume: string | undefined
+  readonly group: string | undefined
+}
+
+/** A content whose snapshot was not listed. */
+interface UnlistedContent {
+  readonly name: string
+  readonly uid: string
+  readonly handle: string
+}
+
+/**
+ * Finds the snapshots of the back end that no content names, and the contents whose snapshot the back end does not list.
+ * It only reads.
+ *
+ * Guarantees: it never names a snapshot that a VolumeSnapshotContent or a VolumeGroupSnapshotContent of the driver names,
+ * or whose volume has a content without a handle: its creation may be running. In doubt a snapshot counts as undecided.
+ */
+export class UnreferencedSnapshots {
+  readonly #parts: UnreferencedSnapshotsParts
+  readonly #unnamed = new Sightings<ListedSnapshot>(MAX_REMEMBERED)
+  readonly #unlisted = new Sightings<UnlistedContent>(MAX_REMEMBERED)
+  #listedAt: number | undefined
+  #listed = 0
+  #doubt: string | undefined
+  #failure: string | undefined
+
+  constructor(parts: UnreferencedSnapshotsParts) {
+    this.#parts = parts
+  }
+
+  /** Lists the back end once. Throws the error of the driver. */
+  async search(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#list(signal)
+      this.#failure = undefined
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#failure = messageOf(error)
+      throw error
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { contents, clock, handleFilter, listPage } = this.#parts
+    const startedAt = clock.now()
+    const unnamed = this.#unnamed.begin(startedAt)
+    const unlisted = this.#unlisted.begin(startedAt)
+    const before = [...contents.store.values()].filter(mustBeListed)
+    const missing = new Set(before.flatMap(handlesOf))
+    const expected = missing.size
+    const visit = ({ snapshot }: ListSnapshotsResponse['entries'][number]): void => {
+      if (snapshot === undefined) return
+      const { snapshotId: handle, sizeBytes, sourceVolumeId, groupSnapshotId } = snapshot
+      missing.delete(handle)
+      if (!handle.includes(handleFilter)) return
+      unnamed.add(handle, {
+        handle,
+        sizeBytes: sizeBytes > 0n ? Number(sizeBytes) : undefined,
+        sourceVolume: sourceVolumeId === '' ? undefined : sourceVolumeId,
+        group: groupSnapshotId === '' ? undefined : groupSnapshotId,
+      })
+    }
+    const readPage = (token: string): Promise<ListSnapshotsResponse> => listPage(token, signal)
+    const listed = await listPages({ method: 'ListSnapshots', nouns: 'snapshots', readPage, visit, clock })
+    for (const content of before) {
+      const [handle] = handlesOf(content)
+      if (handle === undefined || !handlesOf(content).every((each) => missing.has(each))) continue
+      unlisted.add(content.uid, { name: content.key, uid: content.uid, handle })
+    }
+    for (const content of contents.store.values()) for (const handle of handlesOf(content)) unnamed.remove(handle)
+    unnamed.end()
+    unlisted.end()
+    this.#listedAt = startedAt
+    this.#listed = listed
+    this.#doubt = expected > 0 && missing.size === expected ? STRANGE : undefined
+  }
+
+  /** Compares the last listing with the contents of this moment. */
+  async read(): Promise<UnreferencedFindings> {
+    const { clock, contents, memories, handleFilter } = this.#parts
+    const groupContents = this.#parts.groupContents?.store.synced === true ? this.#parts.groupContents : undefined
+    const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [each.thing.handle, each]))
+    const creating = new Set<string>()
+    const groups = new Set<string>()
+    const judge = (content: Content): void => {
+      for (const handle of [...handlesOf(content), ...membersOf(content)]) candidates.delete(handle)
+      if (content.status?.handle === undefined) for (const volume of content.volumes) creating.add(volume)
+    }
+    // These are read first: a content that is stored while the contents are read is then still among them.
+    for (const memory of memories) for (const { content } of memory.allLost()) judge(content)
+    await inBatches(contents.store.values(), judge, { clock })
+    const judgeGroup = (content: Content): void => {
+      judge(content)
+      for (const handle of handlesOf(content)) groups.add(handle)
+    }
+    if (groupContents !== undefined) await inBatches(groupContents.store.values(), judgeGroup, { clock })
+    const unnamed = [...candidates.values()].filter(({ thing }) => !groups.has(thing.group ?? ''))
+    const isDecided = ({ thing }: Sighting<ListedSnapshot>): boolean => {
+      if (this.#doubt !== undefined || (thing.group !== undefined && groupContents === undefined)) return false
+      return thing.sourceVolume === undefined ? creating.size === 0 : !creating.has(thing.sourceVolume)
+    }
+    const decided = unnamed.filter(isDecided)
+    const undecided = unnamed.length - decided.length
+    return {
+      items: [...decided.map(itemOf), ...this.#unlistedItems()],
+      listing: {
+        listedAt: this.#listedAt,
+        listed: this.#listed,
+        ofCluster: handleFilter !== '',
+        undecided,
+        undecidedBecause: undecided === 0 ? undefined : (this.#doubt ?? RUNNING),
+        omitted: this.#unnamed.omitted + this.#unlisted.omitted,
+        failure: this.#failure,
+      },
+    }
+  }
+
+  *#unlistedItems(): Generator<UnreferencedItem> {
+    for (const { thing, since } of this.#unlisted.confirmed()) {
+      const { name, uid, handle } = thing
+      const content = this.#parts.contents.store.get(name)
+      if (content?.uid !== uid || !mustBeListed(content) || !handlesOf(content).includes(handle)) continue
+      const object = { kind: 'VolumeSnapshotContent', name }
+      yield { reason: 'NotListed', handle, object, sizeBytes: undefined, since }
+    }
+  }
+}
+
+const RUNNING = 'a creation of a snapshot of the same volume may be running, or group snapshots cannot be read'
+const STRANGE = 'the listing shows no snapshot by the handle of its VolumeSnapshotContent'
+
+/** Returns the handles that a content names, in its status and in its spec. */
+function handlesOf({ status, given }: Content): readonly string[] {
+  return [status?.handle, given?.handle].filter((handle) => handle !== undefined && handle !== '') as string[]
+}
+
+function membersOf({ status, given }: Content): readonly string[] {
+  return [...(status?.members ?? []), ...(given?.members ?? [])]
+}
+
+/** Reports whether the back end must list the snapshot of the content: it is not being deleted. */
+function mustBeListed(content: Content): boolean {
+  return content.deletedSeconds === undefined && handlesOf(content).length > 0
+}
+
+function itemOf({ thing, since }: Sighting<ListedSnapshot>): UnreferencedItem {
+  const { handle, sizeBytes, sourceVolume } = thing
+  return { reason: 'NoObject', handle, sizeBytes, sourceVolume, object: undefined, since }
+}

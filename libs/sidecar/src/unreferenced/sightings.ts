@@ -1,0 +1,76 @@
+/** A thing that was in a listing, with the first of the consecutive listings that had it. */
+export interface Sighting<T> {
+  readonly thing: T
+  /** The number of the first listing. Listings are numbered from 1. */
+  readonly firstListing: number
+  /** When the first listing began, in milliseconds since 1970. */
+  readonly since: number
+}
+
+/**
+ * The things without an object in consecutive listings. One listing proves nothing: the object may have been stored or
+ * deleted while the listing ran.
+ *
+ * Guarantees: a thing is confirmed only if two consecutive listings have it. At most `max` things are remembered.
+ */
+export class Sightings<T> {
+  readonly #max: number
+  #sightings: ReadonlyMap<string, Sighting<T>> = new Map()
+  #listing = 0
+  #omitted = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** The number of complete listings. */
+  get listing(): number {
+    return this.#listing
+  }
+
+  /** The number of things in the last listing that are not remembered. */
+  get omitted(): number {
+    return this.#omitted
+  }
+
+  /** Begins a listing. The things count only if `end` is called. */
+  begin(now: number): SightingsOfListing<T> {
+    const next = new Map<string, Sighting<T>>()
+    const listing = this.#listing + 1
+    let omitted = 0
+    /** The known things that this listing has not shown yet. Their places are kept. */
+    let expected = this.#sightings.size
+    return {
+      add: (id, thing) => {
+        if (next.has(id)) return
+        const known = this.#sightings.get(id)
+        if (known !== undefined) expected -= 1
+        else if (next.size + expected >= this.#max) {
+          omitted += 1
+          return
+        }
+        next.set(id, { thing, firstListing: known?.firstListing ?? listing, since: known?.since ?? now })
+      },
+      remove: (id) => next.delete(id),
+      end: () => {
+        this.#sightings = next
+        this.#listing = listing
+        this.#omitted = omitted
+      },
+    }
+  }
+
+  /** Returns the things that the last listing and the listing before had. */
+  *confirmed(): Generator<Sighting<T>> {
+    for (const sighting of this.#sightings.values()) {
+      if (sighting.firstListing < this.#listing) yield sighting
+    }
+  }
+}
+
+export interface SightingsOfListing<T> {
+  readonly add: (id: string, thing: T) => void
+  readonly remove: (id: string) => void
+  /** Replaces the remembered things by those of this listing. */
+  readonly end: () => void
+}
