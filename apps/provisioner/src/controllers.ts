@@ -1,4 +1,4 @@
-import type { AnyController, Lead } from '@csi-sidecars/controller'
+import { type AnyController, adaptToPressure, type Lead } from '@csi-sidecars/controller'
 import { recorderWhileLeading, structuredLines, textLines } from '@csi-sidecars/events'
 import { clientWhileLeading } from '@csi-sidecars/kube-client'
 import { type CapacityDeps, type CapacityParts, capacityControllers, type GetCapacity } from './capacity/controller.ts'
@@ -29,7 +29,7 @@ export function provisionerControllers(parts: ProvisionerParts, { assertLeading 
   }
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const alongside = unreferencedTask({ ...term, memory })
-  const volumes = { ...volumeController(term), ...(alongside && { alongside }) }
+  const volumes = adaptToPressure({ ...volumeController(term), ...(alongside && { alongside }) }, parts)
   const workers = settings.cloneReleaseWorkers
   const releases =
     workers === undefined ? [] : [cloneReleaseController({ ...term, workers, backoff: backoffOf(settings) })]

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { AnyController, Lead } from '@csi-sidecars/controller'
+import { type AnyController, adaptToPressure, type Lead } from '@csi-sidecars/controller'
 import { getGroupControllerCapabilities } from '@csi-sidecars/csi'
 import { GroupControllerServiceCapability_RPC_Type as GroupRpc } from '@csi-sidecars/csi-proto'
 import { createRecorder } from '@csi-sidecars/events'
@@ -100,8 +100,7 @@ async function chooseControllers(parts: Parts): Promise<AppControllers> {
   const groups = groupKinds && openCaches(GROUP, { ...options, delay })
   return {
     queues: groups === undefined ? [SNAPSHOT.queue] : [SNAPSHOT.queue, GROUP.queue],
-    controllers: (lead) =>
-      snapshotterControllers({ ...parts, settings, snapshots, groups, recorder }, lead),
+    controllers: (lead) => snapshotterControllers({ ...parts, settings, snapshots, groups, recorder }, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
@@ -116,12 +115,15 @@ export function snapshotterControllers(
   const memory = new ContentMemory()
   const groupMemory = new ContentMemory()
   const alongside = unreferencedTask(parts, [memory, groupMemory], lead.assertLeading)
-  const single: Controller = {
+  const single = {
     ...contentController(parts, { kind: SNAPSHOT, ...snapshots, memory }, lead),
     ...(alongside && { alongside }),
     onEnd: () => log.info('Shutting CSI snapshotter', UNQUOTED),
   }
-  return groups === undefined ? [single] : [single, contentController(parts, { kind: GROUP, ...groups, memory: groupMemory }, lead)]
+  const adaptive = adaptToPressure(single, parts)
+  if (groups === undefined) return [adaptive]
+  const group = contentController(parts, { kind: GROUP, ...groups, memory: groupMemory }, lead)
+  return [adaptive, adaptToPressure(group, parts)]
 }
 
 function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {

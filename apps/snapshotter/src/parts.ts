@@ -34,7 +34,8 @@ export interface SnapshotterSettings {
   readonly groupNaming: Naming
 }
 
-export interface SnapshotterParts extends Pick<AppParts, 'client' | 'driver' | 'clock' | 'log' | 'unreferenced'> {
+export interface SnapshotterParts
+  extends Pick<AppParts, 'client' | 'driver' | 'backlog' | 'clock' | 'log' | 'unreferenced'> {
   readonly settings: SnapshotterSettings
   readonly snapshots: KindCaches
   /** The caches for group snapshots. Undefined if group snapshots are off. */

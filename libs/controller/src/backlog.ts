@@ -1,7 +1,9 @@
 import { type Clock, inBatches } from '@csi-sidecars/base'
 import {
   type Counter,
+  DRIVER_IN_FLIGHT_LIMIT,
   EVENTS_SKIPPED_TOTAL,
+  type Gauge,
   type Histogram,
   type Metrics,
   PENDING_WORK,
@@ -48,6 +50,7 @@ export class Backlog {
   readonly #work: Histogram<WorkLabel>
   readonly #wait: Histogram<WorkLabel>
   readonly #skipped: Counter<'driver_name'>
+  readonly #limit: Gauge<'driver_name' | 'name'>
 
   constructor({ driver, clock, metrics }: BacklogOptions) {
     this.driver = driver
@@ -55,6 +58,7 @@ export class Backlog {
     this.#work = metrics.histogram(WORK_SECONDS)
     this.#wait = metrics.histogram(WORK_WAIT_SECONDS)
     this.#skipped = metrics.counter(EVENTS_SKIPPED_TOTAL)
+    this.#limit = metrics.gauge(DRIVER_IN_FLIGHT_LIMIT)
     let series: readonly Series[] = []
     metrics.onCollect(async () => {
       series = await this.#series()
@@ -109,6 +113,11 @@ export class Backlog {
   /** Records in a metric how long work took from the moment when it became due. */
   completed(operation: Operation, ageMs: number): void {
     this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
+  }
+
+  /** Records in a metric how many keys of a queue may run at a time. */
+  runs(queue: string, limit: number): void {
+    this.#limit.set({ driver_name: this.driver, name: queue }, limit)
   }
 
   /** Counts Kubernetes Events about failing work that were not sent. */

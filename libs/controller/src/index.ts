@@ -16,6 +16,7 @@ export { failureLog } from './failure.ts'
 export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export { last, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
+export { adaptToPressure } from './pressure.ts'
 export {
   bringsNews,
   type Enqueuer,

@@ -132,6 +132,15 @@ export const API_IN_FLIGHT_LIMIT = {
   labels: [],
 } as const satisfies MetricSpec<string>
 
+/** The limit of parallel runs that call the driver. The Go sidecars have no such metric. */
+export const DRIVER_IN_FLIGHT_LIMIT = {
+  name: 'csi_sidecar_driver_in_flight_limit',
+  help:
+    '[ALPHA] Objects of a queue that may be worked on at a time at present: halved when the calls of many end as ' +
+    'ResourceExhausted, DeadlineExceeded or Aborted, one more with each round of successes.',
+  labels: ['driver_name', 'name'],
+} as const satisfies MetricSpec<string>
+
 export const SPANS_EXPORTED_TOTAL = {
   name: 'csi_sidecar_spans_exported_total',
   help: '[ALPHA] Spans that the collector of traces has taken. Only with --enable-otel-tracing.',

@@ -1,3 +1,4 @@
+export { AdaptiveOrder } from './adaptive-order.ts'
 export { FifoOrder, reservedFor } from './fifo-order.ts'
 export type { KeyOrder, KeyPriority } from './key-order.ts'
 export type { GroupLimit, Placement } from './lane.ts'

@@ -1,5 +1,6 @@
 import {
   type AnyController,
+  adaptToPressure,
   awaitedObjects,
   type Controller,
   KeyFeed,
@@ -40,7 +41,7 @@ const AWAITED: Readonly<Record<AwaitedKind, Resource<KubeObject>>> = {
 
 /** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
 export function claimControllers(parts: TermParts, memory: ClaimMemory): readonly AnyController[] {
-  const { settings, claims, volumes, classes, clock, log } = parts
+  const { settings, claims, volumes, classes, log } = parts
   const cluster = settings.topology ? parts.topology : undefined
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
@@ -72,7 +73,7 @@ export function claimControllers(parts: TermParts, memory: ClaimMemory): readonl
     ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
     onDriverReturn: () => memory.onDriverReturn(),
   }
-  return [claimController, storeController(deps, unsaved.source)]
+  return [adaptToPressure(claimController, parts), storeController(deps, unsaved.source)]
 }
 
 function claimWakers(parts: TermParts): Wakers<ClaimWakeKind> {

@@ -1,4 +1,3 @@
-import type { Controller } from '@csi-sidecars/controller'
 import { searchRegularly } from '@csi-sidecars/sidecar'
 import type { ClaimMemory } from '../claims/memory.ts'
 import { SIDECAR } from '../claims/pending.ts'
@@ -12,7 +11,9 @@ export interface UnreferencedTerm
 }
 
 /** Returns the task that searches the back end and adds its findings to the report. Undefined if a flag turns it off. */
-export function unreferencedTask(term: UnreferencedTerm): Controller['alongside'] {
+export function unreferencedTask(
+  term: UnreferencedTerm,
+): ((queue: unknown, stop: AbortSignal) => Promise<void>) | undefined {
   const { settings, driver, clock, log, unreferenced } = term
   const { unreferencedIntervalMs: intervalMs, unreferencedHandleFilter: handleFilter } = settings
   if (intervalMs <= 0) return undefined

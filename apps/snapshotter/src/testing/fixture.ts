@@ -194,6 +194,7 @@ export class Process {
         flush: async () => undefined,
       },
       clock,
+      backlog: this.backlog,
       unreferenced: this.unreferenced,
       log,
     }

@@ -1,4 +1,3 @@
-import type { Controller } from '@csi-sidecars/controller'
 import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import { searchRegularly } from '@csi-sidecars/sidecar'
@@ -14,7 +13,7 @@ export function unreferencedTask(
   parts: SnapshotterParts,
   memories: readonly ContentMemory[],
   assertLeading: () => void,
-): Controller['alongside'] {
+): ((queue: unknown, stop: AbortSignal) => Promise<void>) | undefined {
   const { settings, snapshots, groups, clock, log, unreferenced } = parts
   const { unreferencedIntervalMs: intervalMs, unreferencedHandleFilter: handleFilter, timeoutMs } = settings
   const canList = parts.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)

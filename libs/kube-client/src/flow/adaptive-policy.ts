@@ -1,11 +1,10 @@
+import { AdaptiveLimit } from '@csi-sidecars/base'
 import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
 
 /** The maximum number of parallel requests and connections, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
 /** The initial maximum number of parallel requests. */
 const FIRST_RUNNING = 16
-/** The minimum number of successes before the limit of parallel requests rises. A lower number causes more 429s. */
-const ROUND = 5
 /** The shortest pause after the server refused the only running request. */
 const MIN_PAUSE_MS = 10
 
@@ -17,63 +16,53 @@ const MIN_PAUSE_MS = 10
  * and several successes halve it. The pause is at most the Retry-After divided by the number of waiting requests.
  */
 export class AdaptivePolicy implements FlowPolicy {
-  readonly #maxRunning: number
-  #limit: number
-  #running = 0
-  #halvedAt = Number.NEGATIVE_INFINITY
-  /** The number of successes since the last change of the limit or the pause. */
-  #successes = 0
+  readonly #limit: AdaptiveLimit
   #pauseMs = 0
   #refusedInRow = 0
   #pausedUntil = Number.NEGATIVE_INFINITY
 
   constructor(maxRunning: number = MAX_RUNNING) {
-    this.#maxRunning = maxRunning
-    this.#limit = Math.min(maxRunning, FIRST_RUNNING)
+    this.#limit = new AdaptiveLimit({ max: maxRunning, first: FIRST_RUNNING })
   }
 
   /** The current maximum number of parallel requests. */
   get limit(): number {
-    return this.#limit
+    return this.#limit.value
   }
 
   admit(now: number): number {
-    if (this.#running >= this.#limit) return Number.POSITIVE_INFINITY
+    if (this.#limit.isFull) return Number.POSITIVE_INFINITY
     if (now < this.#pausedUntil) return this.#pausedUntil - now
-    this.#running += 1
+    this.#limit.begin()
     return 0
   }
 
   /** Admits a `background` request only if less than half of the limit is running, so that other requests find room. */
   admitInBackground(now: number): number {
-    return this.#running >= this.#limit / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
+    return this.#limit.running >= this.#limit.value / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
 
   ended(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
-    this.#running -= 1
+    const ran = Math.min(this.#limit.value, this.#limit.running)
+    this.#limit.end()
     if (outcome === 'done') this.#succeeded(now)
-    else if (outcome !== 'ignored' && startedAt >= this.#halvedAt) this.#refused(now, outcome, waiting)
+    else if (outcome !== 'ignored' && this.#limit.refused({ ran, startedAt, now })) {
+      if (ran <= 1) this.#pause(now, outcome, waiting)
+    }
     return outcome === 'done'
   }
 
   #succeeded(now: number): void {
     this.#refusedInRow = 0
-    this.#successes += 1
-    const round = this.#halvedAt === Number.NEGATIVE_INFINITY ? 1 : Math.max(ROUND, this.#limit)
-    if (this.#successes >= round) {
-      this.#successes = 0
-      if (this.#pauseMs === 0) this.#limit = Math.min(this.#maxRunning, this.#limit + 1)
+    if (this.#limit.completesRound()) {
+      if (this.#pauseMs === 0) this.#limit.raise()
       else this.#pauseMs = this.#pauseMs < 2 * MIN_PAUSE_MS ? 0 : this.#pauseMs / 2
     }
     this.#pausedUntil = now + this.#pauseMs
   }
 
-  #refused(now: number, { retryAfterMs }: Refusal, waiting: number): void {
-    const ran = Math.min(this.#limit, this.#running + 1)
-    this.#halvedAt = now
-    this.#successes = 0
-    this.#limit = Math.max(1, Math.floor(ran / 2))
-    if (ran > 1) return
+  /** Delays the next request after the server has refused a request that ran alone. */
+  #pause(now: number, { retryAfterMs }: Refusal, waiting: number): void {
     const maxMs = Math.max(MIN_PAUSE_MS, retryAfterMs / waiting)
     if (this.#refusedInRow === 0) this.#pauseMs = Math.min(maxMs, Math.max(MIN_PAUSE_MS, 2 * this.#pauseMs))
     this.#pausedUntil = now + Math.min(maxMs, this.#pauseMs * 2 ** this.#refusedInRow)
