@@ -48,6 +48,7 @@ async function create(adapt: boolean): Promise<{ readonly created: number; reado
     order: new FifoOrder(),
     backoff: { baseMs: 1_000, maxMs: 300_000 },
     caches: [],
+    wakers: {},
     sources: [
       (queue) => {
         for (const key of keys) queue.add(key)

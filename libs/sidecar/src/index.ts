@@ -30,4 +30,4 @@ export {
   UnreferencedReport,
 } from './unreferenced/report.ts'
 export { searchRegularly } from './unreferenced/search.ts'
-export { type Sighting, Sightings } from './unreferenced/sightings.ts'
+export { type SightedThing, Sightings } from './unreferenced/sightings.ts'

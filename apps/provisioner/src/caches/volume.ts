@@ -23,13 +23,13 @@ export interface ProvisionerVolume extends Cached {
   /** The handle that the driver gives to a volume of the migrated in-tree plugin. Undefined for all other volumes. */
   readonly inTreeHandle: string | undefined
   /** Undefined unless the phase is `Released`. */
-  readonly released: ReleasedVolume | undefined
+  readonly released: ReleasedPhase | undefined
   /** False with `--node-deployment` if only other nodes can reach the volume. */
   readonly isReachable: boolean
 }
 
 /** The facts about a Released volume that reports show. */
-export interface ReleasedVolume {
+export interface ReleasedPhase {
   /** The time of the phase, in milliseconds since 1970. Undefined before Kubernetes 1.28. */
   readonly since: number | undefined
   readonly sizeBytes: number | undefined
@@ -72,7 +72,7 @@ function inTreeHandleOf(pv: PersistentVolume, { driver }: Names): string | undef
   }
 }
 
-function releasedOf({ spec, status }: PersistentVolume): ReleasedVolume {
+function releasedOf({ spec, status }: PersistentVolume): ReleasedPhase {
   const since = Date.parse(status?.lastPhaseTransitionTime ?? '')
   const size: unknown = spec?.capacity?.['storage']
   const bytes = size == null ? undefined : Quantity.tryParse(String(size))?.bytes()

@@ -126,7 +126,7 @@ describe('volumes that no object names', () => {
     const claim = claims.get('ns/u1')
     const created = { volumeId: 'vol-1', secretRef: undefined, secrets: {}, migrated: false }
     if (claim === undefined) throw new Error('no claim')
-    memory.unsaved.set('pvc-u1', { claim, pv: {} as PersistentVolume, created, doomed: false })
+    memory.unsaved.set('pvc-u1', { claim, pv: {} as PersistentVolume, created, mustDelete: false })
     expect(await reported(found)).toEqual([])
   })
 

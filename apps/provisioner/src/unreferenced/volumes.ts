@@ -2,7 +2,7 @@ import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
 import { listPages } from '@csi-sidecars/csi'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import { type Sighting, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
+import { type SightedThing, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ClaimMemory } from '../claims/memory.ts'
 import { type CreationParts, runningCreations, waitingClaims } from './creations.ts'
@@ -247,7 +247,7 @@ function groupByLastPart(ids: Iterable<string>): ReadonlyMap<string, readonly st
   return groups
 }
 
-function itemOf({ thing, since }: Sighting<ListedVolume>): UnreferencedItem {
+function itemOf({ thing, since }: SightedThing<ListedVolume>): UnreferencedItem {
   return { reason: 'NoObject', ...thing, object: undefined, since }
 }
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { type Content, groupProjection, snapshotProjection } from '../caches/content.ts'
 import { ContentMemory } from '../content/memory.ts'
-import { DRIVER, given, vgsc, vsc } from '../testing/objects.ts'
+import { DRIVER, preProvisioned, vgsc, vsc } from '../testing/objects.ts'
 import { UnreferencedSnapshots } from './snapshots.ts'
 
 const { signal } = new AbortController()
@@ -72,9 +72,9 @@ async function reported(found: UnreferencedSnapshots): Promise<readonly string[]
 
 describe('snapshots that no object names', () => {
   it('a snapshot is named after two listings, until a content names it in its status or its spec', async () => {
-    listed = [{ id: 'snap-1', volume: 'vol-1' }, { id: 'snap-given' }, { id: 'snap-2', volume: 'vol-2' }]
+    listed = [{ id: 'snap-1', volume: 'vol-1' }, { id: 'snap-preProvisioned' }, { id: 'snap-2', volume: 'vol-2' }]
     put(vsc('c', STATUS('snap-1')))
-    put(given('g'))
+    put(preProvisioned('g'))
     const found = await afterTwo()
     expect((await found.read()).items).toEqual([
       { reason: 'NoObject', handle: 'snap-2', sizeBytes: 1024, sourceVolume: 'vol-2', object: undefined, since: 0 },

@@ -2,7 +2,7 @@ import { type Clock, inBatches, messageOf } from '@csi-sidecars/base'
 import { listPages } from '@csi-sidecars/csi'
 import type { ListSnapshotsResponse } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
-import { type Sighting, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
+import { type SightedThing, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
 import type { Content } from '../caches/content.ts'
 import type { ContentMemory } from '../content/memory.ts'
 
@@ -126,7 +126,7 @@ export class UnreferencedSnapshots {
     }
     if (groupContents !== undefined) await inBatches(groupContents.store.values(), judgeGroup, { clock })
     const unnamed = [...candidates.values()].filter(({ thing }) => !groups.has(thing.group ?? ''))
-    const isDecided = ({ thing }: Sighting<ListedSnapshot>): boolean => {
+    const isDecided = ({ thing }: SightedThing<ListedSnapshot>): boolean => {
       if (this.#doubt !== undefined || (thing.group !== undefined && groupContents === undefined)) return false
       return thing.sourceVolume === undefined ? creating.size === 0 : !creating.has(thing.sourceVolume)
     }
@@ -161,12 +161,12 @@ const RUNNING = 'a creation of a snapshot of the same volume may be running, or 
 const STRANGE = 'the listing shows no snapshot by the handle of its VolumeSnapshotContent'
 
 /** Returns the handles that a content names, in its status and in its spec. */
-function handlesOf({ status, given }: Content): readonly string[] {
-  return [status?.handle, given?.handle].filter((handle) => handle !== undefined && handle !== '') as string[]
+function handlesOf({ status, preProvisioned }: Content): readonly string[] {
+  return [status?.handle, preProvisioned?.handle].filter((handle) => handle !== undefined && handle !== '') as string[]
 }
 
-function membersOf({ status, given }: Content): readonly string[] {
-  return [...(status?.members ?? []), ...(given?.members ?? [])]
+function membersOf({ status, preProvisioned }: Content): readonly string[] {
+  return [...(status?.members ?? []), ...(preProvisioned?.members ?? [])]
 }
 
 /** Reports whether the back end must list the snapshot of the content: it is not being deleted. */
@@ -174,7 +174,7 @@ function mustBeListed(content: Content): boolean {
   return content.deletedSeconds === undefined && handlesOf(content).length > 0
 }
 
-function itemOf({ thing, since }: Sighting<ListedSnapshot>): UnreferencedItem {
+function itemOf({ thing, since }: SightedThing<ListedSnapshot>): UnreferencedItem {
   const { handle, sizeBytes, sourceVolume } = thing
   return { reason: 'NoObject', handle, sizeBytes, sourceVolume, object: undefined, since }
 }

@@ -1,5 +1,5 @@
 /** A thing that was in a listing, with the first of the consecutive listings that had it. */
-export interface Sighting<T> {
+export interface SightedThing<T> {
   readonly thing: T
   /** The number of the first listing. Listings are numbered from 1. */
   readonly firstListing: number
@@ -15,7 +15,7 @@ export interface Sighting<T> {
  */
 export class Sightings<T> {
   readonly #max: number
-  #sightings: ReadonlyMap<string, Sighting<T>> = new Map()
+  #sightings: ReadonlyMap<string, SightedThing<T>> = new Map()
   #listing = 0
   #omitted = 0
 
@@ -35,7 +35,7 @@ export class Sightings<T> {
 
   /** Begins a listing. The things count only if `end` is called. */
   begin(now: number): SightingsOfListing<T> {
-    const next = new Map<string, Sighting<T>>()
+    const next = new Map<string, SightedThing<T>>()
     const listing = this.#listing + 1
     let omitted = 0
     /** The known things that this listing has not shown yet. Their places are kept. */
@@ -61,7 +61,7 @@ export class Sightings<T> {
   }
 
   /** Returns the things that the last listing and the listing before had. */
-  *confirmed(): Generator<Sighting<T>> {
+  *confirmed(): Generator<SightedThing<T>> {
     for (const sighting of this.#sightings.values()) {
       if (sighting.firstListing < this.#listing) yield sighting
     }
