@@ -18,8 +18,8 @@ import { recordFailure } from './record.ts'
 import {
   CLAIM_EVENTS,
   type ClaimDeps,
-  type ClaimRun,
   labelsOf,
+  type ReconcileRun,
   recordEvent,
   recordEventOnce,
   removeOurFinalizer,
@@ -27,57 +27,53 @@ import {
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next step of one claim, and performs it. */
-export async function reconcileClaim(
-  uid: string,
-  deps: ClaimDeps,
-  controllerRun: Run<ClaimWakeKind>,
-): Promise<Outcome> {
+export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<ClaimWakeKind>): Promise<Outcome> {
   try {
-    return await takeStep(uid, deps, controllerRun)
+    return await takeStep(uid, deps, run)
   } finally {
     deps.memory.ran(uid)
     // A claim that was deleted during the run waits for nothing.
-    if (forgetGone(uid, deps)) controllerRun.waitFor()
+    if (forgetGone(uid, deps)) run.waitFor()
   }
 }
 
-async function takeStep(uid: string, deps: ClaimDeps, controllerRun: Run<ClaimWakeKind>): Promise<Outcome> {
+async function takeStep(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<ClaimWakeKind>): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
-  const run: ClaimRun = { deps, log, signal: controllerRun.signal }
+  const run: ReconcileRun = { deps, log, signal, waitFor }
   const decision = decideClaim(view)
   switch (decision.do) {
     case 'nothing':
-      if (decision.waitsFor !== undefined) controllerRun.waitFor(decision.waitsFor)
+      if (decision.waitsFor !== undefined) run.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)
       if (!view.unsaved) deps.memory.ended(uid)
       return SETTLED
     case 'release':
-      controllerRun.waitFor()
+      run.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
       deps.memory.ended(uid)
       await removeOurFinalizer(run, claim)
       return SETTLED
     case 'pause':
-      controllerRun.waitFor({ kind: 'class', name: classNameOf(claim) })
+      run.waitFor({ kind: 'class', name: classNameOf(claim) })
       log.v(4)?.info('Skipping the claim because provisioning previously failed with infeasible error')
       return { kind: 'postponed', ms: decision.ms }
     case 'fail':
-      controllerRun.waitFor(decision.waitsFor)
+      run.waitFor(decision.waitsFor)
       deps.metrics.creations.failed(labelsOf(claim))
       if (decision.report) recordEventOnce(run, claim, CLAIM_EVENTS.failed(decision.message))
       if (await giveUp(run, claim, decision.message)) return SETTLED
       return { kind: 'retry', cause: new Error(decision.message) }
     case 'selectNode':
-      controllerRun.waitFor({ kind: 'class', name: classNameOf(claim) })
+      run.waitFor({ kind: 'class', name: classNameOf(claim) })
       return await becomeOwner(run, { claim, class: decision.class, node: decision.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
-        return recordFailure(run, controllerRun, { claim, class: decision.class, error, isRepeated: false })
+        return recordFailure(run, { claim, class: decision.class, error, isRepeated: false })
       })
     case 'provision':
-      return await provision(run, controllerRun, { claim, class: decision.class, mark: decision.mark })
+      return await provision(run, { claim, class: decision.class, mark: decision.mark })
     default:
       return unreachable(decision)
   }
@@ -89,10 +85,10 @@ interface Work {
   readonly mark: boolean
 }
 
-async function provision(run: ClaimRun, controllerRun: Run<ClaimWakeKind>, work: Work): Promise<Outcome> {
+async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   const { deps, signal } = run
   const { claim } = work
-  controllerRun.waitFor()
+  run.waitFor()
   const since = deps.clock.monotonic()
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   const uncertain = deps.memory.inProgress.get(claim.uid)
@@ -110,11 +106,11 @@ async function provision(run: ClaimRun, controllerRun: Run<ClaimWakeKind>, work:
     unsaved = await createVolume(run, prepared)
   } catch (error) {
     signal.throwIfAborted()
-    return await recordFailure(run, controllerRun, { ...work, error, isRepeated })
+    return await recordFailure(run, { ...work, error, isRepeated })
   }
   deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await settleUnsaved(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? DONE : await recordFailure(run, controllerRun, { ...work, error: stored, isRepeated })
+  return stored === undefined ? DONE : await recordFailure(run, { ...work, error: stored, isRepeated })
 }

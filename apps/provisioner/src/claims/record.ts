@@ -1,18 +1,17 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AGAIN, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, failureLog, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo, withoutFinalizer } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { type ClaimEdit, withoutSelectedNode } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
-import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
 import { creationFailure, isAlreadyExists } from './failure.ts'
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, recordEventOnce } from './run.ts'
+import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, type ReconcileRun, recordEventOnce } from './run.ts'
 
 interface FailedTry {
   readonly claim: ProvisionerClaim
@@ -26,11 +25,7 @@ interface FailedTry {
 const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'Finished', reschedule: 'Reschedule' }
 
 /** Records a failed attempt to create a volume, and decides when to retry. */
-export async function recordFailure(
-  run: ClaimRun,
-  controllerRun: Run<ClaimWakeKind>,
-  failed: FailedTry,
-): Promise<Outcome> {
+export async function recordFailure(run: ReconcileRun, failed: FailedTry): Promise<Outcome> {
   const { deps, log } = run
   const { claim, class: storageClass, error, isRepeated } = failed
   const { memory, settings, driver } = deps
@@ -46,7 +41,7 @@ export async function recordFailure(
   deps.metrics.creations.failed(labelsOf(claim))
   // Before the call, the class may be the cause: users correct it by deleting and recreating it.
   const classes = state === 'unchanged' ? [{ kind: 'class', name: storageClass.key } as const] : []
-  controllerRun.waitFor(...failure.waitsFor, ...classes)
+  run.waitFor(...failure.waitsFor, ...classes)
   if (state !== 'background' || !driver.lost) {
     failureLog(error, log)?.error(error, 'Failed to provision volume')
     recordEventOnce(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
@@ -57,7 +52,7 @@ export async function recordFailure(
   // The driver has another request for the volume. The next try follows the class, which may be as before then.
   if (isRefused) {
     memory.inProgress.delete(claim.uid)
-    controllerRun.waitFor({ kind: 'class', name: storageClass.key })
+    run.waitFor({ kind: 'class', name: storageClass.key })
   }
   const cannotRepeat = isRefused || (!answered && isLasting(error))
   if (cannotRepeat && (await giveUp(run, claim, message))) return SETTLED
@@ -73,7 +68,7 @@ export async function recordFailure(
   }
   if (!infeasible) return retry
   memory.pause(claim.uid, storageClass.uid)
-  controllerRun.waitFor({ kind: 'class', name: storageClass.key })
+  run.waitFor({ kind: 'class', name: storageClass.key })
   return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
 }
 

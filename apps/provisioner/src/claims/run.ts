@@ -6,6 +6,7 @@ import type { ProvisionerClaim } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim, removeClaimFinalizer } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
+import type { ClaimWakeKind } from '../request/wake-events.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -19,11 +20,14 @@ export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   readonly claimAgain: (uid: string) => void
 }
 
-/** The dependencies of one run of the reconciler for one claim. */
+/** The dependencies of one run for one claim. */
 export interface ClaimRun extends Pick<Run, 'signal'> {
   readonly deps: ClaimDeps
   readonly log: Logger
 }
+
+/** A run of the controller of claims, whose key may wait for events. */
+export interface ReconcileRun extends ClaimRun, Pick<Run<ClaimWakeKind>, 'waitFor'> {}
 
 export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
   deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)

@@ -22,15 +22,15 @@ import { deletionOf, InUseError, type VolumeDeps, type VolumeRun, type VolumeWak
 export async function reconcileVolume(
   name: string,
   deps: VolumeDeps,
-  controllerRun: Run<VolumeWakeKind>,
+  { signal, waitFor }: Run<VolumeWakeKind>,
 ): Promise<Outcome> {
   const volume = deps.volumes.store.get(name)
   if (volume === undefined) return SETTLED
   const run: VolumeRun = {
     deps,
     log: deps.log.with({ PV: name }),
-    signal: controllerRun.signal,
-    waitFor: (...events) => controllerRun.waitFor(...events),
+    signal,
+    waitFor,
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
   const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })
