@@ -10,6 +10,7 @@ import type { Informers } from './caches/open.ts'
 import type { ResizerClaimDeps } from './claim/run.ts'
 import type { ResizerWakeKind } from './claim/wake-events.ts'
 
+/** The command line of the resizer. Times are in milliseconds. */
 export interface ResizerSettings {
   readonly driverName: string
   readonly workers: number
@@ -25,6 +26,7 @@ export interface ResizerSettings {
   readonly nodeDeployment: boolean
 }
 
+/** The parts of the resizer that all its controllers share. */
 export interface ResizerParts extends Informers {
   readonly settings: ResizerSettings
   /** The part of the driver that expands volumes. Undefined: no volume is expanded. */

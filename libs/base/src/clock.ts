@@ -12,6 +12,7 @@ export const MINUTE = 60 * SECOND
 /** Cancels a scheduled callback. Has no effect after the callback has run. */
 export type Cancel = () => void
 
+/** The source of time and randomness, so that tests can replace both. */
 export interface Clock {
   /** Wall time in milliseconds since 1970, for timestamps that people and other programs read. */
   now(): number

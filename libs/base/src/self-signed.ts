@@ -1,10 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 
+/** A self-signed certificate and its key, in PEM. */
 export interface SelfSigned {
   readonly cert: string
   readonly key: string
 }
 
+/** The names and addresses of a self-signed certificate. */
 export interface SelfSignedOptions {
   readonly commonName: string
   readonly dnsNames: readonly string[]

@@ -32,6 +32,7 @@ interface Series {
 
 type WorkLabel = (typeof WORK_SECONDS.labels)[number]
 
+/** The clock and the metrics of the pending work of a driver. */
 export interface BacklogOptions {
   readonly driver: string
   readonly clock: Clock

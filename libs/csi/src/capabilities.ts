@@ -12,6 +12,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import type { Caller, CallOptions } from './connection.ts'
 
+/** The services and kinds of expansion that GetPluginCapabilities reports. */
 export interface PluginCapabilities {
   readonly services: ReadonlySet<PluginService>
   readonly volumeExpansion: ReadonlySet<VolumeExpansion>

@@ -6,6 +6,7 @@ import { ConnectError, whyUnreachable } from './errors/rpc-error.ts'
 import { decodeStatusMessageAsUtf8 } from './headers.ts'
 import type { OperationMetrics } from './operation-metrics.ts'
 
+/** The address and the time limit of a connection. */
 export interface ConnectOptions extends CallReporting {
   /** The address of the driver: `/csi/csi.sock` or `unix:///csi/csi.sock`. */
   readonly address: string

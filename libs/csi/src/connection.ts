@@ -9,6 +9,7 @@ import { strippedJson } from './sanitize.ts'
 import { withoutSecrets } from './secrets.ts'
 import { type CallLimits, unaryCall } from './unary-call.ts'
 
+/** The options of one call. */
 export interface CallOptions extends CallLimits {
   /** True if the call concerns a translated in-tree volume. Only metrics use this. */
   readonly migrated?: boolean
@@ -34,6 +35,7 @@ export interface Connection extends Caller {
   close(): void
 }
 
+/** The log and the metrics of all calls of a connection. */
 export interface CallReporting {
   readonly clock: Clock
   readonly log: Logger

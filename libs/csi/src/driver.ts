@@ -48,6 +48,7 @@ export interface Driver extends Caller {
   close(): void
 }
 
+/** The first connection of a driver, and the way to later ones. */
 export interface ReconnectingDriverOptions {
   readonly clock: Clock
   readonly log: Logger

@@ -24,6 +24,7 @@ export interface ProbeOnceOptions extends ConnectOptions {
   readonly timeoutMs: number
 }
 
+/** The name and the capabilities of a driver, which are compared after a reconnect. */
 export interface DriverIdentity {
   readonly name: string
   readonly capabilities: DriverCapabilities

@@ -3,6 +3,7 @@ import type { UnaryMethod } from '@csi-sidecars/csi-proto'
 import { type ChannelInterface, Metadata, type StatusObject } from '@grpc/grpc-js'
 import { CODES, canceled, deadlineExceeded, RpcError, retryDelayMs, unavailable } from './errors/rpc-error.ts'
 
+/** The limits of one call. */
 export interface CallLimits {
   /**
    * The time-out in milliseconds. At 0 or less, the call fails at once, as in Go. With Infinity, the request has no

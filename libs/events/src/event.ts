@@ -12,6 +12,7 @@ export interface EventTarget {
   readonly resourceVersion?: string | undefined
 }
 
+/** The part of an Event that users read. */
 export interface EventText {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string

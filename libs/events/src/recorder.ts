@@ -5,6 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { type Correlated, Correlator } from './correlator.ts'
 import type { EventTarget, EventText, Occurrence } from './event.ts'
 
+/** Records Events in the background. */
 export interface Recorder {
   /** Records an event. Returns at once and never throws: an event that cannot be written is logged and dropped. */
   event(target: EventTarget, text: EventText): void
@@ -12,6 +13,7 @@ export interface Recorder {
   flush(signal?: AbortSignal): Promise<void>
 }
 
+/** The client and the component of a recorder. */
 export interface RecorderOptions {
   readonly client: KubeClient
   /** The name of the reporting component. */

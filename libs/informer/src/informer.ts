@@ -45,6 +45,7 @@ export interface Informer<T, W = unknown> {
   readonly lastActivity: number
 }
 
+/** The objects that an informer caches, and their cached fields. */
 export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly client: KubeClient
   readonly resource: Resource<W>

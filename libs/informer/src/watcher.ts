@@ -26,6 +26,7 @@ export interface Replica<W> {
   advanceTo(resourceVersion: string): void
 }
 
+/** The objects that a watcher lists and watches. */
 export interface WatcherOptions<W> {
   readonly client: KubeClient
   readonly resource: Resource<W>

@@ -38,6 +38,7 @@ import { Transport } from './requests/transport.ts'
 import { UnknownOutcomes } from './requests/unknown-outcomes.ts'
 import { watchFrames } from './watch/watch.ts'
 
+/** The server, the flow control and the log of a client. */
 export interface KubeClientOptions {
   readonly config: ClusterConfig
   readonly flow: FlowOptions

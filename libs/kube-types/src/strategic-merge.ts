@@ -16,6 +16,7 @@ export interface VolumePatchParts {
   readonly spec?: Pick<PersistentVolumeSpec, 'capacity' | 'volumeAttributesClassName'> | undefined
 }
 
+/** The state of the object that a patch requires. */
 export interface PatchGuard {
   /** The UID of the object. The API server refuses the patch for a recreated object of the same name. */
   readonly uid?: string | undefined

@@ -12,12 +12,14 @@ import { LeaseHolder } from './lease-holder.ts'
 import { renewWhileLeading } from './renewal.ts'
 import { LeaderTerm } from './term.ts'
 
+/** The times of a Lease, in milliseconds, as in client-go. */
 export interface LeaseTimings {
   readonly leaseDurationMs: number
   readonly renewDeadlineMs: number
   readonly retryPeriodMs: number
 }
 
+/** The Lease, its times and the identity of a candidate. */
 export interface ElectorOptions {
   /** A client for the Lease only, whose requests never wait for others. */
   readonly client: KubeClient
@@ -37,6 +39,7 @@ export interface ElectorOptions {
   readonly announce: (message: string, lease: Lease | undefined) => void
 }
 
+/** The work of a candidate: before, during and after its term. */
 export interface Election {
   /** Does the leader's work. Must resolve soon after `term.signal` aborts; then the Lease is released. */
   readonly lead: (term: LeaderTerm) => Promise<void>

@@ -118,6 +118,7 @@ export interface AppParts<T extends FlagTable = FlagTable, N extends string = st
   readonly signal: AbortSignal
 }
 
+/** The controllers of an app for the connected driver. */
 export interface AppControllers {
   /** The names of the controllers' queues. A standby exposes their metrics, too. */
   readonly queues: readonly string[]
@@ -151,6 +152,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   open(parts: DriverAppParts<T>): Promise<void>
 }
 
+/** The flags of an app that asks only the driver. */
 export interface DriverAppParts<T extends FlagTable = FlagTable>
   extends Pick<StartContext, 'clock' | 'log' | 'signal' | 'atEnd'> {
   readonly flags: AppFlags<T>

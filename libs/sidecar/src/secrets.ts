@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { KubeClient, RequestOptions } from '@csi-sidecars/kube-client'
 import { SECRETS } from '@csi-sidecars/kube-types'
 
+/** The name and the namespace of a Secret. */
 export interface SecretRef {
   readonly name: string
   readonly namespace: string

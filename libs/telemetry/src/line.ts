@@ -14,6 +14,7 @@ export interface LogLine {
   readonly traceId: string | undefined
 }
 
+/** A format of log lines. */
 export interface Format {
   info(level: number, line: LogLine): string
   warning(line: LogLine): string

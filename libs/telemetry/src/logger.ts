@@ -6,6 +6,7 @@ import { mergePairs, type Pairs } from './line.ts'
 import { textFormat } from './text-format.ts'
 import { type VmoduleRule, vmoduleLevels } from './vmodule.ts'
 
+/** The log lines of one enabled level. */
 export interface Verbose {
   info(message: string, pairs?: Pairs): void
   /** Logs an error that needs no attention: an info line of this level, with the error as the pair `err`. */
@@ -26,6 +27,7 @@ export interface Logger extends Verbose {
   with(pairs: Pairs): Logger
 }
 
+/** The format, the levels and the output of a logger. */
 export interface LoggerOptions {
   readonly format: 'text' | 'json'
   /** Lines of this level and below are written. */

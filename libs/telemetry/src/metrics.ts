@@ -1,6 +1,7 @@
 import { invariant } from '@csi-sidecars/base'
 import { Distribution, type ExposedFamily, familyText, type MetricLabels, MetricSeries } from './series.ts'
 
+/** The name, the help text and the label names of a metric. */
 export interface MetricSpec<L extends string> {
   readonly name: string
   readonly help: string
@@ -12,15 +13,18 @@ export interface HistogramSpec<L extends string> extends MetricSpec<L> {
   readonly buckets: readonly number[]
 }
 
+/** A value that only grows. */
 export interface Counter<L extends string> {
   inc(labels?: MetricLabels<L>, by?: number): void
 }
 
+/** A value that rises and falls. */
 export interface Gauge<L extends string> {
   set(labels: MetricLabels<L>, value: number): void
   remove(labels: MetricLabels<L>): void
 }
 
+/** Counts of observed values in buckets. */
 export interface Histogram<L extends string> {
   observe(labels: MetricLabels<L>, value: number): void
   /** Creates the series, so that the exposition shows it before the first observation. */

@@ -20,6 +20,7 @@ export interface WaitingClaim {
   readonly modifyStatus?: string | undefined
 }
 
+/** The facts about a pod that show why it waits. */
 export interface PodState {
   readonly key: string
   readonly name: string
@@ -29,6 +30,7 @@ export interface PodState {
   readonly phase: string
 }
 
+/** The facts about a PersistentVolume that show why it waits. */
 export interface VolumeState {
   readonly key: string
   readonly deleting: boolean
@@ -38,6 +40,7 @@ export interface VolumeState {
   readonly reclaimPolicy: string
 }
 
+/** The facts about a VolumeAttachment that show why it waits. */
 export interface WaitingAttachment {
   readonly key: string
   readonly nodeName: string
@@ -47,6 +50,7 @@ export interface WaitingAttachment {
   readonly detachError: string | undefined
 }
 
+/** The facts about a Node that its volumes wait for. */
 export interface NodeState {
   readonly ready: boolean
   readonly volumesAttached: readonly { readonly name: string }[]

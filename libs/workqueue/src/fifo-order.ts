@@ -11,6 +11,7 @@ interface Ticket {
   withdrawn: boolean
 }
 
+/** The limits of a first-in, first-out order. */
 export interface FifoOptions {
   /** The number of keys that may be in work. Default: no limit. */
   readonly workers?: number

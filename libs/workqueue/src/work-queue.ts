@@ -4,6 +4,7 @@ import type { KeyOrder, KeyPriority } from './key-order.ts'
 import type { QueueObserver } from './metrics.ts'
 import { Queue } from './queue.ts'
 
+/** The clock, the back-off and the order of a work queue. */
 export interface WorkQueueOptions {
   readonly clock: Clock
   readonly limiter: RateLimiter

@@ -8,6 +8,7 @@ export interface AttachSettings {
   readonly recoverLostVolumes: boolean
 }
 
+/** The command line of the attacher. Times are in milliseconds. */
 export interface AttacherSettings extends AttachSettings {
   readonly workers: number
   readonly maxInflightPerNode: number

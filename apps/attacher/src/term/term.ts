@@ -11,6 +11,7 @@ import type { EventPermission } from '../reporting/failure-reporter.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import type { AttacherSettings } from './settings.ts'
 
+/** The parts of the attacher that exist before its term. */
 export interface AttacherDeps {
   readonly settings: AttacherSettings
   readonly client: KubeClient

@@ -1,5 +1,6 @@
 import { CODES, type CodeName, RpcError } from './rpc-error.ts'
 
+/** The meaning of a failed call. Without `final`, the driver may still work on it. */
 export interface CallVerdict {
   /** True if the operation has failed and the driver no longer works on it. */
   readonly final: boolean

@@ -11,6 +11,7 @@ export type LaneName = 'work' | 'lease'
  */
 export type RequestPriority = 'low' | 'background'
 
+/** The options of every request. All are optional. */
 export interface RequestOptions {
   /** Ends every wait of the call when aborted. The call rejects with its reason. */
   readonly signal?: AbortSignal | undefined
@@ -30,6 +31,7 @@ export interface RequestOptions {
   readonly beforeSend?: (() => void) | undefined
 }
 
+/** The objects of a list or a watch. By default all. */
 export interface Selection {
   /** The namespace. If absent, all namespaces. */
   readonly namespace?: string | undefined
@@ -37,6 +39,7 @@ export interface Selection {
   readonly labelSelector?: string | undefined
 }
 
+/** The options of a list. */
 export interface ListOptions extends Selection, RequestOptions {
   /** The number of objects in a page. 0: all in one answer. Default: 500. */
   readonly pageSize?: number | undefined
@@ -55,6 +58,7 @@ export interface Projecting<T, P> extends Decoding<T> {
   project(object: T): P | undefined
 }
 
+/** One page of a list. */
 export interface ListPage<P> {
   readonly items: readonly P[]
   /** The version of the list, which is the same on all its pages. */
@@ -62,6 +66,7 @@ export interface ListPage<P> {
   readonly continue: string | undefined
 }
 
+/** The options of a watch. */
 export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   /**
    * The watch reports changes after this version. If absent, the server chooses a version and first sends the existing
@@ -156,6 +161,7 @@ export interface KubeClient {
  */
 export type RereadListener<T> = (ref: ObjectRef, object: T | undefined) => boolean
 
+/** The options of a deletion. */
 export interface DeleteOptions extends RequestOptions {
   /** The seconds that a pod may take to end; 0 deletes it at once. Default: the period in the pod itself. */
   readonly gracePeriodSeconds?: number | undefined

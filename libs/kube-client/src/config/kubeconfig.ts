@@ -29,6 +29,7 @@ import { maySendCredentials, parseServer, redactedUrl } from './server-url.ts'
 import { TokenFile } from './token-file.ts'
 import { environmentRoots, fileError } from './trusted-roots.ts'
 
+/** The files of a kubeconfig, and the values that replace parts of it. */
 export interface KubeconfigOptions extends ConfigSources {
   /** The kubeconfig files, merged as by kubectl. Empty if only `master` is set. */
   readonly paths: readonly string[]

@@ -8,6 +8,7 @@ import { environmentProxy } from './proxy.ts'
 import { TokenFile } from './token-file.ts'
 import { environmentRoots, fileError } from './trusted-roots.ts'
 
+/** The flags and the environment that name the API server. */
 export interface LoadConfigOptions extends ConfigSources {
   /**
    * The value of --kubeconfig, or several files that are merged as kubectl does. If this value and `master` are empty,

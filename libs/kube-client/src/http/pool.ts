@@ -3,6 +3,7 @@ import { type Cancel, CancelledError, type Clock, onAbort, scope } from '@csi-si
 import { HttpConnection } from './connection.ts'
 import type { Dial } from './dial.ts'
 
+/** The way to new connections, and their maximum number. */
 export interface PoolOptions {
   readonly dial: Dial
   readonly clock: Clock

@@ -17,6 +17,7 @@ import { Refusals, type ServerLimits } from './refusals.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 import { traced } from './traced.ts'
 
+/** The parts of a client that its requests share. */
 export interface TransportOptions {
   readonly config: ClusterConfig
   readonly dial: Dial

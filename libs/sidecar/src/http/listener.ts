@@ -37,6 +37,7 @@ export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<
 /** Creates the HTTPS server. */
 export type SecureFactory = (options: ServerOptions, answer: RequestListener) => SecureServer
 
+/** The address and the limits of an HTTP server. */
 export interface ListenOptions {
   /** An address in the notation of Go: `:8080`, `0.0.0.0:3303`, `[::1]:80`. */
   readonly address: string
@@ -48,6 +49,7 @@ export interface ListenOptions {
   readonly guard?: EndpointGuard | undefined
 }
 
+/** An HTTP server that listens. */
 export interface HttpServer {
   /** The port of the server, which the system chooses if the address has 0. */
   readonly port: number

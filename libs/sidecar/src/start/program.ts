@@ -12,6 +12,7 @@ import { singleLeaseError } from '../lease/lease-name.ts'
 import type { Host } from '../process.ts'
 import { StartError } from '../start-error.ts'
 
+/** A program: reads its command line and starts its apps. */
 export interface Program {
   readonly name: string
   /** Reads the command line, without side effects. Default of `env`: no variable is set. */

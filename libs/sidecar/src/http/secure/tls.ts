@@ -22,6 +22,7 @@ export interface TlsOptions {
   readonly hostName: string
 }
 
+/** The TLS layer of a server, which reads its files again when they change. */
 export interface Tls {
   readonly create: SecureFactory
   stop(): void
