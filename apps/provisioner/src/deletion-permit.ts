@@ -1,7 +1,7 @@
 import { invariant } from '@csi-sidecars/base'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { VOLUME_FINALIZER } from './caches/names.ts'
-import { csiVolumeOf } from './request/migration.ts'
+import { csiVolumeOf } from './csi-volume.ts'
 
 /** A PersistentVolume that names a volume of the driver. */
 export interface NamingVolume {

@@ -18,11 +18,11 @@ import {
   VOLUME_SNAPSHOTS,
 } from '@csi-sidecars/kube-types'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import { topologyOfNode } from '../node/local-node.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import type { AwaitedKind, ClaimWakeKind } from '../request/wake-events.ts'
 import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
+import { topologyOfNode } from '../topology/single-node.ts'
 import { isListedRestoring, isRestoring } from './content.ts'
 import type { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'

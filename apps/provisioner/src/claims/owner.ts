@@ -1,6 +1,6 @@
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { csiVolumeOf } from '../csi-volume.ts'
 import type { NamingVolume } from '../deletion-permit.ts'
-import { csiVolumeOf } from '../request/migration.ts'
 import type { ClaimRun } from './run.ts'
 
 /**

@@ -3,7 +3,7 @@ import { type Controller, failureLog, SETTLED, type Source } from '@csi-sidecars
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { csiVolumeOf } from '../request/migration.ts'
+import { csiVolumeOf } from '../csi-volume.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
 import { AnswerError } from './failure.ts'

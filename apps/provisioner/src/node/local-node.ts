@@ -3,8 +3,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import { NodeGetInfo } from '@csi-sidecars/csi-proto'
 import { matchesTerm, type PersistentVolume } from '@csi-sidecars/kube-types'
 import { FATAL, StartError } from '@csi-sidecars/sidecar'
-import { csiVolumeOf } from '../request/migration.ts'
-import type { TopologyNodes } from '../topology/requirement.ts'
+import { csiVolumeOf } from '../csi-volume.ts'
 
 /** The node of this process with --node-deployment. */
 export interface LocalNode {
@@ -31,15 +30,7 @@ export async function nodeSegments(
   }
 }
 
-/** Returns a cluster of this node only, so that Nodes and CSINodes need not be read. */
-export function topologyOfNode({ name, segments = {} }: LocalNode): TopologyNodes {
-  const identity = { key: name, uid: name, resourceVersion: '' }
-  return {
-    nodes: new Map([[name, { ...identity, labels: segments }]]),
-    registrations: new Map([[name, { ...identity, topologyKeys: Object.keys(segments) }]]),
-  }
-}
-
+/** Reports whether the topology of the node allows the volume. True if one of them is unknown. */
 export function isReachable(pv: PersistentVolume, { name, segments }: LocalNode): boolean {
   const terms = csiVolumeOf(pv)?.spec?.nodeAffinity?.required?.nodeSelectorTerms
   if (segments === undefined || terms == null) return true

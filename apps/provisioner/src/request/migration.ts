@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { isPVMigratable, translateInTreePVToCSI, translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
-import type { PersistentVolume } from '@csi-sidecars/kube-types'
+import { translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
 import { type Class, projectClass } from '../caches/cluster.ts'
 import type { Names } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
@@ -9,15 +8,6 @@ import type { ClaimWakeEvent } from './wake-events.ts'
 /** Reports whether the class belongs to the in-tree plugin that is migrated to the driver. */
 export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
   return inTree !== undefined && provisioner === inTree
-}
-
-/** Returns the volume in the form of a CSI volume. Undefined for an in-tree volume that cannot be translated. */
-export function csiVolumeOf(pv: PersistentVolume): PersistentVolume | undefined {
-  try {
-    return isPVMigratable(pv) ? translateInTreePVToCSI(pv) : pv
-  } catch {
-    return undefined
-  }
 }
 
 /** Translates a class of the migrated in-tree plugin to the CSI driver. Returns other classes unchanged. */
