@@ -70,7 +70,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   controllers: openControllers,
 }
 
-const LONGEST_UUID = 32
+const MAX_UUID_LENGTH = 32
 
 function nodeNameError({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
   if (!values['node-deployment'] || env['NODE_NAME']) return undefined
@@ -80,8 +80,8 @@ function nodeNameError({ values }: Parts['flags'], env: Parts['env']): StartErro
 
 function lengthError({ values }: Parts['flags']): StartError | undefined {
   const length = values['volume-name-uuid-length']
-  if (length >= -1 && length <= LONGEST_UUID) return undefined
-  return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${LONGEST_UUID}`)
+  if (length >= -1 && length <= MAX_UUID_LENGTH) return undefined
+  return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${MAX_UUID_LENGTH}`)
 }
 
 async function openControllers(parts: Parts): Promise<AppControllers> {

@@ -81,14 +81,14 @@ function needs(message: string): StartError {
 }
 
 const MANAGER = 'external-provisioner'
-const LONGEST_LABEL = 63
+const MAX_LABEL_LENGTH = 63
 
 /** Returns the `managed-by` label, with the node's name for `--node-deployment`. A hash shortens long labels. */
 export function managerName(node: string | undefined): string {
   if (node === undefined) return MANAGER
   const name = `${MANAGER}-${node}`
-  if (name.length <= LONGEST_LABEL) return name
-  const left = LONGEST_LABEL - HASH_LENGTH - 2 - node.length
+  if (name.length <= MAX_LABEL_LENGTH) return name
+  const left = MAX_LABEL_LENGTH - HASH_LENGTH - 2 - node.length
   return left > 0 ? `${MANAGER.slice(0, left)}-${hashText(MANAGER)}-${node}` : `${MANAGER}-${hashText(name)}`
 }
 

@@ -165,7 +165,7 @@ const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 /** Returns the plan for a state. Each plan is computed once and reused, because states repeat. */
 function decided(
   { pv, node }: AttachmentModelState,
-  { cached, listing, finalizerRemoved: finalizerRemoved, statusPending }: AttachmentModelProcess,
+  { cached, listing, finalizerRemoved, statusPending }: AttachmentModelProcess,
   { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
   const known = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
