@@ -24,6 +24,12 @@ export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
 
 const CONFLICT_TRIES = 5
 
+export interface ClaimFinalizerRemoval {
+  readonly finalizer: string
+  /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */
+  readonly isCleanedUp?: () => boolean
+}
+
 /**
  * Changes the stored claim by a PUT, because published roles of provisioners have no right to patch claims. Returns
  * false if the claim was deleted or recreated.
@@ -50,12 +56,6 @@ export async function addClaimFinalizer(
     add: (stored) => unlessSame(stored, withFinalizer(stored, finalizer)),
   })
   return await unlessDeleted(addition, options)
-}
-
-export interface ClaimFinalizerRemoval {
-  readonly finalizer: string
-  /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */
-  readonly isCleanedUp?: () => boolean
 }
 
 /** Removes the finalizer from the stored claim, unless something needs it. */

@@ -11,6 +11,22 @@ export interface Class extends Cached {
   readonly allowedTopologies: readonly TopologySelectorTerm[]
 }
 
+/** The cached part of a VolumeAttachment. */
+export interface ProvisionerAttachment extends Cached {
+  readonly volume: string
+  readonly node: string
+}
+
+export interface ProvisionerNode extends Cached {
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** The cached part of a CSINode: the registration of this driver on the node. */
+export interface Registration extends Cached {
+  /** The topology keys of the driver. Undefined if the driver is not registered on the node. */
+  readonly topologyKeys: readonly string[] | undefined
+}
+
 export function projectClass(storageClass: StorageClass): Class {
   const { metadata = {}, provisioner, parameters, reclaimPolicy, mountOptions, allowedTopologies } = storageClass
   return {
@@ -26,28 +42,12 @@ export function projectClass(storageClass: StorageClass): Class {
   }
 }
 
-/** The cached part of a VolumeAttachment. */
-export interface ProvisionerAttachment extends Cached {
-  readonly volume: string
-  readonly node: string
-}
-
 /** Returns undefined for an attachment of an inline volume, so that the cache does not keep it. */
 export function projectAttachment(va: VolumeAttachment, intern = new Interner()): ProvisionerAttachment | undefined {
   const volume = va.spec.source.persistentVolumeName
   if (volume == null) return undefined
   const { name = '', resourceVersion = '', uid = '' } = va.metadata ?? {}
   return { key: name, resourceVersion, uid, volume, node: intern.text(va.spec.nodeName) }
-}
-
-export interface ProvisionerNode extends Cached {
-  readonly labels: Readonly<Record<string, string>>
-}
-
-/** The cached part of a CSINode: the registration of this driver on the node. */
-export interface Registration extends Cached {
-  /** The topology keys of the driver. Undefined if the driver is not registered on the node. */
-  readonly topologyKeys: readonly string[] | undefined
 }
 
 export function projectNode({ metadata = {} }: Node, intern = new Interner()): ProvisionerNode {

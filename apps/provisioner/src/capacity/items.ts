@@ -14,6 +14,18 @@ export interface CapacityItem {
   readonly segments: Segments
 }
 
+/** The source of topology segments: the nodes of the cluster, or the one node of `--node-deployment`. */
+export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { readonly fixed: Segments }
+
+export interface ItemsOptions {
+  readonly classes: ProvisionerCaches['classes']
+  readonly segments: SegmentSource
+  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
+  readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
+  readonly names: Names
+  readonly immediate: boolean
+}
+
 /** Returns the key of a StorageClass and a topology segment. The order of the segment's labels does not matter. */
 export function itemKey(className: string, segments: Segments): string {
   const pairs = Object.entries(segments).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -62,18 +74,6 @@ export function itemsOf(
 }
 
 export const OBJECTS_BY_ITEM = 'item'
-
-/** The source of topology segments: the nodes of the cluster, or the one node of `--node-deployment`. */
-export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { readonly fixed: Segments }
-
-export interface ItemsOptions {
-  readonly classes: ProvisionerCaches['classes']
-  readonly segments: SegmentSource
-  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
-  readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
-  readonly names: Names
-  readonly immediate: boolean
-}
 
 /** The CSIStorageCapacity objects that should exist. `update` computes them from the current classes and nodes. */
 export class CapacityItems {

@@ -38,6 +38,12 @@ export interface CapacityObject extends Cached {
   readonly owned: boolean
 }
 
+/** The answer of the driver to GetCapacity, in bytes. */
+export interface Capacity {
+  readonly available: bigint
+  readonly maximum: bigint | undefined
+}
+
 /** Caches only objects with the driver and `managed-by` labels of this process. */
 export function capacityProjection(
   manager: Manager,
@@ -65,12 +71,6 @@ function isOwned(references: OwnerReferences, owner: Owner | undefined): boolean
   return (
     owner === undefined || references?.some(({ controller, uid }) => controller === true && uid === owner.uid) === true
   )
-}
-
-/** The answer of the driver to GetCapacity, in bytes. */
-export interface Capacity {
-  readonly available: bigint
-  readonly maximum: bigint | undefined
 }
 
 export function isUpToDate({ capacity, maximum, owned }: CapacityObject, answer: Capacity): boolean {

@@ -3,18 +3,6 @@ import { CODES, RpcError } from '@csi-sidecars/csi'
 import { ProvisionError } from '../request/failure.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
-/** Thrown if CreateVolume succeeds with an unusable response, for example with a volume that is too small. */
-export class AnswerError extends Error {
-  override readonly name = 'AnswerError'
-  /** True if the volume may still exist at the driver. The creation then counts as unfinished and is repeated. */
-  readonly mayExist: boolean
-
-  constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {
-    super(message, { cause })
-    this.mayExist = mayExist
-  }
-}
-
 /** The consequences of a failed attempt to create a volume. */
 export interface CreationFailure {
   readonly message: string
@@ -35,6 +23,18 @@ export interface TryOptions {
   readonly mayReschedule: boolean
   /** True if the outcome of an earlier call for the volume is unknown. */
   readonly isRepeated: boolean
+}
+
+/** Thrown if CreateVolume succeeds with an unusable response, for example with a volume that is too small. */
+export class AnswerError extends Error {
+  override readonly name = 'AnswerError'
+  /** True if the volume may still exist at the driver. The creation then counts as unfinished and is repeated. */
+  readonly mayExist: boolean
+
+  constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {
+    super(message, { cause })
+    this.mayExist = mayExist
+  }
 }
 
 /** Returns the consequences of an error. */

@@ -12,6 +12,27 @@ import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS, SECRET_KEYS_BY_OLD } from './secrets.ts'
 
+export interface RequestParts {
+  readonly claim: ProvisionerClaim
+  readonly name: string
+  /** The parameters of the StorageClass, without the reserved keys. */
+  readonly parameters: Readonly<Record<string, string>>
+  readonly capabilities: readonly VolumeCapability[]
+  readonly source: VolumeContentSource | undefined
+  readonly topology: TopologyRequirement | undefined
+  readonly secrets: Readonly<Record<string, string>>
+  /** The value of `--extra-create-metadata`. */
+  readonly extraMetadata: boolean
+  /** The parameters of the VolumeAttributesClass. */
+  readonly mutableParameters: Readonly<Record<string, string>>
+}
+
+export interface NameRule {
+  readonly volumeNamePrefix: string
+  /** How many characters of the claim's UID the name has. -1: the whole UID, with its dashes. */
+  readonly volumeNameUuidLength: number
+}
+
 /** Returns the size of a claim in bytes. Returns 0 if the size is missing or unreadable. */
 export function bytesOf(size: string | undefined): bigint {
   return (Quantity.tryParse(size ?? '0') ?? Quantity.parse('0')).bytes()
@@ -30,21 +51,6 @@ export function capabilitiesOf(
     if (cause instanceof AccessModeError) throw new ProvisionError(messageOf(cause), { cause })
     throw cause
   }
-}
-
-export interface RequestParts {
-  readonly claim: ProvisionerClaim
-  readonly name: string
-  /** The parameters of the StorageClass, without the reserved keys. */
-  readonly parameters: Readonly<Record<string, string>>
-  readonly capabilities: readonly VolumeCapability[]
-  readonly source: VolumeContentSource | undefined
-  readonly topology: TopologyRequirement | undefined
-  readonly secrets: Readonly<Record<string, string>>
-  /** The value of `--extra-create-metadata`. */
-  readonly extraMetadata: boolean
-  /** The parameters of the VolumeAttributesClass. */
-  readonly mutableParameters: Readonly<Record<string, string>>
 }
 
 export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
@@ -68,12 +74,6 @@ function metadataOf(claim: ProvisionerClaim, volume: string): Record<string, str
     'csi.storage.k8s.io/pvc/namespace': namespace,
     'csi.storage.k8s.io/pv/name': volume,
   }
-}
-
-export interface NameRule {
-  readonly volumeNamePrefix: string
-  /** How many characters of the claim's UID the name has. -1: the whole UID, with its dashes. */
-  readonly volumeNameUuidLength: number
 }
 
 /** Returns the name of the volume at the driver and of its PersistentVolume. A claim always gets the same name. */

@@ -68,6 +68,13 @@ export interface SecretTokens {
 
 export type SecretRefs = Readonly<Record<SecretUse, SecretRef | undefined>>
 
+export interface EarlierSecrets {
+  readonly signal: AbortSignal
+  readonly log: Logger
+  /** The values of the Secret in an earlier call. */
+  readonly earlier: Readonly<Record<string, string>>
+}
+
 export function secretRefsOf(parameters: Parameters, tokens: SecretTokens): SecretRefs {
   const uses = Object.keys(USES) as SecretUse[]
   const refs = uses.map((use) => [use, secretRefOf(use, parameters, tokens)] as const)
@@ -143,13 +150,6 @@ export async function secretsForDeletion(
     log.error(undefined, `failed to get credentials for volume ${volume}: ${error.message}`, UNQUOTED)
     return {}
   })
-}
-
-export interface EarlierSecrets {
-  readonly signal: AbortSignal
-  readonly log: Logger
-  /** The values of the Secret in an earlier call. */
-  readonly earlier: Readonly<Record<string, string>>
 }
 
 /** Reads the values of a Secret again. If the Secret is gone or unusable, returns the earlier values. */

@@ -27,6 +27,24 @@ export interface ReadSnapshot {
   readonly refresh: () => Promise<void>
 }
 
+export interface SnapshotRelease extends SnapshotWrite {
+  readonly uses: SourceUses
+  /** Reports whether a claim needs the snapshot. Called after the snapshot was read, before the finalizer is removed. */
+  readonly isNeeded: () => boolean | Promise<boolean>
+}
+
+export interface SweepOptions {
+  readonly api: KubeClient
+  readonly uses: SourceUses
+  readonly intervalMs: number
+  /** Reports whether a cached claim needs the snapshot `namespace/name`. */
+  readonly isNeeded: (snapshot: string) => boolean
+  /** Lists the claims of the namespace, and reports whether a claim needs the snapshot: the cache may lag. */
+  readonly isListed: (snapshot: string, signal: AbortSignal) => Promise<boolean>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
 /** Puts our finalizer on the snapshot during the restore. Continues without the finalizer if RBAC forbids the write. */
 export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: ReadSnapshot): Promise<void> {
   try {
@@ -52,12 +70,6 @@ function hasFinalizer({ metadata }: VolumeSnapshot): boolean {
 /** The largest number of writes to a snapshot that other clients keep changing. */
 const WRITE_TRIES = 5
 
-export interface SnapshotRelease extends SnapshotWrite {
-  readonly uses: SourceUses
-  /** Reports whether a claim needs the snapshot. Called after the snapshot was read, before the finalizer is removed. */
-  readonly isNeeded: () => boolean | Promise<boolean>
-}
-
 /**
  * Removes our finalizer from the snapshot `namespace/name`, unless a claim needs the snapshot. Returns true if it was
  * removed. Throws if the API server refuses.
@@ -82,18 +94,6 @@ export function releaseSnapshot(release: SnapshotRelease, key: string): Promise<
       throw error
     }
   })
-}
-
-export interface SweepOptions {
-  readonly api: KubeClient
-  readonly uses: SourceUses
-  readonly intervalMs: number
-  /** Reports whether a cached claim needs the snapshot `namespace/name`. */
-  readonly isNeeded: (snapshot: string) => boolean
-  /** Lists the claims of the namespace, and reports whether a claim needs the snapshot: the cache may lag. */
-  readonly isListed: (snapshot: string, signal: AbortSignal) => Promise<boolean>
-  readonly clock: Clock
-  readonly log: Logger
 }
 
 /**

@@ -12,16 +12,31 @@ import { secretRefOf } from '../request/secrets.ts'
 import type { AttachedVolumes } from './attached.ts'
 import type { VolumeMemory } from './memory.ts'
 
-/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
-export class InUseError extends Error {
-  override readonly name = 'InUseError'
-}
-
 /** The content of a DeleteVolume call. The values of its Secret are read from the API server for this call alone. */
 export interface DeletionRequest {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined
   readonly migrated: boolean
+}
+
+export interface VolumeDeps extends TermParts {
+  readonly memory: VolumeMemory
+  /** The attached volumes. Undefined if the driver does not support ControllerPublishVolume. */
+  readonly attached: AttachedVolumes | undefined
+}
+
+/** A released volume waits for the deletion of its VolumeAttachment, and for the CreateVolume calls that clone it. */
+export type VolumeWakeKind = 'attachment' | 'endOfUse'
+
+/** The dependencies of one run of the reconciler for one PersistentVolume. */
+export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor'> {
+  readonly deps: VolumeDeps
+  readonly log: Logger
+}
+
+/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
+export class InUseError extends Error {
+  override readonly name = 'InUseError'
 }
 
 /** Returns the DeleteVolume request for a released volume. Throws if the volume cannot be deleted by this driver. */
@@ -57,19 +72,4 @@ function secretOf(
   } catch (cause) {
     throw new ProvisionError(`failed to get secretreference for volume ${volume}: ${messageOf(cause)}`, { cause })
   }
-}
-
-export interface VolumeDeps extends TermParts {
-  readonly memory: VolumeMemory
-  /** The attached volumes. Undefined if the driver does not support ControllerPublishVolume. */
-  readonly attached: AttachedVolumes | undefined
-}
-
-/** A released volume waits for the deletion of its VolumeAttachment, and for the CreateVolume calls that clone it. */
-export type VolumeWakeKind = 'attachment' | 'endOfUse'
-
-/** The dependencies of one run of the reconciler for one PersistentVolume. */
-export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor'> {
-  readonly deps: VolumeDeps
-  readonly log: Logger
 }

@@ -12,17 +12,17 @@ const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 /** The maximum number of pages to read from one sidecar. */
 const MAX_PAGES = 40
 
+export interface LeaderQuestion {
+  readonly into: FactCollection
+  readonly signal: AbortSignal
+}
+
 /**
  * Reads the pending work of each leader through the API server's proxy to pods. Call `collectSidecarPods` before.
  * Leaders that have no pod or no HTTP endpoint, and Go sidecars, are recorded as not seen.
  */
 export async function collectPending(into: FactCollection, clock: Clock, signal: AbortSignal): Promise<void> {
   await askLeaders(into, { page: '/debug/stuck', clock, signal }, ask)
-}
-
-export interface LeaderQuestion {
-  readonly into: FactCollection
-  readonly signal: AbortSignal
 }
 
 /**

@@ -83,6 +83,8 @@ export interface ReportOptions {
   readonly metrics: Metrics
 }
 
+export interface ReadSource extends UnreferencedFindings, Pick<UnreferencedSource, 'sidecar' | 'kind'> {}
+
 /**
  * The report of volumes and snapshots that no object names, for metrics and a page.
  *
@@ -142,8 +144,6 @@ export class UnreferencedReport {
     )
   }
 }
-
-export interface ReadSource extends UnreferencedFindings, Pick<UnreferencedSource, 'sidecar' | 'kind'> {}
 
 /** Returns the reasons that are known. Only a listing shows things without an object, and only volumes are Released. */
 function judgedReasons(kind: BackEndKind, { listedAt }: ListingState): readonly UnreferencedReason[] {

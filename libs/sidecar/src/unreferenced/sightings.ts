@@ -7,6 +7,13 @@ export interface SightedThing<T> {
   readonly since: number
 }
 
+export interface SightingsOfListing<T> {
+  readonly add: (id: string, thing: T) => void
+  readonly remove: (id: string) => void
+  /** Replaces the remembered things by those of this listing. */
+  readonly end: () => void
+}
+
 /**
  * The things without an object in consecutive listings. One listing proves nothing: the object may have been stored or
  * deleted while the listing ran.
@@ -66,11 +73,4 @@ export class Sightings<T> {
       if (sighting.firstListing < this.#listing) yield sighting
     }
   }
-}
-
-export interface SightingsOfListing<T> {
-  readonly add: (id: string, thing: T) => void
-  readonly remove: (id: string) => void
-  /** Replaces the remembered things by those of this listing. */
-  readonly end: () => void
 }

@@ -16,6 +16,22 @@ import type { StepGate } from '@csi-sidecars/testkit'
 
 export const DRIVER = 'csi.example.com'
 
+export interface ModelDriverOptions {
+  readonly storage: ModelStorage
+  readonly gate: StepGate
+  /** Called when a DeleteVolume call takes effect. */
+  readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
+  readonly onCreate: (name: string, request: CreateVolumeRequest) => void
+  /** Called when the caller gets the answer to a CreateVolume call. `error` is undefined after success. */
+  readonly onAnswer?: (request: CreateVolumeRequest, error: unknown) => void
+  /** Called when a DeleteVolume call is sent. */
+  readonly onDeletion?: (handle: string) => void
+  /** Further capabilities of the driver. */
+  readonly controller?: readonly ControllerRpc[]
+  /** Changes the volume in the answer to CreateVolume. */
+  readonly answer?: (volume: Volume) => Partial<Volume> | undefined
+}
+
 /** The storage behind the driver. It outlives every process of the provisioner. */
 export class ModelStorage {
   /** The names of the volumes, by their handles. */
@@ -83,22 +99,6 @@ const PAGE_SIZE = 2
 /** Reports whether two requests ask for the same volume. Only their Secrets may differ. */
 export function isSameCreation(first: CreateVolumeRequest, second: CreateVolumeRequest): boolean {
   return isDeepStrictEqual(structuredClone({ ...first, secrets: {} }), structuredClone({ ...second, secrets: {} }))
-}
-
-export interface ModelDriverOptions {
-  readonly storage: ModelStorage
-  readonly gate: StepGate
-  /** Called when a DeleteVolume call takes effect. */
-  readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
-  readonly onCreate: (name: string, request: CreateVolumeRequest) => void
-  /** Called when the caller gets the answer to a CreateVolume call. `error` is undefined after success. */
-  readonly onAnswer?: (request: CreateVolumeRequest, error: unknown) => void
-  /** Called when a DeleteVolume call is sent. */
-  readonly onDeletion?: (handle: string) => void
-  /** Further capabilities of the driver. */
-  readonly controller?: readonly ControllerRpc[]
-  /** Changes the volume in the answer to CreateVolume. */
-  readonly answer?: (volume: Volume) => Partial<Volume> | undefined
 }
 
 /** Returns the driver as one process of the provisioner sees it. */
