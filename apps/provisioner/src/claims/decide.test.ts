@@ -97,7 +97,7 @@ describe('decideClaim', () => {
       'fail',
     ],
   ])('`decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
-    expect(decideClaim(view(state)).do).toBe(decision)
+    expect(decideClaim(view(state)).kind).toBe(decision)
   })
 
   it.each<[string, State]>([
@@ -106,7 +106,7 @@ describe('decideClaim', () => {
     ['is deleted', { claim: { deleting: true } }],
     ['has another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }],
   ])('`decideClaim` continues a creation in progress although the claim %s', (_state, state) => {
-    expect(decideClaim(view({ ...state, inProgress: true })).do).toBe('provision')
+    expect(decideClaim(view({ ...state, inProgress: true })).kind).toBe('provision')
   })
 })
 
@@ -114,12 +114,12 @@ describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
   it('with --finalize-claims, a claim gets the finalizer before the first CSI call', () => {
-    expect(decideClaim(view({ settings }))).toMatchObject({ do: 'provision', mark: true })
-    expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ do: 'provision', mark: false })
+    expect(decideClaim(view({ settings }))).toMatchObject({ kind: 'provision', mark: true })
+    expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject({ kind: 'provision', mark: false })
   })
 
   it('with --finalize-claims, no volume is created for a deleted claim without the finalizer', () => {
-    expect(decideClaim(view({ settings, claim: { deleting: true } })).do).toBe('nothing')
+    expect(decideClaim(view({ settings, claim: { deleting: true } })).kind).toBe('nothing')
   })
 })
 
@@ -143,6 +143,6 @@ describe('--node-deployment', () => {
       'nothing',
     ],
   ])('with --node-deployment, `decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
-    expect(decideClaim(view({ settings, ...state })).do).toBe(decision)
+    expect(decideClaim(view({ settings, ...state })).kind).toBe(decision)
   })
 })

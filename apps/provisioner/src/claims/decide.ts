@@ -28,25 +28,25 @@ export interface ClaimView {
 export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
 
 export type ClaimDecision =
-  | { readonly do: 'nothing'; readonly why: string; readonly waitsFor?: ClaimWakeEvent }
+  | { readonly kind: 'nothing'; readonly why: string; readonly waitsFor?: ClaimWakeEvent }
   /** Remove our finalizer from the claim. */
-  | { readonly do: 'release'; readonly why: string }
+  | { readonly kind: 'release'; readonly why: string }
   /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
-  | { readonly do: 'fail'; readonly message: string; readonly waitsFor: ClaimWakeEvent; readonly report: boolean }
-  | { readonly do: 'pause'; readonly ms: number }
+  | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: ClaimWakeEvent; readonly report: boolean }
+  | { readonly kind: 'pause'; readonly ms: number }
   /** Make the node of this process the selected node of the claim. */
-  | { readonly do: 'selectNode'; readonly class: Class; readonly node: LocalNode }
+  | { readonly kind: 'selectNode'; readonly class: Class; readonly node: LocalNode }
   /** Call CreateVolume. If `mark` is true, put our finalizer on the claim first. */
-  | { readonly do: 'provision'; readonly class: Class; readonly mark: boolean }
+  | { readonly kind: 'provision'; readonly class: Class; readonly mark: boolean }
 
 /** Returns the next step for a claim. The first check that applies decides. */
 export function decideClaim(view: ClaimView): ClaimDecision {
   const { claim, existing, inProgress, unsaved, settings } = view
   const marked = isMarked(claim, settings)
-  const finish = (why: string): ClaimDecision => (marked ? { do: 'release', why } : { do: 'nothing', why })
+  const finish = (why: string): ClaimDecision => (marked ? { kind: 'release', why } : { kind: 'nothing', why })
   if (unsaved) {
     const waitsFor = { kind: 'volume', name: view.volumeName ?? '' } as const
-    return { do: 'nothing', why: 'its PersistentVolume is being stored', waitsFor }
+    return { kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor }
   }
   if (existing !== undefined) {
     return existing.claimUid === claim.uid ? finish('its PersistentVolume exists') : nameTaken(existing)
@@ -54,13 +54,13 @@ export function decideClaim(view: ClaimView): ClaimDecision {
   if (inProgress) return provision(view, marked)
   // After a restart, the finalizer is the only sign of a CreateVolume call that may be running.
   if (marked && claim.deleting && !isElsewhere(view)) return provision(view, marked)
-  if (view.pausedForMs > 0) return { do: 'pause', ms: view.pausedForMs }
+  if (view.pausedForMs > 0) return { kind: 'pause', ms: view.pausedForMs }
   if (claim.volumeName !== '') {
     const isFollowed = marked && claim.volumeName !== view.volumeName && !isElsewhere(view)
     return isFollowed ? provision(view, marked) : finish('it has a volume')
   }
   if (!isOurs(claim, settings)) return finish('another provisioner is responsible')
-  if (claim.deleting && settings.finalizeClaims) return { do: 'nothing', why: 'it is being deleted' }
+  if (claim.deleting && settings.finalizeClaims) return { kind: 'nothing', why: 'it is being deleted' }
   return ownNode(view) ?? provisionInTurn(view, marked)
 }
 
@@ -74,15 +74,15 @@ function ownNode(view: ClaimView): ClaimDecision | undefined {
   const { claim, class: storageClass, settings, allowsNode } = view
   const { node } = settings
   if (node === undefined || !isElsewhere(view)) return undefined
-  if (selectedNode(claim)) return { do: 'nothing', why: 'another node is selected' }
+  if (selectedNode(claim)) return { kind: 'nothing', why: 'another node is selected' }
   if (storageClass === undefined) return undefined
   const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
   const isImmediate = !storageClass.waitsForConsumer && node.immediateBinding
   if (!isImmediate || !isKnown(storageClass.provisioner, settings.names)) {
-    return { do: 'nothing', why: 'no node is selected', waitsFor }
+    return { kind: 'nothing', why: 'no node is selected', waitsFor }
   }
-  if (!allowsNode) return { do: 'nothing', why: 'the class does not allow this node', waitsFor }
-  return { do: 'selectNode', class: storageClass, node }
+  if (!allowsNode) return { kind: 'nothing', why: 'the class does not allow this node', waitsFor }
+  return { kind: 'selectNode', class: storageClass, node }
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */
@@ -100,7 +100,7 @@ export function isOurs(claim: ProvisionerClaim, { names }: Pick<DecisionSettings
 
 function nameTaken({ key }: ProvisionerVolume): ClaimDecision {
   return {
-    do: 'fail',
+    kind: 'fail',
     message: `the PersistentVolume ${key} has the name of the volume and belongs to another claim`,
     waitsFor: { kind: 'volume', name: key },
     report: true,
@@ -112,10 +112,10 @@ function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
   const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
   if (storageClass === undefined) return provision(view, marked)
   if (storageClass.waitsForConsumer && !selectedNode(claim)) {
-    return { do: 'nothing', why: 'no node is selected', waitsFor }
+    return { kind: 'nothing', why: 'no node is selected', waitsFor }
   }
   if (!isKnown(storageClass.provisioner, settings.names)) {
-    return { do: 'nothing', why: 'the class has another provisioner', waitsFor }
+    return { kind: 'nothing', why: 'the class has another provisioner', waitsFor }
   }
   return provision(view, marked)
 }
@@ -124,10 +124,10 @@ function provision({ claim, class: storageClass, settings }: ClaimView, marked: 
   const name = classNameOf(claim)
   const waitsFor = { kind: 'class', name } as const
   if (storageClass === undefined) {
-    return { do: 'fail', message: `storageClass "${name}" not found`, waitsFor, report: marked }
+    return { kind: 'fail', message: `storageClass "${name}" not found`, waitsFor, report: marked }
   }
   if (!isKnown(storageClass.provisioner, settings.names)) {
-    return { do: 'fail', message: `storageClass "${name}" has another provisioner`, waitsFor, report: marked }
+    return { kind: 'fail', message: `storageClass "${name}" has another provisioner`, waitsFor, report: marked }
   }
-  return { do: 'provision', class: storageClass, mark: settings.finalizeClaims && !marked && !claim.deleting }
+  return { kind: 'provision', class: storageClass, mark: settings.finalizeClaims && !marked && !claim.deleting }
 }

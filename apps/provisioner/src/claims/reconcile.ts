@@ -44,7 +44,7 @@ async function takeStep(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<C
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
   const run: ReconcileRun = { deps, log, signal, waitFor }
   const decision = decideClaim(view)
-  switch (decision.do) {
+  switch (decision.kind) {
     case 'nothing':
       if (decision.waitsFor !== undefined) run.waitFor(decision.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${decision.why}`)

@@ -42,7 +42,7 @@ export function volumeController(parts: TermParts): Controller<VolumeWakeKind> {
         const volume = volumes.store.get(name)
         if (volume === undefined) return undefined
         const isDeleted = memory.isDeleted(volume.uid)
-        if (decideVolume({ volume, attachments: [], isDeleted }).do !== 'delete') return undefined
+        if (decideVolume({ volume, attachments: [], isDeleted }).kind !== 'delete') return undefined
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }
       },

@@ -12,7 +12,7 @@ const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 function decided(changes: Partial<ProvisionerVolume>, rest: { attachedTo?: string; isDeleted?: boolean } = {}): string {
   const { attachedTo, isDeleted = false } = rest
   const attachments = attachedTo === undefined ? [] : [{ node: attachedTo } as never]
-  return decideVolume({ volume: { ...RELEASED, ...changes } as ProvisionerVolume, attachments, isDeleted }).do
+  return decideVolume({ volume: { ...RELEASED, ...changes } as ProvisionerVolume, attachments, isDeleted }).kind
 }
 
 describe('decideVolume', () => {

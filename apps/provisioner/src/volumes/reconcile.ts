@@ -34,7 +34,7 @@ export async function reconcileVolume(
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
   const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })
-  switch (decision.do) {
+  switch (decision.kind) {
     case 'nothing':
       run.waitFor()
       run.log.v(5)?.info(`Nothing to delete: ${decision.why}`)
@@ -86,14 +86,14 @@ async function readReleased(run: VolumeRun, { key, uid }: ProvisionerVolume, isD
   const pv = await readAgain(run, key)
   const current = run.deps.volumes.store.get(key)
   if (pv === undefined || current === undefined) return { outcome: SETTLED }
-  const isToBeDeleted = decideVolume({ volume: current, attachments: [], isDeleted }).do === 'delete'
+  const isToBeDeleted = decideVolume({ volume: current, attachments: [], isDeleted }).kind === 'delete'
   return current.uid === uid && isToBeDeleted ? { pv, current } : { outcome: AGAIN }
 }
 
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
-  { isDeleted, attachedTo }: VolumeDecision & { do: 'delete' },
+  { isDeleted, attachedTo }: VolumeDecision & { kind: 'delete' },
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   run.waitFor({ kind: 'attachment', name: volume.key }, { kind: 'endOfUse', name: volume.claimUid ?? '' })
