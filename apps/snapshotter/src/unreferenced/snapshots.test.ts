@@ -72,7 +72,7 @@ async function reported(found: UnreferencedSnapshots): Promise<readonly string[]
 
 describe('snapshots that no object names', () => {
   it('a snapshot is named after two listings, until a content names it in its status or its spec', async () => {
-    listed = [{ id: 'snap-1', volume: 'vol-1' }, { id: 'snap-preProvisioned' }, { id: 'snap-2', volume: 'vol-2' }]
+    listed = [{ id: 'snap-1', volume: 'vol-1' }, { id: 'snap-given' }, { id: 'snap-2', volume: 'vol-2' }]
     put(vsc('c', STATUS('snap-1')))
     put(preProvisioned('g'))
     const found = await afterTwo()
