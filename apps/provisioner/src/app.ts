@@ -186,6 +186,7 @@ function settingsOf(
     volumeNameUuidLength: values['volume-name-uuid-length'],
     defaultFsType: values['default-fstype'],
     extraMetadata: values['extra-create-metadata'],
+    parameterTemplates: values['parameter-templates'],
     publishReadOnly: values['controller-publish-readonly'],
     topology:
       gates.enabled('Topology') &&

@@ -6,6 +6,7 @@ import { claimControllers } from './claims/controller.ts'
 import { ClaimMemory } from './claims/memory.ts'
 import { driverCalls } from './driver-calls.ts'
 import { backoffOf, type ProvisionerParts, type TermParts } from './parts.ts'
+import { withoutTemplates } from './request/claim-parameters.ts'
 import { cloneReleaseController } from './sources/release.ts'
 import { SourceUses } from './sources/uses.ts'
 import { unreferencedTask } from './unreferenced/join.ts'
@@ -43,7 +44,8 @@ function capacityDeps(
 ): CapacityDeps {
   const getCapacity: GetCapacity = ({ parameters, segments }, signal) => {
     const accessibleTopology = { segments: { ...segments } }
-    return driver.capacity({ volumeCapabilities: [], parameters: { ...parameters }, accessibleTopology }, signal)
+    const passed = settings.parameterTemplates ? withoutTemplates(parameters) : { ...parameters }
+    return driver.capacity({ volumeCapabilities: [], parameters: passed, accessibleTopology }, signal)
   }
   return { ...capacity, api, classes: caches.classes, backoff: backoffOf(settings), getCapacity, clock, log }
 }

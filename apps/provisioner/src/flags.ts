@@ -116,6 +116,13 @@ export const PROVISIONER_FLAGS = [
     chart: { key: 'master', sample: 'https://api.example.com' },
   },
   {
+    name: 'parameter-templates',
+    type: 'bool',
+    default: false,
+    help: 'Replace variables in the parameters of classes by names, labels and annotations of the claim.',
+    chart: { key: 'parameterTemplates', sample: true },
+  },
+  {
     name: 'prevent-volume-mode-conversion',
     type: 'bool',
     default: true,

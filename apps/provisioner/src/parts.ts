@@ -28,6 +28,8 @@ export interface ProvisionerSettings extends NameRule, VolumeSettings {
   readonly timeoutMs: number
   readonly defaultFsType: string
   readonly extraMetadata: boolean
+  /** True if the parameters of classes may have variables. */
+  readonly parameterTemplates: boolean
   readonly preventModeConversion: boolean
   /** Milliseconds between two searches for leftover finalizers of snapshots. 0: no searches. */
   readonly sweepMs: number

@@ -43,6 +43,7 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-capacity-burst" "value" .section.capacity.burst) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "kube-api-capacity-qps" "value" .section.capacity.qps) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "master" "value" .section.master) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "parameter-templates" "value" .section.parameterTemplates) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "prevent-volume-mode-conversion" "value" .section.preventVolumeModeConversion) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment" "value" .section.nodeDeployment.enabled) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-base-delay" "value" .section.nodeDeployment.baseDelay) -}}

@@ -49,6 +49,8 @@ export class ClaimMemory {
   readonly #pauses = new Map<string, Pause>()
   /** The claims that this process has worked on at least once. */
   readonly #ran = new Set<string>()
+  /** The claims whose CreateVolume call has ended in this process. */
+  readonly #answered = new Set<string>()
   /** The times since which a creation of an earlier process could not be repeated. */
   readonly #unrepeatableSince = new Map<string, number>()
   readonly #events: EventDeduplicator
@@ -87,6 +89,7 @@ export class ClaimMemory {
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.#ran.delete(uid)
+    this.#answered.delete(uid)
     this.ownership.forget(uid)
     this.#unrepeatableSince.delete(uid)
     this.#events.forget(uid)
@@ -96,6 +99,7 @@ export class ClaimMemory {
   /** Called when a claim's CreateVolume call has ended. Forgets everything that was remembered for the call. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
+    this.#answered.add(uid)
     this.ownership.forget(uid)
     this.#unrepeatableSince.delete(uid)
   }
@@ -113,6 +117,11 @@ export class ClaimMemory {
     this.#ran.add(uid)
   }
 
+  /** Reports whether a call of an earlier process cannot be running: this process knows the end of the last call. */
+  hasAnswered(uid: string): boolean {
+    return this.#answered.has(uid)
+  }
+
   /** Reports whether this process has worked on the claim. Before, a call of an earlier process may be running. */
   hasRun(uid: string): boolean {
     return this.#ran.has(uid)
@@ -120,7 +129,8 @@ export class ClaimMemory {
 
   /** The number of remembered facts. */
   get size(): number {
-    const ofClaims = this.#events.size + this.#pauses.size + this.#ran.size + this.#unrepeatableSince.size
+    const ofClaims =
+      this.#events.size + this.#pauses.size + this.#ran.size + this.#answered.size + this.#unrepeatableSince.size
     return this.inProgress.size + this.unsaved.size + ofClaims
   }
 

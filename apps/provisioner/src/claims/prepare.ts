@@ -4,6 +4,7 @@ import { namespacedRef, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-typ
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
+import { claimParameters } from '../request/claim-parameters.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver, isMigrated } from '../request/migration.ts'
 import {
@@ -49,7 +50,11 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
   const secrets = await secretValues(deps.api, provisioner, signal)
   const refs = secretRefsOf(storageClass.parameters, tokens)
-  const parameters = driverParameters(storageClass.parameters)
+  const passed = driverParameters(storageClass.parameters)
+  const usesRecord = !deps.memory.hasAnswered(claim.uid)
+  const { parameters, record } = settings.parameterTemplates
+    ? claimParameters({ parameters: passed, claim, volumeName: name, usesRecord })
+    : { parameters: passed, record: undefined }
   const request = createVolumeRequest({
     claim,
     name,
@@ -62,7 +67,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     mutableParameters: await mutableParameters(run, wanted),
   })
   const migrated = isMigrated(ofClaim, settings.names)
-  return { claim, class: ofClaim, request, fsType, refs, capabilities, migrated }
+  return { claim, class: ofClaim, request, fsType, record, refs, capabilities, migrated }
 }
 
 /** Returns the request of an uncertain call, with the current values of its Secret. */

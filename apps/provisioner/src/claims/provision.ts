@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { Volume } from '@csi-sidecars/csi-proto'
 import { translateCSIPVToInTree } from '@csi-sidecars/csi-translation'
 import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { PARAMETER_VALUES } from '../caches/names.ts'
 import type { NamingVolume } from '../deletion-permit.ts'
 import { addClaimFinalizer } from '../edit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
@@ -9,7 +10,7 @@ import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { readOwner } from './owner.ts'
 import type { Prepared } from './prepared.ts'
-import type { ClaimRun } from './run.ts'
+import { type ClaimRun, edit } from './run.ts'
 
 /** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
@@ -17,6 +18,22 @@ export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'
   const { api, claims, settings } = deps
   const result = await addClaimFinalizer({ api, claims, signal }, claim, settings.claimFinalizer)
   return result.kind === 'deleting' ? result.hasFinalizer : result.kind !== 'gone'
+}
+
+/**
+ * Stores the values in the parameters on the claim. A process that repeats the call after a restart then sends the same
+ * request, even if a label has changed. Returns false if the claim is gone.
+ */
+export async function recordParameters(
+  run: ClaimRun,
+  { claim, record }: Pick<Prepared, 'claim' | 'record'>,
+): Promise<boolean> {
+  if (record === undefined || claim.wanted?.annotations[PARAMETER_VALUES] === record) return true
+  return await edit(run, claim, (pvc) => {
+    const { annotations } = pvc.metadata ?? {}
+    if (annotations?.[PARAMETER_VALUES] === record) return pvc
+    return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [PARAMETER_VALUES]: record } } }
+  })
 }
 
 /** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */

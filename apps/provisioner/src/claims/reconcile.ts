@@ -13,7 +13,7 @@ import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
 import { becomeOwner } from './own.ts'
 import { prepare, prepareAgain } from './prepare.ts'
-import { createVolume, markClaim } from './provision.ts'
+import { createVolume, markClaim, recordParameters } from './provision.ts'
 import { recordFailure } from './record.ts'
 import {
   CLAIM_EVENTS,
@@ -99,7 +99,8 @@ async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   try {
     const prepared =
       uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
-    const isGone = work.mark && !(await markClaim(run, prepared))
+    const isMissing = !(await recordParameters(run, prepared))
+    const isGone = isMissing || (work.mark && !(await markClaim(run, prepared)))
     // An uncertain call is repeated even if the claim is gone.
     if (isGone && uncertain === undefined) return SETTLED
     deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })

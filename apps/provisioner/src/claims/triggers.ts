@@ -2,7 +2,7 @@ import { bringsNews, objectOf, type Source, type Trigger, wakesOn } from '@csi-s
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { changesKeys, changesLabels } from '../caches/cluster.ts'
-import { CLONE_FINALIZER } from '../caches/names.ts'
+import { CLONE_FINALIZER, PARAMETER_VALUES } from '../caches/names.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import { type ProvisionerVolume, withoutOurFinalizer } from '../caches/volume.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
@@ -21,15 +21,17 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
 }
 
 /**
- * Returns the claim without the finalizers that this process writes: each try of CreateVolume may write them twice, and
- * must not end its own back-off.
+ * Returns the claim without the finalizers and the annotation that this process writes: each try of CreateVolume may write
+ * them, and must not end its own back-off.
  */
 export function withoutOurFinalizers(
   claim: ProvisionerClaim,
   { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>,
 ): ProvisionerClaim {
   const others = claim.finalizers?.filter((name) => name !== claimFinalizer && name !== CLONE_FINALIZER)
-  return { ...claim, finalizers: others?.length ? others : undefined }
+  const { [PARAMETER_VALUES]: _, ...annotations } = claim.wanted?.annotations ?? {}
+  const wanted = claim.wanted && { ...claim.wanted, annotations }
+  return { ...claim, wanted, finalizers: others?.length ? others : undefined }
 }
 
 /** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */

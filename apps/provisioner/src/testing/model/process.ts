@@ -30,6 +30,7 @@ const SETTINGS: ProvisionerSettings = {
   volumeNameUuidLength: -1,
   defaultFsType: '',
   extraMetadata: false,
+  parameterTemplates: false,
   publishReadOnly: false,
   topology: false,
   node: undefined,

@@ -1,0 +1,79 @@
+import { messageOf } from '@csi-sidecars/base'
+import { expandParameters, isTemplate, UnknownVariableError, type VariableValues } from '@csi-sidecars/csi'
+import { namespacedRef } from '@csi-sidecars/kube-types'
+import type { ProvisionerClaim } from '../caches/claim.ts'
+import { PARAMETER_VALUES } from '../caches/names.ts'
+import { ProvisionError } from './failure.ts'
+
+type Parameters = Readonly<Record<string, string>>
+
+export interface ClaimParameters {
+  readonly parameters: Parameters
+  /**
+   * The annotation that must be on the claim before the call, so that the next process sends the same request. Undefined
+   * if the request does not depend on values that a user can change.
+   */
+  readonly record: string | undefined
+}
+
+interface ClaimTemplates {
+  readonly parameters: Parameters
+  readonly claim: ProvisionerClaim
+  readonly volumeName: string
+  /** True if a call of an earlier process may be running. Its values are then used again. */
+  readonly usesRecord: boolean
+}
+
+/** Replaces the variables in the parameters of a class by the facts about a claim. Throws ProvisionError. */
+export function claimParameters({ parameters, claim, volumeName, usesRecord }: ClaimTemplates): ClaimParameters {
+  if (!Object.values(parameters).some(isTemplate)) return { parameters, record: undefined }
+  const earlier = usesRecord ? recordedValues(claim) : undefined
+  try {
+    const expanded = expandParameters(parameters, { read: (name) => variableOf(name, claim, volumeName), earlier })
+    const changeable = Object.entries(expanded.values).filter(([variable]) => variable.includes('['))
+    if (changeable.length === 0) return { parameters: expanded.parameters, record: undefined }
+    const record = JSON.stringify({ uid: claim.uid, values: Object.fromEntries(changeable) })
+    return { parameters: expanded.parameters, record }
+  } catch (cause) {
+    throw new ProvisionError(messageOf(cause), { cause })
+  }
+}
+
+/** Returns the parameters without templates, for calls that are not about one claim. */
+export function withoutTemplates(parameters: Parameters): Record<string, string> {
+  return Object.fromEntries(Object.entries(parameters).filter(([, text]) => !isTemplate(text)))
+}
+
+const MAP = /^pvc\.(labels|annotations)\['([^']*)'\]$/
+
+function variableOf(name: string, { key, wanted }: ProvisionerClaim, volumeName: string): string | undefined {
+  const ref = namespacedRef(key)
+  if (name === 'pvc.name') return ref.name
+  if (name === 'pvc.namespace') return ref.namespace
+  if (name === 'pv.name') return volumeName
+  const [, map, entry = ''] = MAP.exec(name) ?? []
+  if (map === undefined) throw new UnknownVariableError(name)
+  const values = map === 'labels' ? labelsOf(wanted?.labels ?? '') : (wanted?.annotations ?? {})
+  return Object.hasOwn(values, entry) ? values[entry] : undefined
+}
+
+function labelsOf(text: string): Parameters {
+  return text === '' ? {} : (JSON.parse(text) as Parameters)
+}
+
+/** Returns the values in the annotation of the claim. Undefined if it belongs to another claim or cannot be read. */
+function recordedValues({ uid, wanted }: ProvisionerClaim): VariableValues | undefined {
+  const text = wanted?.annotations[PARAMETER_VALUES]
+  if (text === undefined) return undefined
+  try {
+    const record: unknown = JSON.parse(text)
+    if (typeof record !== 'object' || record === null || !('uid' in record) || record.uid !== uid) return undefined
+    const values = 'values' in record ? record.values : undefined
+    if (typeof values !== 'object' || values === null) return undefined
+    const known = Object.entries(values).filter(([, value]) => value === null || typeof value === 'string')
+    return Object.fromEntries(known)
+  } catch {
+    // Anybody may have edited the annotation. The current values are then used.
+    return undefined
+  }
+}

@@ -1,0 +1,116 @@
+import { goQuote } from '@csi-sidecars/telemetry'
+
+/**
+ * Returns the value of a variable such as `pvc.labels['team']`. Undefined: the object has no such value. Throws
+ * UnknownVariableError for a variable that templates do not have.
+ */
+export type VariableReader = (name: string) => string | undefined
+
+export class UnknownVariableError extends Error {
+  override readonly name = 'UnknownVariableError'
+}
+
+/** A variable in a template: `${name}`, `${name|max(63)}`, then `:-default` or `:?text`. `$${` stands for `${`. */
+const VARIABLE = /\$(?:(\$\{)|\{([^}]*)\})/g
+/** The parts of a variable. A quoted key may contain any character but a quote. */
+const PARTS = /^([A-Za-z]+\.[A-Za-z]+(?:\['[^']*'\])?)(?:\|max\((\d{1,4})\))?(?::([-?])(.*))?$/s
+
+/** The maximum number of characters of a value. */
+const MAX_LENGTH = 256
+/**
+ * The characters of a value: letters, marks and digits of any alphabet, spaces, and a few signs. Signs that separate
+ * options in parameters of drivers are not allowed, so that a user cannot add options.
+ */
+const ALLOWED = /^[\p{L}\p{M}\p{N} _.:+@-]*$/u
+
+/** Reports whether the text has a variable, so that it is no constant. */
+export function isTemplate(text: string): boolean {
+  return /\$\$?\{/.test(text)
+}
+
+/** The values of variables by their texts, such as `pvc.labels['team']|max(63)`. Null: there was no value. */
+export type VariableValues = Readonly<Record<string, string | null>>
+
+export interface ExpandedParameters {
+  readonly parameters: Record<string, string>
+  /** The values of all variables in the parameters, cut but without defaults. */
+  readonly values: VariableValues
+}
+
+export interface VariableSources {
+  readonly read: VariableReader
+  /** The values of an earlier expansion, which replace the current values. They must pass the rule for values, too. */
+  readonly earlier?: VariableValues | undefined
+}
+
+/**
+ * Replaces the variables in the values of parameters. Throws one error that names the parameter: an unknown variable, a
+ * missing value without a default, or a value that the rule refuses. The text of a value is never read as a template.
+ */
+export function expandParameters(
+  parameters: Readonly<Record<string, string>>,
+  sources: VariableSources,
+): ExpandedParameters {
+  const values: Record<string, string | null> = {}
+  const expanded = Object.entries(parameters).map(([key, text]) => {
+    const variable = (inner: string): string => {
+      const found = resolveVariable(key, inner, sources)
+      values[inner] = found.value
+      return found.text
+    }
+    const replaced = text.replaceAll(VARIABLE, (_, escaped: string | undefined, inner: string | undefined) =>
+      escaped === undefined ? variable(inner ?? '') : escaped,
+    )
+    return [key, replaced] as const
+  })
+  return { parameters: Object.fromEntries(expanded), values }
+}
+
+interface VariableValue {
+  /** The value, cut but without the default. Null: there is none. */
+  readonly value: string | null
+  readonly text: string
+}
+
+function resolveVariable(key: string, inner: string, { read, earlier }: VariableSources): VariableValue {
+  const [, name, max, sign, rest = ''] = PARTS.exec(inner) ?? []
+  const fail = (why: string): never => {
+    throw new Error(`parameter ${goQuote(key)} has the template ${goQuote(`\${${inner}}`)}: ${why}`)
+  }
+  if (name === undefined) return fail('it is no variable')
+  let value: string | undefined
+  try {
+    value = read(name)
+  } catch (error) {
+    if (!(error instanceof UnknownVariableError)) throw error
+    return fail(`there is no variable ${name}`)
+  }
+  if (earlier !== undefined && Object.hasOwn(earlier, inner)) value = earlier[inner] ?? undefined
+  // As in a shell, an empty value counts as a missing value.
+  if (value === undefined || value === '') {
+    if (sign === '-') return { value: null, text: rest }
+    if (sign === '?') throw new Error(rest)
+    return fail('there is no such value, and the template has no default')
+  }
+  const kept = max === undefined ? value : cut(value, Number(max))
+  const why = refusal(kept)
+  return why === undefined ? { value: kept, text: kept } : fail(why)
+}
+
+/** Returns the first characters of a text. A character outside the basic plane counts once. */
+function cut(value: string, max: number): string {
+  // Twice as many UTF-16 units contain that many characters at least.
+  return Array.from(value.slice(0, 2 * max))
+    .slice(0, max)
+    .join('')
+}
+
+/** Returns why a value is refused, without the value: it may be long or contain anything. */
+function refusal(value: string): string | undefined {
+  if (value.length > MAX_LENGTH) return `the value is longer than ${MAX_LENGTH} characters; |max(63) would cut it`
+  if (!value.isWellFormed() || !ALLOWED.test(value)) {
+    return 'the value has a character other than letters, digits, spaces and _ . : + @ -'
+  }
+  // A value that is a part of a path must not lead to another folder.
+  return /^\.+$/.test(value) ? 'the value consists of dots' : undefined
+}
