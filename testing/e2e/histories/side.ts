@@ -270,7 +270,7 @@ export class HistorySide {
     const late = [
       ...this.#driver.calls
         .slice(calls)
-        .filter(isVolumeCall)
+        .filter((call) => isVolumeCall(call) && !this.#provisions.repeatsLostRequest(call))
         .map(({ method }) => method),
       ...writes()
         .slice(written)

@@ -191,6 +191,14 @@ export class Provisions {
     this.#interrupted = true
   }
 
+  /**
+   * Reports whether the call repeats a creation whose first request is lost. No class has the parameters of that request
+   * any longer, so the provisioner repeats the call with its back-off.
+   */
+  repeatsLostRequest({ method, request }: Call): boolean {
+    return method === 'CreateVolume' && this.#interrupted && this.#backEnd.refused.has(String(request['name']))
+  }
+
   /** Runs one change of the class, the Secret and the VolumeAttributesClass after the other. */
   #changeInputs(change: () => Promise<void>): Promise<void> {
     const changed = this.#inputs.then(change)
