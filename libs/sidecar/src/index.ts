@@ -24,7 +24,6 @@ export { main } from './start/main.ts'
 export { combine, type Program, programOf } from './start/program.ts'
 export { ENDPOINT_FAILED, FATAL, failing, StartError, sentence } from './start-error.ts'
 export {
-  type ListingState,
   type UnreferencedFindings,
   type UnreferencedItem,
   UnreferencedReport,
