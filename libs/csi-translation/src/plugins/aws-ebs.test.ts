@@ -11,7 +11,7 @@ describe('ebsVolumeId', () => {
     ['aws:/vol-1', 'aws:/vol-1'],
     ['aws://us-west-2a/vol-1', 'vol-1'],
     ['aws:////vol-1//', 'vol-1'],
-    ['aws://z/vol%2D1', 'vol-1'],
+    ['aws:///vol-1', 'vol-1'],
     ['aws://z/vol-1?x#y', 'vol-1'],
     ['aws://z/vol-', 'vol-'],
   ])('`ebsVolumeId` translates the volume ID %j to %j', (volumeId, id) => {
@@ -26,6 +26,9 @@ describe('ebsVolumeId', () => {
     'aws://z/VOL-1',
     'aws:///',
     'aws://z/vol-%2F1',
+    'aws://z z/vol-1',
+    'aws://z/vol-1/2',
+    `aws://${'z'.repeat(200_000)}`,
     `aws://z/${'/'.repeat(200_000)}x`,
     `aws://z/vol-1${'/'.repeat(200_000)}x`,
   ])('`ebsVolumeId` refuses the volume ID %j', (volumeId) => {
@@ -42,9 +45,8 @@ it('the error for an invalid EBS volume ID contains the failed step and the reas
   const pv = { spec: { awsElasticBlockStore: { volumeID: 'aws://z z/vol-1' } } }
   expect(() => translateInTreePVToCSI(pv)).toThrow(
     expect.objectContaining({
-      code: 'AWS_BAD_URL',
-      message:
-        'failed to translate Kubernetes ID to EBS Volume ID Invalid disk name (aws://z z/vol-1): parse "aws://z z/vol-1": invalid character " " in host name',
+      code: 'AWS_BAD_VOLUME_ID',
+      message: 'failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://z z/vol-1)',
     }),
   )
 })

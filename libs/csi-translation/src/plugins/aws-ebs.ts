@@ -1,6 +1,5 @@
 import { csiSource, fsTypeAndReadOnly } from '../rules/csi-source.ts'
 import { partitionOf } from '../rules/go-text.ts'
-import { UrlError, urlPath } from '../rules/go-url.ts'
 import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
 import { type ParameterRule, renameFsType, withZones } from '../rules/storage-class.ts'
 import { affinityToCsi, commonRegion, topologyToInTree } from '../rules/topology.ts'
@@ -8,7 +7,8 @@ import { explaining, TranslationError } from '../rules/translation-error.ts'
 
 const DRIVER = 'ebs.csi.aws.com'
 const ZONE_KEY = 'topology.ebs.csi.aws.com/zone'
-const VOLUME_ID = /^vol-[^/]*$/
+/** An in-tree volume ID with a zone. The zone may be empty. A query or a fragment is no part of the ID. */
+const ZONE_AND_ID = /^aws:\/\/[a-z0-9-]*\/+(?<id>vol-[^/?#%]*)\/*(?:[?#].*)?$/s
 
 export const awsEbs = createPlugin({
   inTreeName: 'kubernetes.io/aws-ebs',
@@ -34,25 +34,9 @@ function csiOf({ volumeID = '', fsType, partition, readOnly }: VolumeSource<'aws
 /** Returns the EBS volume ID of an in-tree `volumeID`, which is the ID itself or `aws://zone/id`. */
 export function ebsVolumeId(volumeId: string): string {
   if (!volumeId.startsWith('aws://')) return volumeId
-  const id = withoutSlashes(pathOf(volumeId))
-  if (VOLUME_ID.test(id)) return id
+  const id = ZONE_AND_ID.exec(volumeId)?.groups?.['id']
+  if (id !== undefined) return id
   throw new TranslationError('AWS_BAD_VOLUME_ID', `Invalid format for AWS volume (${volumeId})`)
-}
-
-/** Removes the slashes at both ends in linear time. One regular expression for both ends would take longer. */
-function withoutSlashes(path: string): string {
-  let end = path.length
-  while (path[end - 1] === '/') end -= 1
-  return path.slice(0, end).replace(/^\/+/, '')
-}
-
-function pathOf(volumeId: string): string {
-  try {
-    return urlPath(volumeId)
-  } catch (error) {
-    if (!(error instanceof UrlError)) throw error
-    throw new TranslationError('AWS_BAD_URL', `Invalid disk name (${volumeId}): ${error.message}`, { cause: error })
-  }
 }
 
 export function awsRegionFromZones(zones: readonly string[]): string {

@@ -3,7 +3,6 @@ export type TranslationErrorCode =
   | 'NIL_OBJECT'
   | 'NO_TRANSLATION_LOGIC'
   | 'UNKNOWN_NAME'
-  | 'AWS_BAD_URL'
   | 'AWS_BAD_VOLUME_ID'
   | 'AWS_ZONE_FORMAT'
   | 'GCE_ZONE_FORMAT'
