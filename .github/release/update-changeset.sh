@@ -10,6 +10,10 @@ cat > .changeset/updates.md << EOF
 ---
 "@csi-sidecars/attacher": patch
 "@csi-sidecars/resizer": patch
+"@csi-sidecars/provisioner": patch
+"@csi-sidecars/snapshotter": patch
+"@csi-sidecars/sidecars": patch
+"@csi-sidecars/kubectl-csi": patch
 ---
 
 Node.js, the base image or a bundled package is updated.
