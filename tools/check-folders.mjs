@@ -14,10 +14,12 @@ const folders = globSync('{apps,libs,desk,testing}/*').filter((folder) => exists
 const notShipped = new Map(folders.filter((folder) => !isShipped(folder)).map((folder) => [nameOf(folder), folder]))
 const checked = process.argv.length > 2 ? process.argv.slice(2) : folders
 
-const faults = checked.filter((folder) => existsSync(join(folder, 'src'))).flatMap((folder) => {
-  const files = globSync('**/*.ts', { cwd: join(folder, 'src') }).filter((file) => !SKIPPED.test(file))
-  return [...circlesOf(folder, files), ...(isShipped(folder) ? importsOfDesk(folder, files) : [])]
-})
+const faults = checked
+  .filter((folder) => existsSync(join(folder, 'src')))
+  .flatMap((folder) => {
+    const files = globSync('**/*.ts', { cwd: join(folder, 'src') }).filter((file) => !SKIPPED.test(file))
+    return [...circlesOf(folder, files), ...(isShipped(folder) ? importsOfDesk(folder, files) : [])]
+  })
 for (const fault of faults) console.log(fault)
 if (faults.length > 0) process.exit(1)
 
