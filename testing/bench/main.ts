@@ -21,6 +21,7 @@ import { busy } from './upstream/scenes/busy.ts'
 import { failing, starvation } from './upstream/scenes/failing.ts'
 import { idle } from './upstream/scenes/idle.ts'
 import { loaded } from './upstream/scenes/loaded.ts'
+import { overload } from './upstream/scenes/overload.ts'
 import { wholePod } from './upstream/scenes/pod.ts'
 import { provisionLoaded, provisionStorm, provisionStormDefaults } from './upstream/scenes/provision.ts'
 import { driverRestart, failover } from './upstream/scenes/restarts.ts'
@@ -39,6 +40,7 @@ const SCENES: readonly BenchScene[] = [
   provisionStorm,
   provisionStormDefaults,
   provisionLoaded,
+  overload,
   snapshotStorm,
   snapshotStormDefaults,
   snapshotLoaded,
