@@ -47,6 +47,8 @@ function mentions(text: string, flag: string): boolean {
 
 withHelm('rendered arguments', () => {
   const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
+  /** The values for which the chart accepts any drainTimeout. */
+  const patient = (app: AppName): Values => merged(base, at(`${app}.livenessProbe.terminationGracePeriodSeconds`, 3600))
   /** The values for which the chart renders the flags with paths of TLS files. */
   const files = { tls: { secretName: 'endpoint', clientCA: { configMapName: 'clients' } } }
   /** Reports whether the chart renders a flag only in place of some other flags, so that it is tested alone. */
@@ -55,7 +57,7 @@ withHelm('rendered arguments', () => {
   const everyFlag = (app: AppName): Values =>
     keysOf(app)
       .filter(({ flag }) => flag.name === 'tls-self-signed' || !isAlone(app, flag.name))
-      .reduce((values, key) => merged(values, at(pathOf(key, app), key.sample)), merged(base, files))
+      .reduce((values, key) => merged(values, at(pathOf(key, app), key.sample)), merged(patient(app), files))
   const rendered = new Map(APPS.map((app) => [app, sidecar(render({ values: everyFlag(app) }), app).args ?? []]))
   const alone = (app: AppName, key: FlagKey): readonly string[] =>
     sidecar(render({ values: merged(base, at(pathOf(key, app), key.sample)) }), app).args ?? []

@@ -129,10 +129,12 @@ describe('examples/every-value.yaml', () => {
       'attacher.readinessProbe.enabled',
       'resizer.enabled',
       'resizer.timeout',
-      ...['livenessProbe', 'readinessProbe'].flatMap((probe) =>
-        ['path', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
-          (key) => `resizer.${probe}.${key}`,
-        ),
+      ...['path', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
+        (key) => `resizer.livenessProbe.${key}`,
+      ),
+      'resizer.livenessProbe.terminationGracePeriodSeconds',
+      ...['path', 'initialDelaySeconds', 'periodSeconds', 'timeoutSeconds', 'failureThreshold'].map(
+        (key) => `resizer.readinessProbe.${key}`,
       ),
       ...['provisioner', 'snapshotter'].flatMap((app) =>
         ['image.digest', 'livenessProbe.enabled', 'readinessProbe.enabled'].map((key) => `${app}.${key}`),
