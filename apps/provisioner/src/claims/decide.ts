@@ -1,3 +1,4 @@
+import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { classNameOf, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { isKnown, type ProvisionerVolume } from '../caches/volume.ts'
@@ -27,62 +28,177 @@ export interface ClaimView {
 
 export type DecisionSettings = Pick<ProvisionerSettings, 'names' | 'claimFinalizer' | 'finalizeClaims' | 'node'>
 
-export type ClaimDecision =
+export type ProvisionStep =
+  /** There is nothing to create now. */
   | { readonly kind: 'nothing'; readonly why: string; readonly waitsFor?: ClaimWakeEvent }
-  /** Remove our finalizer from the claim. */
+  /** Removes our finalizer from the claim. */
   | { readonly kind: 'release'; readonly why: string }
   /** CreateVolume cannot be called. `report`: record a Warning event for the user. */
   | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: ClaimWakeEvent; readonly report: boolean }
   | { readonly kind: 'pause'; readonly ms: number }
-  /** Make the node of this process the selected node of the claim. */
+  /** Makes the node of this process the selected node of the claim. */
   | { readonly kind: 'selectNode'; readonly class: Class; readonly node: LocalNode }
-  /** Call CreateVolume. If `mark` is true, put our finalizer on the claim first. */
+  /** Calls CreateVolume. If `mark` is true, our finalizer is put on the claim before the call. */
   | { readonly kind: 'provision'; readonly class: Class; readonly mark: boolean }
 
-/** Returns the next step for a claim. The first check that applies decides. */
-export function decideClaim(view: ClaimView): ClaimDecision {
-  const { claim, existing, inProgress, unsaved, settings } = view
-  const marked = isMarked(claim, settings)
-  const finish = (why: string): ClaimDecision => (marked ? { kind: 'release', why } : { kind: 'nothing', why })
-  if (unsaved) {
-    const waitsFor = { kind: 'volume', name: view.volumeName ?? '' } as const
-    return { kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor }
-  }
-  if (existing !== undefined) {
-    return existing.claimUid === claim.uid ? finish('its PersistentVolume exists') : nameTaken(existing)
-  }
-  if (inProgress) return provision(view, marked)
-  // After a restart, the finalizer is the only sign of a CreateVolume call that may be running.
-  if (marked && claim.deleting && !isElsewhere(view)) return provision(view, marked)
-  if (view.pausedForMs > 0) return { kind: 'pause', ms: view.pausedForMs }
-  if (claim.volumeName !== '') {
-    const isFollowed = marked && claim.volumeName !== view.volumeName && !isElsewhere(view)
-    return isFollowed ? provision(view, marked) : finish('it has a volume')
-  }
-  if (!isOurs(claim, settings)) return finish('another provisioner is responsible')
-  if (claim.deleting && settings.finalizeClaims) return { kind: 'nothing', why: 'it is being deleted' }
-  return ownNode(view) ?? provisionInTurn(view, marked)
+type ClaimCheck = PlanCheck<ClaimView, ProvisionStep>
+type Result = PlanCheckResult<ProvisionStep>
+
+/** The checks of a claim. The first check that applies returns the whole plan. */
+const CLAIM_CHECKS: readonly ClaimCheck[] = [
+  volumeIsBeingStored, // Waits until the PersistentVolume is stored, because the volume exists.
+  volumeIsStored, // Removes our finalizer, because the creation has succeeded.
+  volumeNameIsInUse, // Fails if the PersistentVolume of this name belongs to another claim.
+  callIsUncertain, // Repeats a CreateVolume call of unknown outcome, whatever has happened to the claim.
+  deletedClaimIsMarked, // Repeats it also after a restart: our finalizer is the only sign of the call.
+  isPaused, // Waits after the driver has refused the claim as infeasible.
+  markedClaimHasOtherVolume, // Repeats a call of an earlier process, so that its volume gets a PersistentVolume.
+  hasVolume, // Removes our finalizer, because the claim needs no volume.
+  isForeign, // Leaves the claim to another provisioner.
+  isBeingDeleted, // With --finalize-claims, creates nothing: a claim in deletion gets no finalizer.
+  otherNodeIsSelected, // Leaves the claim to the process on the selected node.
+  nodeIsSelectedByOthers, // Waits until the scheduler selects a node, or the class is replaced.
+  classExcludesNode, // Waits for a class that allows the node of this process.
+  nodeMustBeSelected, // Selects the node of this process. The next run calls CreateVolume.
+  consumerIsMissing, // Waits until the scheduler selects a node for the first pod of the claim.
+  classIsForeign, // Waits for a class of this driver.
+  mustBeCreated, // Calls CreateVolume.
+]
+
+/** The checks of a claim whose volume must be created. Without a class, no request can be built. */
+const CREATION_CHECKS: readonly ClaimCheck[] = [
+  classIsMissing, // Fails if the class does not exist.
+  classBelongsToOther, // Fails if the class has another provisioner.
+  canBeCreated, // Calls CreateVolume. With --finalize-claims our finalizer comes first.
+]
+
+/** Returns the steps for a claim. Each plan has one step: the next run decides again. */
+export function decideClaim(view: ClaimView): readonly ProvisionStep[] {
+  return planOf(CLAIM_CHECKS, view)
+}
+
+function volumeIsBeingStored({ unsaved, volumeName = '' }: ClaimView): Result {
+  if (!unsaved) return undefined
+  const waitsFor = { kind: 'volume', name: volumeName } as const
+  return last({ kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor })
+}
+
+function volumeIsStored(view: ClaimView): Result {
+  return view.existing?.claimUid === view.claim.uid ? finish(view, 'its PersistentVolume exists') : undefined
+}
+
+function volumeNameIsInUse({ existing }: ClaimView): Result {
+  if (existing === undefined) return undefined
+  const { key } = existing
+  const message = `the PersistentVolume ${key} has the name of the volume and belongs to another claim`
+  return last({ kind: 'fail', message, waitsFor: { kind: 'volume', name: key }, report: true })
+}
+
+function callIsUncertain(view: ClaimView): Result {
+  return view.inProgress ? create(view) : undefined
+}
+
+function deletedClaimIsMarked(view: ClaimView): Result {
+  const { claim, settings } = view
+  return claim.deleting && isMarked(claim, settings) && !isElsewhere(view) ? create(view) : undefined
+}
+
+function isPaused({ pausedForMs }: ClaimView): Result {
+  return pausedForMs > 0 ? last({ kind: 'pause', ms: pausedForMs }) : undefined
+}
+
+function markedClaimHasOtherVolume(view: ClaimView): Result {
+  const { claim, volumeName, settings } = view
+  if (claim.volumeName === '' || claim.volumeName === volumeName) return undefined
+  return isMarked(claim, settings) && !isElsewhere(view) ? create(view) : undefined
+}
+
+function hasVolume(view: ClaimView): Result {
+  return view.claim.volumeName === '' ? undefined : finish(view, 'it has a volume')
+}
+
+function isForeign(view: ClaimView): Result {
+  return isOurs(view.claim, view.settings) ? undefined : finish(view, 'another provisioner is responsible')
+}
+
+function isBeingDeleted({ claim, settings }: ClaimView): Result {
+  return claim.deleting && settings.finalizeClaims ? last({ kind: 'nothing', why: 'it is being deleted' }) : undefined
+}
+
+function otherNodeIsSelected(view: ClaimView): Result {
+  if (!isElsewhere(view) || !selectedNode(view.claim)) return undefined
+  return last({ kind: 'nothing', why: 'another node is selected' })
+}
+
+function nodeIsSelectedByOthers(view: ClaimView): Result {
+  const { claim, class: storageClass, settings } = view
+  if (!isElsewhere(view) || storageClass === undefined) return undefined
+  const isImmediate = !storageClass.waitsForConsumer && settings.node?.immediateBinding === true
+  if (isImmediate && isKnown(storageClass.provisioner, settings.names)) return undefined
+  return last({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+}
+
+function classExcludesNode(view: ClaimView): Result {
+  const { claim, class: storageClass, allowsNode } = view
+  if (!isElsewhere(view) || storageClass === undefined || allowsNode) return undefined
+  return last({ kind: 'nothing', why: 'the class does not allow this node', waitsFor: classOf(claim) })
+}
+
+function nodeMustBeSelected(view: ClaimView): Result {
+  const { class: storageClass, settings } = view
+  if (!isElsewhere(view) || storageClass === undefined || settings.node === undefined) return undefined
+  return last({ kind: 'selectNode', class: storageClass, node: settings.node })
+}
+
+function consumerIsMissing({ claim, class: storageClass }: ClaimView): Result {
+  if (storageClass?.waitsForConsumer !== true || selectedNode(claim)) return undefined
+  return last({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+}
+
+function classIsForeign({ claim, class: storageClass, settings }: ClaimView): Result {
+  if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
+  return last({ kind: 'nothing', why: 'the class has another provisioner', waitsFor: classOf(claim) })
+}
+
+function mustBeCreated(view: ClaimView): Result {
+  return create(view)
+}
+
+function classIsMissing({ claim, class: storageClass, settings }: ClaimView): Result {
+  if (storageClass !== undefined) return undefined
+  const message = `storageClass "${classNameOf(claim)}" not found`
+  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: isMarked(claim, settings) })
+}
+
+function classBelongsToOther({ claim, class: storageClass, settings }: ClaimView): Result {
+  if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
+  const message = `storageClass "${classNameOf(claim)}" has another provisioner`
+  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: isMarked(claim, settings) })
+}
+
+function canBeCreated({ claim, class: storageClass, settings }: ClaimView): Result {
+  if (storageClass === undefined) return undefined
+  const mark = settings.finalizeClaims && !claim.deleting && !isMarked(claim, settings)
+  return last({ kind: 'provision', class: storageClass, mark })
+}
+
+/** Ends the plan with the creation of the volume, or with the failure of its request. */
+function create(view: ClaimView): Result {
+  return last(...planOf(CREATION_CHECKS, view))
+}
+
+/** Ends the plan of a claim without further work. Our finalizer is removed. */
+function finish({ claim, settings }: ClaimView, why: string): Result {
+  return last({ kind: isMarked(claim, settings) ? 'release' : 'nothing', why })
+}
+
+function classOf(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
+  return { kind: 'class', name: classNameOf(claim) }
 }
 
 /** Reports whether, with `--node-deployment`, the claim has no selected node or the node of another process. */
 function isElsewhere({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
-}
-
-/** Returns the step for a claim that is not assigned to the node of this process. Undefined for other claims. */
-function ownNode(view: ClaimView): ClaimDecision | undefined {
-  const { claim, class: storageClass, settings, allowsNode } = view
-  const { node } = settings
-  if (node === undefined || !isElsewhere(view)) return undefined
-  if (selectedNode(claim)) return { kind: 'nothing', why: 'another node is selected' }
-  if (storageClass === undefined) return undefined
-  const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
-  const isImmediate = !storageClass.waitsForConsumer && node.immediateBinding
-  if (!isImmediate || !isKnown(storageClass.provisioner, settings.names)) {
-    return { kind: 'nothing', why: 'no node is selected', waitsFor }
-  }
-  if (!allowsNode) return { kind: 'nothing', why: 'the class does not allow this node', waitsFor }
-  return { kind: 'selectNode', class: storageClass, node }
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */
@@ -96,38 +212,4 @@ export function isMarked(
 export function isOurs(claim: ProvisionerClaim, { names }: Pick<DecisionSettings, 'names'>): boolean {
   const owner = ownerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)
-}
-
-function nameTaken({ key }: ProvisionerVolume): ClaimDecision {
-  return {
-    kind: 'fail',
-    message: `the PersistentVolume ${key} has the name of the volume and belongs to another claim`,
-    waitsFor: { kind: 'volume', name: key },
-    report: true,
-  }
-}
-
-function provisionInTurn(view: ClaimView, marked: boolean): ClaimDecision {
-  const { claim, class: storageClass, settings } = view
-  const waitsFor = { kind: 'class', name: classNameOf(claim) } as const
-  if (storageClass === undefined) return provision(view, marked)
-  if (storageClass.waitsForConsumer && !selectedNode(claim)) {
-    return { kind: 'nothing', why: 'no node is selected', waitsFor }
-  }
-  if (!isKnown(storageClass.provisioner, settings.names)) {
-    return { kind: 'nothing', why: 'the class has another provisioner', waitsFor }
-  }
-  return provision(view, marked)
-}
-
-function provision({ claim, class: storageClass, settings }: ClaimView, marked: boolean): ClaimDecision {
-  const name = classNameOf(claim)
-  const waitsFor = { kind: 'class', name } as const
-  if (storageClass === undefined) {
-    return { kind: 'fail', message: `storageClass "${name}" not found`, waitsFor, report: marked }
-  }
-  if (!isKnown(storageClass.provisioner, settings.names)) {
-    return { kind: 'fail', message: `storageClass "${name}" has another provisioner`, waitsFor, report: marked }
-  }
-  return { kind: 'provision', class: storageClass, mark: settings.finalizeClaims && !marked && !claim.deleting }
 }

@@ -6,7 +6,7 @@ import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { releaseSource } from './content.ts'
-import { decideClaim, isMarked } from './decide.ts'
+import { type ClaimView, decideClaim, isMarked, type ProvisionStep } from './decide.ts'
 import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
@@ -26,10 +26,10 @@ import {
 } from './run.ts'
 import { settleUnsaved } from './save.ts'
 
-/** Decides the next step of one claim, and performs it. */
+/** Decides the next steps of one claim, and performs them. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<ClaimWakeKind>): Promise<Outcome> {
   try {
-    return await takeStep(uid, deps, run)
+    return await perform(uid, deps, run)
   } finally {
     deps.memory.ran(uid)
     // A claim that was deleted during the run waits for nothing.
@@ -37,45 +37,56 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<Clai
   }
 }
 
-async function takeStep(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<ClaimWakeKind>): Promise<Outcome> {
+/** Performs the steps in their order, up to a step that ends the run. */
+async function perform(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<ClaimWakeKind>): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
   const run: ReconcileRun = { deps, log, signal, waitFor }
-  const decision = decideClaim(view)
-  switch (decision.kind) {
+  for (const step of decideClaim(view)) {
+    const outcome = await performStep(run, view, step)
+    if (outcome !== undefined) return outcome
+  }
+  return SETTLED
+}
+
+/** Returns the outcome that ends the run. Undefined if the next step follows. */
+async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionStep): Promise<Outcome | undefined> {
+  const { deps, log } = run
+  const { claim } = view
+  switch (step.kind) {
     case 'nothing':
-      if (decision.waitsFor !== undefined) run.waitFor(decision.waitsFor)
-      log.v(4)?.info(`Nothing to provision: ${decision.why}`)
-      if (!view.unsaved) deps.memory.ended(uid)
-      return SETTLED
+      if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
+      log.v(4)?.info(`Nothing to provision: ${step.why}`)
+      if (!view.unsaved) deps.memory.ended(claim.uid)
+      return undefined
     case 'release':
       run.waitFor()
-      log.v(4)?.info(`Removing the finalizer: ${decision.why}`)
-      deps.memory.ended(uid)
+      log.v(4)?.info(`Removing the finalizer: ${step.why}`)
+      deps.memory.ended(claim.uid)
       await removeOurFinalizer(run, claim)
-      return SETTLED
+      return undefined
     case 'pause':
       run.waitFor({ kind: 'class', name: classNameOf(claim) })
       log.v(4)?.info('Skipping the claim because provisioning previously failed with infeasible error')
-      return { kind: 'postponed', ms: decision.ms }
+      return { kind: 'postponed', ms: step.ms }
     case 'fail':
-      run.waitFor(decision.waitsFor)
+      run.waitFor(step.waitsFor)
       deps.metrics.creations.failed(labelsOf(claim))
-      if (decision.report) recordEventOnce(run, claim, CLAIM_EVENTS.failed(decision.message))
-      if (await giveUp(run, claim, decision.message)) return SETTLED
-      return { kind: 'retry', cause: new Error(decision.message) }
+      if (step.report) recordEventOnce(run, claim, CLAIM_EVENTS.failed(step.message))
+      if (await giveUp(run, claim, step.message)) return SETTLED
+      return { kind: 'retry', cause: new Error(step.message) }
     case 'selectNode':
       run.waitFor({ kind: 'class', name: classNameOf(claim) })
-      return await becomeOwner(run, { claim, class: decision.class, node: decision.node }).catch((error: unknown) => {
+      return await becomeOwner(run, { claim, class: step.class, node: step.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
-        return recordFailure(run, { claim, class: decision.class, error, isRepeated: false })
+        return recordFailure(run, { claim, class: step.class, error, isRepeated: false })
       })
     case 'provision':
-      return await provision(run, { claim, class: decision.class, mark: decision.mark })
+      return await provision(run, { claim, class: step.class, mark: step.mark })
     default:
-      return unreachable(decision)
+      return unreachable(step)
   }
 }
 
