@@ -3,7 +3,7 @@ import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { SIDECAR } from '../claims/pending.ts'
 import { backoffOf, type TermParts } from '../parts.ts'
 import { AttachedVolumes } from './attached.ts'
-import { decideVolume } from './decide.ts'
+import { isToBeDeleted } from './decide.ts'
 import type { VolumeDeps, VolumeWakeKind } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
@@ -42,7 +42,7 @@ export function volumeController(parts: TermParts): Controller<VolumeWakeKind> {
         const volume = volumes.store.get(name)
         if (volume === undefined) return undefined
         const isDeleted = memory.isDeleted(volume.uid)
-        if (decideVolume({ volume, attachments: [], isDeleted }).kind !== 'delete') return undefined
+        if (!isToBeDeleted({ volume, isDeleted })) return undefined
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }
       },

@@ -1,3 +1,4 @@
+import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import type { ProvisionerAttachment } from '../caches/cluster.ts'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
@@ -10,23 +11,84 @@ export interface DeletionView {
   readonly isDeleted: boolean
 }
 
-export type VolumeDecision =
+export type PersistentVolumeStep =
   | { readonly kind: 'nothing'; readonly why: string }
   | { readonly kind: 'addFinalizer' }
   | { readonly kind: 'removeFinalizer' }
-  /** Delete the PersistentVolume. If `isDeleted` is false, delete the volume at the driver first. */
-  | { readonly kind: 'delete'; readonly isDeleted: boolean; readonly attachedTo: string | undefined }
+  | DeleteStep
 
-/** Returns the next step for a PersistentVolume. The first check that applies decides. */
-export function decideVolume({ volume, attachments, isDeleted }: DeletionView): VolumeDecision {
-  const { ours, phase, reclaimPolicy, deleting, isReachable } = volume
-  const isProtected = volume.finalizers?.includes(VOLUME_FINALIZER) === true
-  if (!ours) return { kind: 'nothing', why: 'another provisioner is responsible' }
-  if (reclaimPolicy === 'Delete' && phase === 'Bound' && !deleting && !isProtected) return { kind: 'addFinalizer' }
-  if ((reclaimPolicy === 'Retain' || reclaimPolicy === 'Recycle') && isProtected) return { kind: 'removeFinalizer' }
-  if (deleting && !isProtected) return { kind: 'nothing', why: 'its volume is gone already' }
-  if (phase !== 'Released') return { kind: 'nothing', why: 'its claim has not released it' }
-  if (reclaimPolicy !== 'Delete') return { kind: 'nothing', why: 'its volume is retained' }
-  if (!isReachable) return { kind: 'nothing', why: 'only processes on other nodes can reach it' }
-  return { kind: 'delete', isDeleted, attachedTo: attachments[0]?.node }
+/** Deletes the PersistentVolume. If `isDeleted` is false, the volume at the driver is deleted first. */
+export interface DeleteStep {
+  readonly kind: 'delete'
+  readonly isDeleted: boolean
+  /** A node to which the volume is attached, by the cache. Undefined: none. */
+  readonly attachedTo: string | undefined
+}
+
+type Result = PlanCheckResult<PersistentVolumeStep>
+
+/** The checks of a PersistentVolume. The first check that applies returns the whole plan. */
+const VOLUME_CHECKS: readonly PlanCheck<DeletionView, PersistentVolumeStep>[] = [
+  isForeign, // Leaves the volume to another provisioner.
+  boundVolumeLacksFinalizer, // Adds our finalizer, so that the object outlives its volume.
+  retainedVolumeHasFinalizer, // Removes our finalizer, because the policy keeps the volume without its object.
+  volumeIsGone, // Does nothing: an object in deletion without our finalizer has no volume.
+  isNotReleased, // Keeps a volume whose claim exists, or that was never bound.
+  isRetained, // Keeps the volume of any policy but Delete.
+  isElsewhere, // Leaves the volume to a process on a node that reaches it.
+  mustBeDeleted, // Deletes the volume, and then the object.
+]
+
+/** Returns the steps for a PersistentVolume. Each plan has one step: the next run decides again. */
+export function decideVolume(view: DeletionView): readonly PersistentVolumeStep[] {
+  return planOf(VOLUME_CHECKS, view)
+}
+
+/** Reports whether the volume must be deleted now, except that it may be in use. */
+export function isToBeDeleted(view: Omit<DeletionView, 'attachments'>): boolean {
+  return decideVolume({ ...view, attachments: [] }).some(({ kind }) => kind === 'delete')
+}
+
+/** Reports whether the PersistentVolume has our finalizer. */
+export function isProtected({ finalizers }: ProvisionerVolume): boolean {
+  return finalizers?.includes(VOLUME_FINALIZER) === true
+}
+
+function isForeign({ volume }: DeletionView): Result {
+  return volume.ours ? undefined : nothing('another provisioner is responsible')
+}
+
+function boundVolumeLacksFinalizer({ volume }: DeletionView): Result {
+  const { phase, reclaimPolicy, deleting } = volume
+  const mayNeedFinalizer = reclaimPolicy === 'Delete' && phase === 'Bound' && !deleting
+  return mayNeedFinalizer && !isProtected(volume) ? last({ kind: 'addFinalizer' }) : undefined
+}
+
+function retainedVolumeHasFinalizer({ volume }: DeletionView): Result {
+  const keepsVolume = volume.reclaimPolicy === 'Retain' || volume.reclaimPolicy === 'Recycle'
+  return keepsVolume && isProtected(volume) ? last({ kind: 'removeFinalizer' }) : undefined
+}
+
+function volumeIsGone({ volume }: DeletionView): Result {
+  return volume.deleting && !isProtected(volume) ? nothing('its volume is gone already') : undefined
+}
+
+function isNotReleased({ volume }: DeletionView): Result {
+  return volume.phase === 'Released' ? undefined : nothing('its claim has not released it')
+}
+
+function isRetained({ volume }: DeletionView): Result {
+  return volume.reclaimPolicy === 'Delete' ? undefined : nothing('its volume is retained')
+}
+
+function isElsewhere({ volume }: DeletionView): Result {
+  return volume.isReachable ? undefined : nothing('only processes on other nodes can reach it')
+}
+
+function mustBeDeleted({ attachments, isDeleted }: DeletionView): Result {
+  return last({ kind: 'delete', isDeleted, attachedTo: attachments[0]?.node })
+}
+
+function nothing(why: string): Result {
+  return last({ kind: 'nothing', why })
 }

@@ -15,10 +15,10 @@ import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import { secretsForDeletion } from '../request/secrets.ts'
-import { decideVolume, type VolumeDecision } from './decide.ts'
+import { type DeleteStep, decideVolume, isToBeDeleted, type PersistentVolumeStep } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun, type VolumeWakeKind } from './deletion.ts'
 
-/** Decides the next step of one PersistentVolume, and performs it. */
+/** Decides the next steps of one PersistentVolume. Performs them in their order, up to a step that ends the run. */
 export async function reconcileVolume(
   name: string,
   deps: VolumeDeps,
@@ -33,20 +33,32 @@ export async function reconcileVolume(
     waitFor,
   }
   const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
-  const decision = decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })
-  switch (decision.kind) {
+  for (const step of decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })) {
+    const outcome = await performStep(run, volume, step)
+    if (outcome !== undefined) return outcome
+  }
+  return SETTLED
+}
+
+/** Returns the outcome that ends the run. Undefined if the next step follows. */
+async function performStep(
+  run: VolumeRun,
+  volume: ProvisionerVolume,
+  step: PersistentVolumeStep,
+): Promise<Outcome | undefined> {
+  switch (step.kind) {
     case 'nothing':
       run.waitFor()
-      run.log.v(5)?.info(`Nothing to delete: ${decision.why}`)
-      return SETTLED
+      run.log.v(5)?.info(`Nothing to delete: ${step.why}`)
+      return undefined
     case 'addFinalizer':
       return await patchFinalizers(run, volume, addFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
     case 'removeFinalizer':
       return await patchFinalizers(run, volume, removeFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
     case 'delete':
-      return await deleteVolume(run, volume, decision)
+      return await deleteVolume(run, volume, step)
     default:
-      return unreachable(decision)
+      return unreachable(step)
   }
 }
 
@@ -86,14 +98,14 @@ async function readReleased(run: VolumeRun, { key, uid }: ProvisionerVolume, isD
   const pv = await readAgain(run, key)
   const current = run.deps.volumes.store.get(key)
   if (pv === undefined || current === undefined) return { outcome: SETTLED }
-  const isToBeDeleted = decideVolume({ volume: current, attachments: [], isDeleted }).kind === 'delete'
-  return current.uid === uid && isToBeDeleted ? { pv, current } : { outcome: AGAIN }
+  const mustDelete = current.uid === uid && isToBeDeleted({ volume: current, isDeleted })
+  return mustDelete ? { pv, current } : { outcome: AGAIN }
 }
 
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
-  { isDeleted, attachedTo }: VolumeDecision & { kind: 'delete' },
+  { isDeleted, attachedTo }: DeleteStep,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   run.waitFor({ kind: 'attachment', name: volume.key }, { kind: 'endOfUse', name: volume.claimUid ?? '' })

@@ -1,7 +1,7 @@
 import { bringsNews, objectOf, type Trigger } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
-import { VOLUME_FINALIZER } from '../caches/names.ts'
 import { type ProvisionerVolume, withoutOurFinalizer } from '../caches/volume.ts'
+import { isProtected } from './decide.ts'
 
 /** Returns a PersistentVolume that may need our finalizer or its deletion. The run of an own write continues by itself. */
 export const onVolume: Trigger<ProvisionerVolume> = (event) => {
@@ -15,8 +15,4 @@ export const onVolume: Trigger<ProvisionerVolume> = (event) => {
 function hasLostFinalizer(event: InformerEvent<ProvisionerVolume>): boolean {
   if (event.type !== 'updated' || event.after.deleting || event.after.reclaimPolicy !== 'Delete') return false
   return isProtected(event.before) && !isProtected(event.after)
-}
-
-function isProtected({ finalizers }: ProvisionerVolume): boolean {
-  return finalizers?.includes(VOLUME_FINALIZER) === true
 }
