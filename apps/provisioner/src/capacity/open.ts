@@ -5,9 +5,9 @@ import { type AppParts, cacheOf, FATAL, StartError } from '@csi-sidecars/sidecar
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Names } from '../caches/names.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
-import type { CapacityParts } from './controller.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
 import { type CapacitySettings, capacityProjection, DRIVER_LABEL, MANAGER_LABEL, type Owner } from './object.ts'
+import type { CapacityParts } from './run.ts'
 
 export interface OpenCapacity
   extends Pick<AppParts, 'env' | 'caches' | 'client' | 'metrics' | 'clock' | 'log' | 'signal'> {
