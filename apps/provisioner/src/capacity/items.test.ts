@@ -2,7 +2,6 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { describe, expect, it } from '@jest/globals'
 import { projectClass } from '../caches/cluster.ts'
 import { CapacityItems, itemKey, itemsOf, segmentsOf } from './items.ts'
-import { managerName } from './open.ts'
 
 const identity = (key: string) => ({ key, uid: key, resourceVersion: '1' })
 
@@ -63,17 +62,5 @@ describe('CapacityItems', () => {
     expect(await metrics.text()).toContain('csistoragecapacities_obsolete 0')
     items.update()
     expect(await metrics.text()).toContain('csistoragecapacities_obsolete 1')
-  })
-})
-
-describe('managerName', () => {
-  it.each([
-    [undefined, 'external-provisioner'],
-    ['node', 'external-provisioner-node'],
-    ['n'.repeat(42), `external-provisioner-${'n'.repeat(42)}`],
-    ['n'.repeat(45), `external-53f40b57-${'n'.repeat(45)}`],
-    ['n'.repeat(53), `external-provisioner-698d23b8`],
-  ])('`managerName` derives the managed-by label from the node %s', (node, expected) => {
-    expect(managerName(node)).toBe(expected)
   })
 })
