@@ -1,8 +1,9 @@
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { isMarked } from './decide.ts'
+import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, recordEventOnce, removeOurFinalizer } from './run.ts'
+import { type ClaimRun, removeOurFinalizer } from './run.ts'
 
 /** A class or a Secret that a user replaces is missing for seconds. */
 const MAX_MISSING_MS = 30_000

@@ -7,6 +7,7 @@ import type { Class } from '../caches/cluster.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { releaseSource } from './content.ts'
 import { type ClaimView, decideClaim, isMarked, type ProvisionStep } from './decide.ts'
+import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
@@ -15,15 +16,7 @@ import { becomeOwner } from './own.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import { createVolume, markClaim, recordParameters } from './provision.ts'
 import { recordFailure } from './record.ts'
-import {
-  CLAIM_EVENTS,
-  type ClaimDeps,
-  labelsOf,
-  type ReconcileRun,
-  recordEvent,
-  recordEventOnce,
-  removeOurFinalizer,
-} from './run.ts'
+import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
 import { settleUnsaved } from './save.ts'
 
 /** Decides the next steps of one claim, and performs them. */

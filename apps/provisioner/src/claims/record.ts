@@ -8,10 +8,11 @@ import { type ClaimEdit, withoutSelectedNode } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
+import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { creationFailure, isAlreadyExists } from './failure.ts'
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
-import { CLAIM_EVENTS, type ClaimRun, edit, labelsOf, type ReconcileRun, recordEventOnce } from './run.ts'
+import { type ClaimRun, edit, labelsOf, type ReconcileRun } from './run.ts'
 
 interface FailedTry {
   readonly claim: ProvisionerClaim

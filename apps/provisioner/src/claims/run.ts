@@ -1,6 +1,4 @@
 import type { Run } from '@csi-sidecars/controller'
-import type { EventText } from '@csi-sidecars/events'
-import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { type ClaimEdit, editClaim, removeClaimFinalizer } from '../edit.ts'
@@ -29,15 +27,6 @@ export interface ClaimRun extends Pick<Run, 'signal'> {
 /** A run of the controller of claims, whose key may wait for events. */
 export interface ReconcileRun extends ClaimRun, Pick<Run<ClaimWakeKind>, 'waitFor'> {}
 
-export function recordEvent({ deps }: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
-  deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), text)
-}
-
-/** Records the event unless it repeats the last event about the claim. */
-export function recordEventOnce(run: Pick<ClaimRun, 'deps'>, claim: ProvisionerClaim, text: EventText): void {
-  if (run.deps.memory.shouldRecord(claim.uid, text.message)) recordEvent(run, claim, text)
-}
-
 export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
   return { class: claim.classField ?? '', source: claim.wanted?.dataSource?.kind ?? '' }
 }
@@ -51,34 +40,4 @@ export function edit({ deps, signal }: ClaimRun, claim: ProvisionerClaim, change
 export async function removeOurFinalizer({ deps, signal }: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { api, claims, settings } = deps
   await removeClaimFinalizer({ api, claims, signal }, claim, { finalizer: settings.claimFinalizer })
-}
-
-export const CLAIM_EVENTS = {
-  provisioning: (key: string): EventText => ({
-    type: 'Normal',
-    reason: 'Provisioning',
-    message: `External provisioner is provisioning volume for claim "${key}"`,
-    replaceable: true,
-  }),
-  populator: (): EventText => ({
-    type: 'Normal',
-    reason: 'Provisioning',
-    message: 'Assuming an external populator will provision the volume',
-  }),
-  succeeded: (volume: string): EventText => ({
-    type: 'Normal',
-    reason: 'ProvisioningSucceeded',
-    message: `Successfully provisioned volume ${volume}`,
-  }),
-  infeasible: (message: string): EventText =>
-    failed(`Volume provisioning failed with infeasible error. Retries will be delayed. ${message}`),
-  orphaned: (volume: string, driver: string, why: string): EventText => {
-    const given = `${why}. The claim is deleted, and the creation of its volume is given up.`
-    return failed(`${given} The volume ${volume} may be orphaned in the back end of ${driver}: look for it there`)
-  },
-  failed,
-} as const
-
-function failed(message: string): EventText {
-  return { type: 'Warning', reason: 'ProvisioningFailed', message }
 }

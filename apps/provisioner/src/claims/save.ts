@@ -6,12 +6,13 @@ import type { ProvisionerClaim } from '../caches/claim.ts'
 import { csiVolumeOf } from '../csi-volume.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
+import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { AnswerError } from './failure.ts'
 import { forgetGone } from './forget.ts'
 import type { CreatedVolume, Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
-import { CLAIM_EVENTS, type ClaimDeps, type ClaimRun, recordEvent, recordEventOnce, removeOurFinalizer } from './run.ts'
+import { type ClaimDeps, type ClaimRun, removeOurFinalizer } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
