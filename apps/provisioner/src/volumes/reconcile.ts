@@ -1,22 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import type { EventText } from '@csi-sidecars/events'
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
-import {
-  addFinalizerPatch,
-  type Patch,
-  PERSISTENT_VOLUMES,
-  type PersistentVolume,
-  referenceTo,
-  removeFinalizerPatch,
-} from '@csi-sidecars/kube-types'
-import { VOLUME_FINALIZER } from '../caches/names.ts'
-import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
+import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume, referenceTo } from '@csi-sidecars/kube-types'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import { secretsForDeletion } from '../request/secrets.ts'
 import { type DeleteStep, decideVolume, isToBeDeleted, type PersistentVolumeStep } from './decide.ts'
 import { deletionOf, InUseError, type VolumeDeps, type VolumeRun, type VolumeWakeKind } from './deletion.ts'
+import { VOLUME_EVENTS } from './events.ts'
+import { observeVolume } from './observe.ts'
+import { addOurFinalizerPatch, removeOurFinalizerPatch } from './patches.ts'
 
 /** Decides the next steps of one PersistentVolume. Performs them in their order, up to a step that ends the run. */
 export async function reconcileVolume(
@@ -24,17 +17,11 @@ export async function reconcileVolume(
   deps: VolumeDeps,
   { signal, waitFor }: Run<VolumeWakeKind>,
 ): Promise<Outcome> {
-  const volume = deps.volumes.store.get(name)
-  if (volume === undefined) return SETTLED
-  const run: VolumeRun = {
-    deps,
-    log: deps.log.with({ PV: name }),
-    signal,
-    waitFor,
-  }
-  const attachments = deps.attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? []
-  for (const step of decideVolume({ volume, attachments, isDeleted: deps.memory.isDeleted(volume.uid) })) {
-    const outcome = await performStep(run, volume, step)
+  const view = observeVolume(name, deps)
+  if (view === undefined) return SETTLED
+  const run: VolumeRun = { deps, log: deps.log.with({ PV: name }), signal, waitFor }
+  for (const step of decideVolume(view)) {
+    const outcome = await performStep(run, view.volume, step)
     if (outcome !== undefined) return outcome
   }
   return SETTLED
@@ -52,9 +39,9 @@ async function performStep(
       run.log.v(5)?.info(`Nothing to delete: ${step.why}`)
       return undefined
     case 'addFinalizer':
-      return await patchFinalizers(run, volume, addFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
+      return await patchFinalizers(run, volume, addOurFinalizerPatch(volume))
     case 'removeFinalizer':
-      return await patchFinalizers(run, volume, removeFinalizerPatch(volume.finalizers, VOLUME_FINALIZER, volume.uid))
+      return await patchFinalizers(run, volume, removeOurFinalizerPatch(volume))
     case 'delete':
       return await deleteVolume(run, volume, step)
     default:
@@ -173,7 +160,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
   // The deletion has changed the object, so its finalizers are read again.
   const pv = await readAgain(run, key)
   if (pv === undefined || pv.metadata?.uid !== uid) return
-  const patch = removeFinalizerPatch(pv.metadata?.finalizers, VOLUME_FINALIZER, uid)
+  const patch = removeOurFinalizerPatch({ finalizers: pv.metadata?.finalizers, uid })
   if (patch === undefined) return
   const patched = await deps.api.patch(PERSISTENT_VOLUMES, { name: key }, patch, { signal }).catch(isGone)
   if (patched !== 'gone') deps.volumes.storeOwnWrite(patched)
@@ -205,9 +192,3 @@ function recordFailure(run: VolumeRun, { volume, className, error }: FailedDelet
   if (deps.memory.shouldRecord(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
   return { kind: 'retry', cause: error }
 }
-
-/** The events of a PersistentVolume. The texts equal the texts of the Go original. */
-export const VOLUME_EVENTS = {
-  inUse: (message: string): EventText => ({ type: 'Normal', reason: 'VolumeDelete', message }),
-  failed: (message: string): EventText => ({ type: 'Warning', reason: 'VolumeFailedDelete', message }),
-} as const
