@@ -28,8 +28,8 @@ import type { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
-import { storeController } from './save.ts'
 import { claimTrigger, endsOf, nodeSource, nodesSource, wakesOnClaim, wakesOnVolume } from './triggers.ts'
+import { unsavedController } from './unsaved-controller.ts'
 
 /** The kinds of objects that claims wait for and no cache holds: roles of provisioners cannot watch them all. */
 const AWAITED: Readonly<Record<AwaitedKind, Resource<KubeObject>>> = {
@@ -73,7 +73,7 @@ export function claimControllers(parts: TermParts, memory: ClaimMemory): readonl
     ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
     onDriverReturn: () => memory.onDriverReturn(),
   }
-  return [adaptToPressure(claimController, parts), storeController(deps, unsaved.source)]
+  return [adaptToPressure(claimController, parts), unsavedController(deps, unsaved.source)]
 }
 
 function claimWakers(parts: TermParts): Wakers<ClaimWakeKind> {

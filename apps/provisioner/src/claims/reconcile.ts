@@ -12,12 +12,12 @@ import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
-import { becomeOwner } from './own.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import { createVolume, markClaim, recordParameters } from './provision.ts'
 import { recordFailure } from './record.ts'
 import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
 import { settleUnsaved } from './save.ts'
+import { selectThisNode } from './select-node.ts'
 
 /** Decides the next steps of one claim, and performs them. */
 export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<ClaimWakeKind>): Promise<Outcome> {
@@ -72,7 +72,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       return { kind: 'retry', cause: new Error(step.message) }
     case 'selectNode':
       run.waitFor({ kind: 'class', name: classNameOf(claim) })
-      return await becomeOwner(run, { claim, class: step.class, node: step.node }).catch((error: unknown) => {
+      return await selectThisNode(run, { claim, class: step.class, node: step.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
         return recordFailure(run, { claim, class: step.class, error, isRepeated: false })
       })

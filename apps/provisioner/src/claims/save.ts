@@ -1,18 +1,17 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Controller, failureLog, SETTLED, type Source } from '@csi-sidecars/controller'
+import { failureLog } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { csiVolumeOf } from '../csi-volume.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
 import { isMarked } from './decide.ts'
+import { decideConflict } from './decide-conflict.ts'
 import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { AnswerError } from './failure.ts'
-import { forgetGone } from './forget.ts'
-import type { CreatedVolume, Unsaved } from './memory.ts'
+import type { Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
-import { type ClaimDeps, type ClaimRun, removeOurFinalizer } from './run.ts'
+import { type ClaimRun, removeOurFinalizer } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
@@ -29,9 +28,9 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
       case 'stored':
         deps.volumes.storeOwnWrite(existing)
         return undefined
-      case 'kept':
-        return keptFor(name, name)
-      case 'unwanted':
+      case 'keepVolume':
+        return keptVolumeError(name, name)
+      case 'deleteVolume':
         // Each retry must delete the new volume, even after the PersistentVolume of the same name is gone.
         deps.memory.unsaved.set(name, { ...unsaved, mustDelete: true })
     }
@@ -42,50 +41,30 @@ async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError 
   const owner = await readOwner(run, { volumeId, claimUid: claim.uid })
   // The deletion of that PersistentVolume also deletes the volume, after the checks that it needs.
   if (owner?.name === name && owner.deleting) throw new Error(`the PersistentVolume ${name} is being deleted`)
-  if (owner !== undefined) return keptFor(name, owner.name)
+  if (owner !== undefined) return keptVolumeError(name, owner.name)
   await deps.driver.delete({ kind: 'unwanted', volumeId, owner }, { secrets, migrated, signal })
   const message = `the PersistentVolume ${name} exists for another volume, so the new volume is deleted`
   return new AnswerError(message, { mayExist: false })
 }
 
-function keptFor(name: string, owner: string): AnswerError {
+/** Returns the error of a volume that is kept, because another PersistentVolume refers to it. */
+function keptVolumeError(name: string, owner: string): AnswerError {
   const message = `cannot store the PersistentVolume ${name}: the volume belongs to the PersistentVolume ${owner}`
   return new AnswerError(message, { mayExist: false })
 }
 
-/** Creates the PersistentVolume and returns undefined. If the name is taken, returns the existing object. */
+/** Creates the PersistentVolume and returns undefined. If the name is in use, returns the existing object. */
 async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
   try {
     deps.volumes.storeOwnWrite(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
     return undefined
-  } catch (taken) {
-    if (!isAlreadyExists(taken)) throw taken
+  } catch (nameInUse) {
+    if (!isAlreadyExists(nameInUse)) throw nameInUse
     return await deps.api.get(PERSISTENT_VOLUMES, { name: nameOf(pv) }, { signal }).catch((error: unknown) => {
       // The existing object is gone. The next attempt to store the PersistentVolume comes after a pause.
-      throw isNotFound(error) ? taken : error
+      throw isNotFound(error) ? nameInUse : error
     })
   }
-}
-
-/**
- * Decides about a new volume if the name of its PersistentVolume is taken. `stored`: the existing object describes the
- * volume for the same claim. `kept`: the existing object may refer to the volume. `unwanted`: no object needs it.
- */
-export function decideConflict(
-  existing: PersistentVolume,
-  { claimUid, created }: { readonly claimUid: string; readonly created: CreatedVolume },
-): 'stored' | 'kept' | 'unwanted' {
-  if (isBeingDeletedWithVolume(existing)) return 'unwanted'
-  const handle = csiVolumeOf(existing)?.spec?.csi?.volumeHandle
-  if (handle === created.volumeId) return existing.spec?.claimRef?.uid === claimUid ? 'stored' : 'kept'
-  // The in-tree form may name the volume in another way, so the volume of a migrated plugin is kept.
-  return handle === undefined || created.migrated ? 'kept' : 'unwanted'
-}
-
-/** Reports whether the PersistentVolume is being deleted together with its volume. */
-function isBeingDeletedWithVolume({ metadata, spec, status }: PersistentVolume): boolean {
-  if (metadata?.deletionTimestamp == null) return false
-  return status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Delete'
 }
 
 function nameOf({ metadata }: PersistentVolume): string {
@@ -112,7 +91,7 @@ export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<An
 }
 
 /** Tries once to store the PersistentVolume. Throws if the attempt must be repeated. */
-async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+export async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { memory } = run.deps
   const { claim, pv } = unsaved
   const name = nameOf(pv)
@@ -126,7 +105,7 @@ async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerErro
 }
 
 /** Records the failure as an event of the claim, because nothing else shows why the claim stays unbound. */
-function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
+export function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
   const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
   run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
   recordEventOnce(run, claim, CLAIM_EVENTS.failed(message))
@@ -142,39 +121,5 @@ async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<voi
     run.signal.throwIfAborted()
     failureLog(error, run.log)?.error(error, 'Failed to remove the finalizer of the claim')
     claimAgain(claim.uid)
-  }
-}
-
-const WORKERS = 10
-/** The back-off with which the Go original retries to store PersistentVolumes. */
-const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
-
-/** Stores PersistentVolumes whose first attempt failed, even if the claims are gone. `source` delivers their names. */
-export function storeController(deps: ClaimDeps, source: Source): Controller {
-  return {
-    name: 'unsavedpvs',
-    workers: deps.settings.workers <= 0 ? 0 : WORKERS,
-    backoff: BACKOFF,
-    // The claim controller has already waited for the caches when it adds keys to this controller.
-    caches: [],
-    sources: [source],
-    wakers: {},
-    reconcile: async (name, { signal }) => {
-      const unsaved = deps.memory.unsaved.get(name)
-      if (unsaved === undefined) return SETTLED
-      const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
-      try {
-        const conflict = await storeUnsaved(run, unsaved)
-        if (conflict !== undefined) recordEventOnce(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
-        deps.claimAgain(unsaved.claim.uid)
-        forgetGone(unsaved.claim.uid, deps)
-        return SETTLED
-      } catch (error) {
-        signal.throwIfAborted()
-        reportUnsaved(run, unsaved, error)
-        return { kind: 'retry', cause: error }
-      }
-    },
-    callsDriver: false,
   }
 }

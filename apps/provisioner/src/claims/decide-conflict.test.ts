@@ -1,6 +1,6 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { decideConflict } from './save.ts'
+import { decideConflict } from './decide-conflict.ts'
 
 const CREATED = { volumeId: 'vol-1', secretRef: undefined, secrets: {}, migrated: false }
 const CLAIM = { uid: 'uid' }
@@ -21,24 +21,27 @@ const other = { csi: { driver: 'csi.example.com', volumeHandle: 'vol-2' } }
 describe('decideConflict', () => {
   it.each<[string, ReturnType<typeof decideConflict>, Parameters<typeof existing>[0], object?]>([
     ['the same volume for the claim', 'stored', {}],
-    ['the same volume for another claim', 'kept', { spec: { claimRef: { uid: 'other' } } }],
-    ['the same volume for no claim', 'kept', { spec: { claimRef: undefined } }],
-    ['another volume', 'unwanted', { spec: other }],
+    ['the same volume for another claim', 'keepVolume', { spec: { claimRef: { uid: 'other' } } }],
+    ['the same volume for no claim', 'keepVolume', { spec: { claimRef: undefined } }],
+    ['another volume', 'deleteVolume', { spec: other }],
     ['the same volume, bound and being deleted', 'stored', { metadata: DYING }],
-    ['the same volume, released and being deleted', 'unwanted', { metadata: DYING, phase: 'Released' }],
+    ['the same volume, released and being deleted', 'deleteVolume', { metadata: DYING, phase: 'Released' }],
     [
       'the same volume, released, retained and being deleted',
       'stored',
       { metadata: DYING, phase: 'Released', spec: { persistentVolumeReclaimPolicy: 'Retain' } },
     ],
-    ['a volume of another kind', 'kept', { spec: { csi: undefined, hostPath: { path: '/' } } }],
-    ['another volume while the new volume is migrated', 'kept', { spec: other }, { migrated: true }],
+    ['a volume of another kind', 'keepVolume', { spec: { csi: undefined, hostPath: { path: '/' } } }],
+    ['another volume while the new volume is migrated', 'keepVolume', { spec: other }, { migrated: true }],
     [
       'an in-tree volume with a handle that no plugin understands',
-      'kept',
+      'keepVolume',
       { spec: { csi: undefined, awsElasticBlockStore: { volumeID: 'aws://' } } },
     ],
-  ])('if a PersistentVolume of the same name refers to %s, the new volume is %s', (_, fate, parts, created = {}) => {
-    expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(fate)
-  })
+  ])(
+    'if a PersistentVolume of the same name refers to %s, the decision about the new volume is %s',
+    (_, decision, parts, created = {}) => {
+      expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(decision)
+    },
+  )
 })

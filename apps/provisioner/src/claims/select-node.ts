@@ -19,13 +19,13 @@ interface Candidate {
 }
 
 /** Makes this node the selected node of the claim, after a random delay and if the node has enough capacity. */
-export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
+export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
   const { deps, signal, log } = run
   const { claim, node } = candidate
   const { ownership } = deps.memory
   const waitMs = ownership.waitMs(claim.uid, node)
   if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
-  if (!(await fits(run, candidate))) {
+  if (!(await hasCapacity(run, candidate))) {
     ownership.again(claim.uid)
     log.v(5)?.info('Not enough capacity on this node', { node: node.name })
     return SETTLED
@@ -47,7 +47,7 @@ export async function becomeOwner(run: ClaimRun, candidate: Candidate): Promise<
 }
 
 /** Reports whether this node has enough capacity. Returns true after an error, which CreateVolume will report. */
-async function fits(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
+async function hasCapacity(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
   const { deps, signal, log } = run
   const required = bytesOf(claim.size)
   if (required === 0n) return true
