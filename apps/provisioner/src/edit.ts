@@ -9,7 +9,6 @@ import {
   withoutFinalizer,
 } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from './caches/claim.ts'
-import { SELECTED_NODE } from './caches/names.ts'
 
 export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
@@ -104,18 +103,4 @@ function unlessSame<T>(before: T, after: T): T | undefined {
 
 function hasFinalizer({ metadata }: PersistentVolumeClaim, finalizer: string): boolean {
   return metadata?.finalizers?.includes(finalizer) === true
-}
-
-export const withoutSelectedNode: ClaimEdit = (pvc) => {
-  const { [SELECTED_NODE]: node, ...annotations } = pvc.metadata?.annotations ?? {}
-  return node === undefined ? pvc : { ...pvc, metadata: { ...pvc.metadata, annotations } }
-}
-
-/** Selects the node, unless a node is already selected. */
-export function withSelectedNode(node: string): ClaimEdit {
-  return (pvc) => {
-    const { annotations } = pvc.metadata ?? {}
-    if (annotations?.[SELECTED_NODE]) return pvc
-    return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [SELECTED_NODE]: node } } }
-  }
 }

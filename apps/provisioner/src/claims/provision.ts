@@ -9,6 +9,7 @@ import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { readOwner } from './owner.ts'
+import { withParameterValues } from './patches.ts'
 import type { Prepared } from './prepared.ts'
 import { type ClaimRun, edit } from './run.ts'
 
@@ -29,11 +30,7 @@ export async function recordParameters(
   { claim, record }: Pick<Prepared, 'claim' | 'record'>,
 ): Promise<boolean> {
   if (record === undefined || claim.wanted?.annotations[PARAMETER_VALUES] === record) return true
-  return await edit(run, claim, (pvc) => {
-    const { annotations } = pvc.metadata ?? {}
-    if (annotations?.[PARAMETER_VALUES] === record) return pvc
-    return { ...pvc, metadata: { ...pvc.metadata, annotations: { ...annotations, [PARAMETER_VALUES]: record } } }
-  })
+  return await edit(run, claim, withParameterValues(record))
 }
 
 /** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */

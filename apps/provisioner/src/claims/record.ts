@@ -4,7 +4,7 @@ import { PERSISTENT_VOLUME_CLAIMS, referenceTo, withoutFinalizer } from '@csi-si
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { type ClaimEdit, withoutSelectedNode } from '../edit.ts'
+import type { ClaimEdit } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
 import { isMarked } from './decide.ts'
@@ -12,6 +12,7 @@ import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { creationFailure, isAlreadyExists } from './failure.ts'
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
+import { withoutSelectedNode } from './patches.ts'
 import { type ClaimRun, edit, labelsOf, type ReconcileRun } from './run.ts'
 
 interface FailedTry {
