@@ -1,11 +1,9 @@
 import type { PendingTable } from '@csi-sidecars/controller'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import { classNameOf, selectedNode } from '../caches/claim.ts'
+import { SIDECAR } from '../parts.ts'
 import { isMarked, isOurs } from './decide.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
-
-/** The name of this sidecar in reports of pending work. It is the name of the Go original. */
-export const SIDECAR = 'external-provisioner'
 
 /** Returns the report of pending claims. A claim that waits for the scheduler to select a node is left out. */
 export function claimTable(deps: ObserveDeps): PendingTable {

@@ -1,7 +1,6 @@
 import { searchRegularly } from '@csi-sidecars/sidecar'
 import type { ClaimMemory } from '../claims/memory.ts'
-import { SIDECAR } from '../claims/pending.ts'
-import type { ProvisionerParts, TermParts } from '../parts.ts'
+import { type ProvisionerParts, SIDECAR, type TermParts } from '../parts.ts'
 import { UnreferencedVolumes } from './volumes.ts'
 
 export interface UnreferencedTerm

@@ -1,7 +1,6 @@
 import { type Controller, keysOf, type Source, wakesOn } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import { SIDECAR } from '../claims/pending.ts'
-import { backoffOf, type TermParts } from '../parts.ts'
+import { backoffOf, SIDECAR, type TermParts } from '../parts.ts'
 import { AttachedVolumes } from './attached.ts'
 import { isToBeDeleted } from './decide.ts'
 import type { VolumeDeps, VolumeWakeKind } from './deletion.ts'
