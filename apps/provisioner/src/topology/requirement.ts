@@ -152,8 +152,15 @@ type Term = readonly Segment[]
 
 type Labels = Readonly<Record<string, string>>
 
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-const bySegment = (a: Segment, b: Segment): number => byText(a.key, b.key) || byText(a.value, b.value)
+/** Compares by code units, so that the order does not depend on the locale. */
+function byText(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}
+
+function bySegment(a: Segment, b: Segment): number {
+  return byText(a.key, b.key) || byText(a.value, b.value)
+}
 
 function byTerm(a: Term, b: Term): number {
   if (a.length !== b.length) return a.length - b.length
