@@ -48,7 +48,8 @@ async function createAll({ figures, sized }: Bench, ground: BenchServer, side: S
     'claims with a volume (%)': (created / count) * 100,
     'time (s)': seconds(),
     'calls per volume': calls.length / Math.max(1, created),
-    'calls that ended at their deadline (%)': (calls.filter(({ cancelled }) => cancelled).length / calls.length) * 100,
+    'calls that ended at their deadline (%)':
+      (calls.filter(({ abandonedAt }) => abandonedAt !== undefined).length / calls.length) * 100,
   })
   await subject.kill()
   await ground.clear(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
