@@ -51,6 +51,8 @@ class FakeMachine implements Machine {
   readonly points: { root: string; point: string }[] = []
   /** The files of the loop devices, by device. */
   readonly devices = new Map<string, string>()
+  /** The number of questions about a loop device for which another process still has a detached device open. */
+  openFor = 0
   /** The program that fails at its next run. */
   fails: string | undefined
   readonly #folder: string
@@ -64,7 +66,9 @@ class FakeMachine implements Machine {
   }
 
   async loopDeviceOf(end: string): Promise<string | undefined> {
-    return [...this.devices].find(([, file]) => file.endsWith(end))?.[0]
+    const device = [...this.devices].find(([, file]) => file.endsWith(end))?.[0]
+    if (device !== undefined && this.commands.at(-1) === `losetup --detach ${device}`) this.#closeLater(device)
+    return device
   }
 
   async run(program: string, ...args: readonly string[]): Promise<string> {
@@ -92,8 +96,13 @@ class FakeMachine implements Machine {
     }
   }
 
+  #closeLater(device: string): void {
+    this.openFor -= 1
+    if (this.openFor === 0) this.devices.delete(device)
+  }
+
   #loop(action: string, last: string): string {
-    if (action === '--detach') this.devices.delete(last)
+    if (action === '--detach' && this.openFor === 0) this.devices.delete(last)
     if (action !== '--find') return ''
     // The driver opens the device before it copies the file.
     const device = join(this.#folder, `loop${this.devices.size}`)
@@ -411,6 +420,15 @@ describe('block volumes', () => {
     await unpublish(volumeId)
     await unstage(volumeId)
     expect(machine.devices.size).toBe(0)
+  })
+
+  it('an unstaged block volume can be deleted at once, although another process had its loop device open', async () => {
+    const { volumeId } = await create('v', { capability: BLOCK })
+    await stage(volumeId, BLOCK)
+    machine.openFor = 2
+    await unstage(volumeId)
+    await remove(volumeId)
+    expect([machine.devices.size, idsOf('volumes')]).toEqual([0, []])
   })
 
   it('an expansion grows the file, and then the loop device', async () => {

@@ -1,11 +1,15 @@
 import { mkdir, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
-import { systemCodeOf } from '@csi-sidecars/base'
+import { systemClock, systemCodeOf } from '@csi-sidecars/base'
 import { type VolumeCapability, VolumeUsage_Unit } from '@csi-sidecars/csi-proto'
 import { type CsiRequest, type CsiResponse, DriverFailure } from '@csi-sidecars/emulator'
 import type { Storage } from './storage.ts'
 
 /** The options that a mount of a directory can have. All others are options of the file system below it. */
 const OPTION = /^(ro|rw|strictatime|(no)?(suid|dev|exec|atime|diratime|relatime))$/
+
+/** The kernel detaches a loop device when its last opener has closed it, for example another losetup that looks at it. */
+const DETACH_TRIES = 100
+const DETACH_PAUSE_MS = 100
 
 const isBlock = (capability: VolumeCapability | undefined): boolean => capability?.accessType?.$case === 'block'
 
@@ -28,6 +32,16 @@ export function nodeEffects(storage: Storage) {
     if (!isBlock(capability)) return data
     return (await storage.deviceOf(id)) ?? (await machine.run('losetup', '--find', '--show', data))
   }
+  const detach = async (id: string): Promise<void> => {
+    const device = await storage.deviceOf(id)
+    if (device === undefined) return
+    await machine.run('losetup', '--detach', device)
+    for (let tries = 0; tries < DETACH_TRIES; tries += 1) {
+      if ((await storage.deviceOf(id)) === undefined) return
+      await systemClock.sleep(DETACH_PAUSE_MS)
+    }
+    throw new DriverFailure('INTERNAL', `${device} of volume ${id} is still open in another process`)
+  }
   return {
     async NodeStageVolume(request: CsiRequest<'NodeStageVolume'>): Promise<void> {
       const { volumeId, stagingTargetPath: target, volumeCapability } = request
@@ -39,8 +53,7 @@ export function nodeEffects(storage: Storage) {
 
     async NodeUnstageVolume({ volumeId, stagingTargetPath }: CsiRequest<'NodeUnstageVolume'>): Promise<void> {
       await unmount(stagingTargetPath)
-      const device = await storage.deviceOf(volumeId)
-      if (device !== undefined) await machine.run('losetup', '--detach', device)
+      await detach(volumeId)
       await storage.save(volumeId)
     },
 
