@@ -78,7 +78,7 @@ export class GroupKinds {
   async #answer(signal: AbortSignal): Promise<GroupSupport> {
     const { clock, timeoutMs, log } = this.#options
     try {
-      using limit = deadline(clock, timeoutMs, { what: 'reading group snapshots', signal })
+      using limit = deadline(clock, timeoutMs, { operation: 'reading group snapshots', signal })
       await this.#readOne(VOLUME_GROUP_SNAPSHOT_CONTENTS, limit.signal)
       await this.#readOne(VOLUME_GROUP_SNAPSHOT_CLASSES, limit.signal)
       return 'served'

@@ -171,7 +171,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     if (parts.gone?.aborted === true)
       return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
     // The test deletes its volumes even after a failure or an interruption, because others may use the driver.
-    using limit = deadline(clock, CLEAR_UP_MS, { what: 'clearing up' })
+    using limit = deadline(clock, CLEAR_UP_MS, { operation: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
     for (const text of undeleted) log.info('Left at the driver', { text })
     if (!signal.aborted) throw error

@@ -78,7 +78,9 @@ export class ExchangeLog<Entry extends object, Match extends object> {
   async until(match: Match, options: { count?: number; timeoutMs?: number } = {}): Promise<readonly Entry[]> {
     const { count = 1, timeoutMs = 10_000 } = options
     const { clock, noun, counts = () => true } = this.#parts
-    using guard = deadline(clock, timeoutMs, { what: `waiting for ${count} ${noun} like ${JSON.stringify(match)}` })
+    using guard = deadline(clock, timeoutMs, {
+      operation: `waiting for ${count} ${noun} like ${JSON.stringify(match)}`,
+    })
     for (;;) {
       const found = this.matching(match).filter(counts)
       if (found.length >= count) return found.slice(0, count)

@@ -63,12 +63,12 @@ describe('a deadline', () => {
   test('a deadline aborts its signal with an error that names the slow operation', async () => {
     const clock = new FakeClock()
     const parent = new AbortController()
-    const { signal } = deadline(clock, 100, { what: 'probe', signal: parent.signal })
+    const { signal } = deadline(clock, 100, { operation: 'probe', signal: parent.signal })
     await clock.advance(99)
     expect(signal.aborted).toBe(false)
     await clock.advance(1)
     expect(signal.reason).toEqual(new DeadlineError('probe'))
-    expect(signal.reason).toMatchObject({ name: 'DeadlineError', what: 'probe', message: 'probe: deadline exceeded' })
+    expect(signal.reason).toMatchObject({ name: 'DeadlineError', operation: 'probe', message: 'probe: deadline exceeded' })
     expect(listeners(parent.signal)).toEqual([0])
   })
 
@@ -80,7 +80,7 @@ describe('a deadline', () => {
   test.each(endings)('a deadline leaves neither timer nor listener when %s', async (_, end, expected) => {
     const clock = new FakeClock()
     const parent = new AbortController()
-    const guard = deadline(clock, 100, { what: 'probe', signal: parent.signal })
+    const guard = deadline(clock, 100, { operation: 'probe', signal: parent.signal })
     end(guard, parent)
     expect([clock.pending, ...listeners(parent.signal)]).toEqual([0, 0])
     await clock.advance(200)
@@ -89,7 +89,7 @@ describe('a deadline', () => {
 
   test('a deadline starts no timer if its parent is already aborted', () => {
     const clock = new FakeClock()
-    const { signal } = deadline(clock, 100, { what: 'probe', signal: AbortSignal.abort(reason) })
+    const { signal } = deadline(clock, 100, { operation: 'probe', signal: AbortSignal.abort(reason) })
     expect(signal.reason).toBe(reason)
     expect(clock.pending).toBe(0)
   })

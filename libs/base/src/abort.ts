@@ -9,14 +9,14 @@ export interface Scope extends Disposable {
   dispose(): void
 }
 
-/** The error of a deadline that has passed. `what` names the operation that took too long. */
+/** The error of a deadline that has passed. `operation` names what took too long. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError'
-  readonly what: string
+  readonly operation: string
 
-  constructor(what: string) {
-    super(`${what}: deadline exceeded`)
-    this.what = what
+  constructor(operation: string) {
+    super(`${operation}: deadline exceeded`)
+    this.operation = operation
   }
 }
 
@@ -40,13 +40,13 @@ export function scope(...parents: readonly (AbortSignal | undefined)[]): Scope {
 }
 
 interface Deadline {
-  readonly what: string
+  readonly operation: string
   readonly signal?: AbortSignal | undefined
 }
 
 /** Creates a signal that follows the given signal and is aborted with a DeadlineError after `ms`. */
-export function deadline(clock: Clock, ms: number, { what, signal }: Deadline): Scope {
-  return follow([signal], (abort) => clock.schedule(ms, () => abort(new DeadlineError(what))))
+export function deadline(clock: Clock, ms: number, { operation, signal }: Deadline): Scope {
+  return follow([signal], (abort) => clock.schedule(ms, () => abort(new DeadlineError(operation))))
 }
 
 function follow(

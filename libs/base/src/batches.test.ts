@@ -67,14 +67,14 @@ test('`inParallel` starts the items in order and runs a limited number of them a
 
 test('`inParallel` starts no further item after a failure', async () => {
   const begun: number[] = []
-  const held = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
   const work = async (item: number): Promise<void> => {
     begun.push(item)
     if (item === 1) throw new Error('no')
-    await held.promise
+    await gate.promise
   }
   await expect(inParallel(2, [1, 2, 3], work)).rejects.toThrow('no')
-  held.resolve()
+  gate.resolve()
   await new FakeClock().settle()
   expect(begun).toEqual([1, 2])
 })

@@ -82,9 +82,9 @@ describe('systemCodeOf', () => {
 
 describe('toError', () => {
   test('`toError` returns an error unchanged', async () => {
-    const own = new Error('own')
+    const original = new Error('own')
     const foreign = await refused()
-    expect(toError(own)).toBe(own)
+    expect(toError(original)).toBe(original)
     expect(toError(foreign)).toBe(foreign)
     expect(isError(foreign)).toBe(true)
   })

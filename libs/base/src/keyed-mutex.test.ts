@@ -24,10 +24,10 @@ it('`KeyedMutex` runs the functions of one key one after the other, in the order
 
 it('`KeyedMutex` runs the functions of different keys at the same time', async () => {
   const mutex = new KeyedMutex()
-  const held = Promise.withResolvers<void>()
-  const first = mutex.run('a', never, () => held.promise)
+  const gate = Promise.withResolvers<void>()
+  const first = mutex.run('a', never, () => gate.promise)
   expect(await mutex.run('b', never, async () => 'done')).toBe('done')
-  held.resolve()
+  gate.resolve()
   await first
 })
 
@@ -44,17 +44,17 @@ it('`KeyedMutex` passes the error of a function to its caller, and starts the ne
 it('`KeyedMutex` drops only the waiting function whose signal is aborted', async () => {
   const clock = new FakeClock()
   const mutex = new KeyedMutex()
-  const held = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
   const seen: string[] = []
-  const given = new AbortController()
-  const first = mutex.run('a', never, () => held.promise)
-  const second = mutex.run('a', given.signal, async () => seen.push('second'))
+  const controller = new AbortController()
+  const first = mutex.run('a', never, () => gate.promise)
+  const second = mutex.run('a', controller.signal, async () => seen.push('second'))
   const third = mutex.run('a', never, async () => seen.push('third'))
-  given.abort(new CancelledError('enough'))
+  controller.abort(new CancelledError('enough'))
   await expect(second).rejects.toThrow('enough')
   await clock.settle()
   expect(seen).toEqual([])
-  held.resolve()
+  gate.resolve()
   await Promise.all([first, third])
   expect(seen).toEqual(['third'])
   expect(mutex.size).toBe(0)
@@ -62,7 +62,7 @@ it('`KeyedMutex` drops only the waiting function whose signal is aborted', async
 
 it('`KeyedMutex` does not run a function whose signal is already aborted', async () => {
   const mutex = new KeyedMutex()
-  const given = AbortSignal.abort(new CancelledError('enough'))
-  await expect(mutex.run('a', given, async () => 'done')).rejects.toThrow('enough')
+  const aborted = AbortSignal.abort(new CancelledError('enough'))
+  await expect(mutex.run('a', aborted, async () => 'done')).rejects.toThrow('enough')
   expect(mutex.size).toBe(0)
 })

@@ -116,9 +116,9 @@ describe('TokenBucket', () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const { signal } = new AbortController()
-    const taken = bucket.take(signal)
+    const pending = bucket.take(signal)
     await clock.advance(200)
-    await taken
+    await pending
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 

@@ -130,11 +130,11 @@ export class Backlog {
     const series = new Map<string, Series>()
     const count = ({ operation, state, reason, since, stuck }: PendingWork): void => {
       const id = `${operation} ${state} ${reason}`
-      const known = series.get(id) ?? { operation, state, reason, count: 0, stuck: 0, oldest: since }
-      series.set(id, known)
-      known.count += 1
-      if (stuck) known.stuck += 1
-      known.oldest = Math.min(known.oldest, since)
+      const line = series.get(id) ?? { operation, state, reason, count: 0, stuck: 0, oldest: since }
+      series.set(id, line)
+      line.count += 1
+      if (stuck) line.stuck += 1
+      line.oldest = Math.min(line.oldest, since)
     }
     await inBatches(this.pending(), count, { clock: this.#clock })
     return [...series.values()]

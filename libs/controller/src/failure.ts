@@ -31,9 +31,9 @@ export function failureOf(thrown: unknown): RunFailure {
 
 function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reason' | 'code'> {
   if (code === 0) return { reason: 'APIUnreachable', code: undefined }
-  const known = API_REFUSALS.find((each) => each === reason) ?? 'Refused'
+  const refusal = API_REFUSALS.find((each) => each === reason) ?? 'Refused'
   const subject = details?.kind === 'secrets' ? 'Secret' : 'API'
-  return { reason: `${subject}${known}`, code: reason || String(code) }
+  return { reason: `${subject}${refusal}`, code: reason || String(code) }
 }
 
 /**

@@ -33,8 +33,8 @@ export class KeyRecords {
 
   /** Returns the record of the key. Creates it if there is none. */
   of(key: string): KeyRecord {
-    const known = this.#records.get(key)
-    if (known !== undefined) return known
+    const existing = this.#records.get(key)
+    if (existing !== undefined) return existing
     const addedAt = this.#options.clock.now()
     const record: KeyRecord = { addedAt, tries: 0, failure: undefined, retrying: false, blocked: false }
     this.#records.set(key, record)

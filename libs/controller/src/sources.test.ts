@@ -173,8 +173,8 @@ describe('bringsNews', () => {
     ['a field that is not cached', state('2'), false],
     ['the finalizer of another writer', state('2', { finalizers: ['ours', 'other'] }), true],
     ['a field of another writer', state('2', { size: '2Gi' }), true],
-  ])('an update of %s brings news only if another writer wrote it', (_, after, news) => {
-    expect(bringsNews({ type: 'updated', before, after, origin: 'change' }, withoutOurs)).toBe(news)
+  ])('an update of %s brings news only if another writer wrote it', (_, after, expected) => {
+    expect(bringsNews({ type: 'updated', before, after, origin: 'change' }, withoutOurs)).toBe(expected)
   })
 
   test('an added object, a deleted object and a resync bring news', () => {

@@ -10,7 +10,7 @@ beforeEach(() => {
   waiting = new WaitingKeys()
 })
 
-const known = () => ['a', 'b'].map((key) => waiting.has(key))
+const waitingKeys = () => ['a', 'b'].map((key) => waiting.has(key))
 
 describe('WaitingKeys', () => {
   it('the index of waiting keys finds a key by each event that the key waits for', () => {
@@ -22,7 +22,7 @@ describe('WaitingKeys', () => {
       [],
     ])
     expect([...waiting.keys()]).toEqual(['a', 'b'])
-    expect(known()).toEqual([true, true])
+    expect(waitingKeys()).toEqual([true, true])
   })
 
   it('new events of a waiting key replace its earlier events', () => {
@@ -32,7 +32,7 @@ describe('WaitingKeys', () => {
     expect([node('one'), node('two')].map((event) => [...waiting.keysOf(event)])).toEqual([['b'], ['a']])
     waiting.set('b', [])
     expect([...waiting.keysOf(node('one'))]).toEqual([])
-    expect(known()).toEqual([true, false])
+    expect(waitingKeys()).toEqual([true, false])
     expect([...waiting.keys()]).toEqual(['a'])
   })
 
@@ -41,7 +41,7 @@ describe('WaitingKeys', () => {
     waiting.delete('a')
     waiting.delete('unknown')
     expect([driver, node('one')].map((event) => [...waiting.keysOf(event)])).toEqual([['b'], ['b']])
-    expect(known()).toEqual([false, true])
+    expect(waitingKeys()).toEqual([false, true])
   })
 
   it('two events are equal if kind and name are equal, and a missing name counts as empty', () => {
@@ -53,6 +53,6 @@ describe('WaitingKeys', () => {
   it('the keys that wait for an event can be deleted while a caller iterates over them', () => {
     for (const key of ['a', 'b']) waiting.set(key, [driver])
     for (const key of [...waiting.keysOf(driver)]) waiting.delete(key)
-    expect(known()).toEqual([false, false])
+    expect(waitingKeys()).toEqual([false, false])
   })
 })

@@ -126,10 +126,10 @@ function firstOf<T>(translate: (plugin: InTreePlugin) => T | undefined): T | und
   return undefined
 }
 
-function noLogic(what: string): never {
-  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin translation logic for ${what}`)
+function noLogic(plugin: string): never {
+  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin translation logic for ${plugin}`)
 }
 
-function noName(what: string): never {
-  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin name from ${what}`)
+function noName(plugin: string): never {
+  throw new TranslationError('NO_TRANSLATION_LOGIC', `could not find in-tree plugin name from ${plugin}`)
 }

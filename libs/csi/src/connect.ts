@@ -80,7 +80,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     const lastError = await whyUnreachable(path)
     if (!stopped()) log.info('Still connecting', { address, lastError })
   })
-  using limit = deadline(clock, timeoutMs, { what: 'connecting to the CSI driver', signal })
+  using limit = deadline(clock, timeoutMs, { operation: 'connecting to the CSI driver', signal })
   try {
     const channel = await firstChannel(`unix:${path}`, clock, limit.signal)
     return new GrpcConnection(address, channel, options)

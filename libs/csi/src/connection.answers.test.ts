@@ -103,8 +103,8 @@ describe('error messages', () => {
     const connection = await connectedToHttp2(failing({ 'grpc-message': 'no', 'x-trace': utf8('ü') }), { log })
     const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
     expect(error).toMatchObject({ codeName: 'InvalidArgument', details: 'no' })
-    const said = log.lines.filter(({ level }) => level === 'error')
-    expect(said.map(({ message, error: why }) => [message, String(why).slice(0, 50)])).toEqual([
+    const errors = log.lines.filter(({ level }) => level === 'error')
+    expect(errors.map(({ message, error: why }) => [message, String(why).slice(0, 50)])).toEqual([
       ['gRPC client', 'Error: Failed to add metadata entry x-trace: Ã¼. M'],
     ])
   })
@@ -123,8 +123,8 @@ test('an error message of the driver above the size limit of HTTP/2 ends all cal
   expect(connection.lost.aborted).toBe(true)
   expect(error).toMatchObject({ codeName: 'Unavailable', origin: 'session' })
   expect(await other).toMatchObject({ codeName: 'Unavailable', origin: 'session' })
-  const said = log.lines.filter(({ level }) => level === 'error')
-  expect(said.map(({ message, error: why }) => [message, String(why)])).toEqual([
+  const errors = log.lines.filter(({ level }) => level === 'error')
+  expect(errors.map(({ message, error: why }) => [message, String(why)])).toEqual([
     ['Lost connection', expect.stringContaining('Protocol error; an error text of more than 64 KiB does that')],
   ])
 })

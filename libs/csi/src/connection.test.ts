@@ -59,7 +59,7 @@ test('a call fails with the error of grpc-go after its time-out, and is cancelle
 test.each([
   [14_998, 'context deadline exceeded'],
   [14_000, 'the back end is slow'],
-])('a call with a time-out of 15 s that the driver ends after %d ms fails with: %s', async (afterMs, words) => {
+])('a call with a time-out of 15 s that the driver ends after %d ms fails with: %s', async (afterMs, message) => {
   const clock = new FakeClock()
   const answer = Promise.withResolvers<Answer>()
   const { driver, controller } = await connected({ ControllerUnpublishVolume: () => answer.promise }, { clock })
@@ -67,16 +67,16 @@ test.each([
   await until(() => driver.calls.length === 1, 'the call arrives')
   await clock.advance(afterMs)
   answer.resolve({ code: CODES.DeadlineExceeded, details: 'the back end is slow' })
-  expect((await call).message).toBe(`rpc error: code = DeadlineExceeded desc = ${words}`)
+  expect((await call).message).toBe(`rpc error: code = DeadlineExceeded desc = ${message}`)
 })
 
-test.each(['bad ', ' bad', 'bad'])('the client keeps the error message %j of the driver unchanged', async (words) => {
+test.each(['bad ', ' bad', 'bad'])('the client keeps the error message %j of the driver unchanged', async (message) => {
   const connection = await connectedToHttp2((stream) => {
-    const trailers = { 'grpc-status': '3', 'grpc-message': words }
+    const trailers = { 'grpc-status': '3', 'grpc-message': message }
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...trailers }, { endStream: true })
   })
   const error = await failureOf(controllerClient(connection).unpublish(UNPUBLISH, limits))
-  expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${words}`)
+  expect(error.message).toBe(`rpc error: code = InvalidArgument desc = ${message}`)
 })
 
 test.each([0, -1])('the client does not send a call with a time-out of %d ms', async (timeoutMs) => {

@@ -23,7 +23,7 @@ function identity(name: string, ...controller: ControllerRpc[]): DriverIdentity 
   const plugin = { services, volumeExpansion: new Set<never>() }
   return { name, capabilities: { plugin, controllerService: true, controller: new Set(controller) } }
 }
-const KNOWN = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME)
+const REPLY = identity('csi.example.com', PUBLISH_UNPUBLISH_VOLUME)
 
 /** Creates a driver with scripted reconnects. The test decides which connections and identities come next. */
 function watched() {
@@ -32,13 +32,13 @@ function watched() {
   const first = new FakeConnection()
   const waiting: ((connection: Connection) => void)[] = []
   const identified: Connection[] = []
-  let identify: (signal: AbortSignal) => Promise<DriverIdentity> = () => Promise.resolve(KNOWN)
+  let identify: (signal: AbortSignal) => Promise<DriverIdentity> = () => Promise.resolve(REPLY)
   const events: DriverEvent[] = []
   const driver = createDriver({
     clock,
     log,
     connection: first,
-    identity: KNOWN,
+    identity: REPLY,
     decisive: { controller: [PUBLISH_UNPUBLISH_VOLUME], node: [NodeRpc.EXPAND_VOLUME] },
     reconnect: (signal) =>
       new Promise((resolve, reject) => {
@@ -150,20 +150,20 @@ test('the process reconnects after growing pauses, up to a second, if the driver
     expect(waiting).toHaveLength(1)
   }
   expect(identified).toHaveLength(6)
-  answer(() => Promise.resolve(KNOWN))
+  answer(() => Promise.resolve(REPLY))
   await comeBack()
   expect(driver.state).toBe('ready')
 })
 
 test('the process reconnects if the connection is lost while the driver is being identified', async () => {
   const { driver, first, clock, comeBack, answer, waiting } = watched()
-  answer((signal) => clock.sleep(60_000, signal).then(() => KNOWN))
+  answer((signal) => clock.sleep(60_000, signal).then(() => REPLY))
   first.lose()
   const second = await comeBack()
   second.lose()
   await clock.advance(100)
   expect(waiting).toHaveLength(1)
-  answer(() => Promise.resolve(KNOWN))
+  answer(() => Promise.resolve(REPLY))
   const third = await comeBack()
   expect(driver.state).toBe('ready')
   await driver.call(ControllerUnpublishVolume, UNPUBLISH, limits)
@@ -184,8 +184,8 @@ test.each([
   [
     'a new decisive capability',
     {
-      ...KNOWN,
-      capabilities: { ...KNOWN.capabilities, node: new Set([NodeRpc.EXPAND_VOLUME]) },
+      ...REPLY,
+      capabilities: { ...REPLY.capabilities, node: new Set([NodeRpc.EXPAND_VOLUME]) },
     },
     'CSI driver csi.example.com came back with the node capability EXPAND_VOLUME, which it did not have',
   ],
@@ -221,9 +221,9 @@ test('a driver starts in the state `lost` if its connection is already lost', as
     clock,
     log: recordingLogger(),
     connection,
-    identity: KNOWN,
+    identity: REPLY,
     reconnect: () => Promise.resolve(new FakeConnection()),
-    identify: () => Promise.resolve(KNOWN),
+    identify: () => Promise.resolve(REPLY),
   })
   expect(driver.state).toBe('lost')
   await clock.settle()
@@ -248,7 +248,7 @@ test.each(['ready', 'lost'])('a closed driver reports no lost connection (state 
 
 test('a connection to the driver that is established after `close` is closed', async () => {
   const { driver, first, clock, comeBack, answer } = watched()
-  answer((signal) => clock.sleep(1_000, signal).then(() => KNOWN))
+  answer((signal) => clock.sleep(1_000, signal).then(() => REPLY))
   first.lose()
   const second = await comeBack()
   driver.close()
@@ -277,12 +277,12 @@ test('if one driver listener throws, the other listeners still get the event', a
 test('the driver gets no call through `driverWhileLeading` if the guard throws', async () => {
   const { driver, first } = watched()
   const refusal = new CancelledError('the lease is not held')
-  let held = true
+  let isHeld = true
   const wrapped = driverWhileLeading(driver, () => {
-    if (!held) throw refusal
+    if (!isHeld) throw refusal
   })
   await wrapped.call(ControllerUnpublishVolume, UNPUBLISH, limits)
-  held = false
+  isHeld = false
   expect(await failureOf(wrapped.call(ControllerUnpublishVolume, UNPUBLISH, limits))).toBe(refusal)
   expect(first.calls).toEqual(['ControllerUnpublishVolume'])
   expect([wrapped.name, wrapped.state, wrapped.lostForMs]).toEqual(['csi.example.com', 'ready', 0])

@@ -70,7 +70,7 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
 export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
   const { clock, timeoutMs } = options
   const end = clock.monotonic() + timeoutMs
-  using limit = deadline(clock, timeoutMs, { what: 'probing the CSI driver', signal: options.signal })
+  using limit = deadline(clock, timeoutMs, { operation: 'probing the CSI driver', signal: options.signal })
   const { signal } = limit
   const connection = await connect({ ...options, signal })
   try {

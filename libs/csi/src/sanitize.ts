@@ -3,7 +3,7 @@ import { type Field, type FieldType, type Shape, Timestamp } from '@csi-sidecars
 import { STRIPPED_SECRET } from './secrets.ts'
 
 /** The text for each field that the proto file marks as secret. */
-const STRIPPED = JSON.stringify(STRIPPED_SECRET)
+const STRIPPED_JSON = JSON.stringify(STRIPPED_SECRET)
 
 /**
  * Returns a message as one line of JSON without secrets: the set fields, sorted by their names in the proto file. The
@@ -14,7 +14,7 @@ export function strippedJson(shape: Shape, message: object): string {
   for (const field of shape) {
     const value = contentOf(field, message)
     if (!isSet(field, value)) continue
-    members.push(`"${field.name}":${field.secret ? STRIPPED : fieldJson(field, value)}`)
+    members.push(`"${field.name}":${field.secret ? STRIPPED_JSON : fieldJson(field, value)}`)
   }
   return `{${members.sort().join(',')}}`
 }

@@ -26,8 +26,8 @@ describe('resolveTemplate', () => {
     [$('%{content.name}_'), 'secret', $('"%{content.name}_" resolved to "c_" which is not a valid secret name')],
     ['a'.repeat(64), 'namespace', `"${'a'.repeat(64)}" is not a valid namespace name`],
     [$('a%'), 'secret', $('"a%" is not a valid secret name')],
-  ])('`resolveTemplate` refuses %s as a %s', (template, what, error) => {
-    expect(() => resolveTemplate(template, TOKENS, what)).toThrow(error)
+  ])('`resolveTemplate` refuses %s as a %s', (template, kind, error) => {
+    expect(() => resolveTemplate(template, TOKENS, kind)).toThrow(error)
   })
 })
 

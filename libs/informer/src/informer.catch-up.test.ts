@@ -97,8 +97,8 @@ describe('rereads', () => {
   let listeners: number
   beforeEach(() => {
     listeners = 0
-    const onReread = (_: unknown, given: RereadListener<Thing>) => {
-      listener = given
+    const onReread = (_: unknown, registered: RereadListener<Thing>) => {
+      listener = registered
       listeners += 1
       return () => {
         listeners -= 1

@@ -79,17 +79,17 @@ export class Interner {
   text(text: string | null | undefined): string | undefined
   text(text: string | null | undefined): string | undefined {
     if (text == null) return undefined
-    const known = this.#texts.get(text)
-    if (known === undefined && this.#texts.size < MAX_TEXTS) this.#texts.set(text, text)
-    return known ?? text
+    const shared = this.#texts.get(text)
+    if (shared === undefined && this.#texts.size < MAX_TEXTS) this.#texts.set(text, text)
+    return shared ?? text
   }
 
   list(list: Texts | null | undefined): Texts | undefined {
     if (list == null) return undefined
     const first = list[0] ?? ''
     const lists = this.#lists.get(first) ?? remember(this.#lists, first, [])
-    const known = lists.find((each) => each.length === list.length && each.every((text, i) => text === list[i]))
-    if (known !== undefined) return known
+    const shared = lists.find((each) => each.length === list.length && each.every((text, i) => text === list[i]))
+    if (shared !== undefined) return shared
     const added = list.map((text) => this.text(text))
     if (lists.length < MAX_LISTS_PER_FIRST_TEXT) lists.push(added)
     return added
@@ -102,7 +102,7 @@ export class Interner {
   }
 }
 
-function remember<T>(known: Map<string, T>, key: string, value: T): T {
-  if (known.size < MAX_GROUPS) known.set(key, value)
+function remember<T>(remembered: Map<string, T>, key: string, value: T): T {
+  if (remembered.size < MAX_GROUPS) remembered.set(key, value)
   return value
 }

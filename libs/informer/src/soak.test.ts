@@ -35,20 +35,20 @@ function generator(seed: number): () => number {
 
 /** Rebuilds the state from the events, and checks that each event fits the earlier events. */
 class Listener {
-  readonly known = new Map<string, Kept>()
+  readonly kept = new Map<string, Kept>()
 
   hear(event: InformerEvent<Kept>): void {
     if (event.type === 'added') {
-      expect(this.known.has(event.object.key)).toBe(false)
-      this.known.set(event.object.key, event.object)
+      expect(this.kept.has(event.object.key)).toBe(false)
+      this.kept.set(event.object.key, event.object)
     } else if (event.type === 'deleted') {
-      expect(this.known.get(event.object.key)).toEqual(event.object)
-      this.known.delete(event.object.key)
+      expect(this.kept.get(event.object.key)).toEqual(event.object)
+      this.kept.delete(event.object.key)
     } else {
-      expect(this.known.get(event.before.key)).toEqual(event.before)
+      expect(this.kept.get(event.before.key)).toEqual(event.before)
       expect(event.after.uid).toBe(event.before.uid)
       expect(Number(event.after.resourceVersion)).toBeGreaterThan(Number(event.before.resourceVersion))
-      this.known.set(event.after.key, event.after)
+      this.kept.set(event.after.key, event.after)
     }
   }
 }
@@ -103,15 +103,15 @@ async function soak(seed: number): Promise<void> {
   const caughtUp: Promise<void>[] = []
   for (let step = 0; step < STEPS; step += 1) {
     const name = NAMES[Math.floor(random() * NAMES.length)] ?? 'a'
-    const what = random()
-    if (what < 0.45) {
+    const step = random()
+    if (step < 0.45) {
       const result = server.put(name)
       // The answer to our own write may come long before its watch event, or long after the deletion of the object.
       if (random() < 0.5) clock.schedule(random() * 200, () => informer.storeOwnWrite(result))
-    } else if (what < 0.7) server.delete(name)
-    else if (what < 0.78) server.compact()
-    else if (what < 0.82) server.restart(random() * 3000)
-    else if (what < 0.86) {
+    } else if (step < 0.7) server.delete(name)
+    else if (step < 0.78) server.compact()
+    else if (step < 0.82) server.restart(random() * 3000)
+    else if (step < 0.86) {
       const waiting = catchUp({ server, informer }, clock.monotonic(), stop.signal)
       caughtUp.push(waiting.catch((error: unknown) => void wrong.push(error)))
     }
@@ -122,7 +122,7 @@ async function soak(seed: number): Promise<void> {
   await Promise.all(caughtUp)
   const truth = Object.fromEntries([...server.objects].map(([key, { value }]) => [key, value]))
   const stored = Object.fromEntries([...informer.store.values()].map(({ key, value }) => [key, value]))
-  const heard = Object.fromEntries([...listener.known].map(([key, { value }]) => [key, value]))
+  const heard = Object.fromEntries([...listener.kept].map(([key, { value }]) => [key, value]))
   expect({ seed, wrong, stored, heard }).toEqual({ seed, wrong: [], stored: truth, heard: truth })
   stop.abort()
   await done

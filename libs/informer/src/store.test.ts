@@ -44,8 +44,8 @@ describe('states', () => {
     ['ignores the state that it already has', [5, 5], ['added a 5']],
     ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 change']],
     ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y change']],
-  ])('`put` of the store %s', (_, states, words) => {
-    expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(words)
+  ])('`put` of the store %s', (_, states, outcome) => {
+    expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(outcome)
   })
 
   test('an older state from the watch never replaces the state of our own write in the store', () => {

@@ -140,9 +140,9 @@ interface Versioned {
 }
 
 /** Reports whether `news` has a newer version. If a version is not a number, any different version counts as newer. */
-export function isNewer(news: Versioned, known: Versioned): boolean {
-  const order = compareResourceVersions(news.resourceVersion, known.resourceVersion)
-  return order > 0 || (order === 0 && news.resourceVersion !== known.resourceVersion)
+export function isNewer(candidate: Versioned, cached: Versioned): boolean {
+  const order = compareResourceVersions(candidate.resourceVersion, cached.resourceVersion)
+  return order > 0 || (order === 0 && candidate.resourceVersion !== cached.resourceVersion)
 }
 
 /** The number of recorded deletions. It is large enough, because late states arrive within seconds of a deletion. */
@@ -162,8 +162,8 @@ export class Tombstones {
   }
 
   /** Reports whether a state is outdated by a deletion. A later state and a recreated object are not outdated. */
-  covers(news: ObjectIdentity): boolean {
-    const ended = this.#byKey.get(news.key)
-    return ended !== undefined && ended.uid === news.uid && !isNewer(news, ended)
+  covers(candidate: ObjectIdentity): boolean {
+    const ended = this.#byKey.get(candidate.key)
+    return ended !== undefined && ended.uid === candidate.uid && !isNewer(candidate, ended)
   }
 }

@@ -29,9 +29,9 @@ export function roundedUp(amount: Amount, scale: number): Amount {
   // If all digits are dropped, the result is one unit. The power of ten could be huge, so it is not computed.
   if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
   const divisor = 10n ** BigInt(dropped)
-  const whole = amount.mantissa / divisor
+  const quotient = amount.mantissa / divisor
   const exact = amount.mantissa % divisor === 0n
-  return { mantissa: exact ? whole : whole + BigInt(signOf(amount)), scale }
+  return { mantissa: exact ? quotient : quotient + BigInt(signOf(amount)), scale }
 }
 
 /** Returns the same amount with the largest possible scale. */

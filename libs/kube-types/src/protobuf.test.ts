@@ -26,10 +26,10 @@ describe('an object', () => {
       field(11, field(1, 'a'), field(2, 'b')),
       field(14, 'f'),
     )
-    const later = [int(77, 5n), Buffer.from([...varint(78n * 8n + 1n), ...Array(8).fill(1)]), field(79, 'x')]
+    const unknownFields = [int(77, 5n), Buffer.from([...varint(78n * 8n + 1n), ...Array(8).fill(1)]), field(79, 'x')]
     const fixed32 = Buffer.from([...varint(80n * 8n + 5n), 1, 2, 3, 4])
     const spec = field(2, field(1, field(1, 'storage'), field(2, field(1, '1Gi'))), field(3, 'ReadWriteOnce'))
-    expect(json(read(PERSISTENT_VOLUME_MESSAGE, Buffer.concat([...later, metadata, fixed32, spec])))).toEqual({
+    expect(json(read(PERSISTENT_VOLUME_MESSAGE, Buffer.concat([...unknownFields, metadata, fixed32, spec])))).toEqual({
       metadata: { name: 'pv', labels: { a: 'b' }, finalizers: ['f'] },
       spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'] },
     })

@@ -298,12 +298,12 @@ export function resourcePath(resource: Resource<unknown>, ref: PathRef): string 
   return `/${parts.join('/')}`
 }
 
-function segment(what: string, text: string): string {
-  if (text === '') throw new Error(`resource ${what} may not be empty`)
-  if (text === '.' || text === '..') throw new Error(`invalid resource ${what} "${text}": [may not be '${text}']`)
+function segment(field: string, text: string): string {
+  if (text === '') throw new Error(`resource ${field} may not be empty`)
+  if (text === '.' || text === '..') throw new Error(`invalid resource ${field} "${text}": [may not be '${text}']`)
   for (const separator of ['/', '%']) {
     if (text.includes(separator))
-      throw new Error(`invalid resource ${what} "${text}": [may not contain '${separator}']`)
+      throw new Error(`invalid resource ${field} "${text}": [may not contain '${separator}']`)
   }
   return encodeURIComponent(text)
 }

@@ -125,7 +125,7 @@ export class LeaseHolder {
     request: (inner: AbortSignal) => Promise<T>,
     timeoutMs = this.#timeoutMs,
   ): Promise<T> {
-    using limit = deadline(this.#clock, timeoutMs, { what: 'lease request', signal })
+    using limit = deadline(this.#clock, timeoutMs, { operation: 'lease request', signal })
     return await request(limit.signal)
   }
 }

@@ -121,34 +121,39 @@ describe('sameRecord', () => {
   })
 })
 
-const held = (holder: string, since: number): LeaseView['seen'] => ({ record: { holder, durationMs: 15_000 }, since })
+const heldBy = (holder: string, since: number): LeaseView['seen'] => ({ record: { holder, durationMs: 15_000 }, since })
 
 describe('decideLease', () => {
   const rows: { name: string; seen: LeaseView['seen']; now?: number; decision: LeaseDecision }[] = [
     { name: 'creates a missing lease', seen: undefined, decision: { kind: 'create' } },
-    { name: 'continues with its own lease', seen: held('me', 0), decision: { kind: 'take', why: 'ours' } },
+    { name: 'continues with its own lease', seen: heldBy('me', 0), decision: { kind: 'take', why: 'ours' } },
     {
       name: 'continues with its own expired lease',
-      seen: held('me', 0),
+      seen: heldBy('me', 0),
       now: 60_000,
       decision: { kind: 'take', why: 'ours' },
     },
-    { name: 'takes a released lease at once', seen: held('', 0), now: 1, decision: { kind: 'take', why: 'released' } },
+    {
+      name: 'takes a released lease at once',
+      seen: heldBy('', 0),
+      now: 1,
+      decision: { kind: 'take', why: 'released' },
+    },
     {
       name: 'waits for the lease of another process',
-      seen: held('other', 1_000),
+      seen: heldBy('other', 1_000),
       now: 2_000,
       decision: { kind: 'wait', holder: 'other', expiresInMs: 14_000 },
     },
     {
       name: 'waits until the end of the lease duration',
-      seen: held('other', 0),
+      seen: heldBy('other', 0),
       now: 14_999,
       decision: { kind: 'wait', holder: 'other', expiresInMs: 1 },
     },
     {
       name: 'takes a lease that has not changed for its duration',
-      seen: held('other', 0),
+      seen: heldBy('other', 0),
       now: 15_000,
       decision: { kind: 'take', why: 'expired' },
     },

@@ -33,8 +33,8 @@ export class StartError extends Error {
 export const FATAL = 255
 
 /** Formats a failure at the start as a sentence that ends with the cause. */
-export function sentence(what: string, exitCode = 1): SentenceFailure {
-  return { sentence: (cause) => `${what}: ${cause}`, exitCode }
+export function sentence(text: string, exitCode = 1): SentenceFailure {
+  return { sentence: (cause) => `${text}: ${cause}`, exitCode }
 }
 
 /** The sentence about an HTTP server that cannot be opened, in the Go sidecars that end their start with sentences. */

@@ -11,7 +11,7 @@ type Callable = (...args: never[]) => unknown
 
 const UNKNOWN: CallSite = { file: '???', folder: '', line: 1 }
 /** The parsed call sites. The key is a line of the stack, or the text that the build has written. */
-const known = new Map<string, CallSite>()
+const callSites = new Map<string, CallSite>()
 
 /** Finds the caller of `callee` in a stack trace, for programs that run from source. This costs some microseconds. */
 export function callSite(callee: Callable): CallSite {
@@ -33,10 +33,10 @@ export function writtenSite(text: string): CallSite {
 }
 
 function lookUp(text: string, read: (text: string) => CallSite): CallSite {
-  let site = known.get(text)
+  let site = callSites.get(text)
   if (site === undefined) {
     site = read(text)
-    known.set(text, site)
+    callSites.set(text, site)
   }
   return site
 }

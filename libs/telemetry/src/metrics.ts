@@ -96,10 +96,10 @@ export class Metrics {
   }
 
   #metric<M>(kind: Kind, name: string, create: () => M): M {
-    const known = this.#metrics.get(name)
-    invariant(known === undefined || known.kind === kind, `the metric ${name} is a ${known?.kind} already`)
+    const existing = this.#metrics.get(name)
+    invariant(existing === undefined || existing.kind === kind, `the metric ${name} is a ${existing?.kind} already`)
     // Metrics of the same name and kind have the same type.
-    if (known !== undefined) return known.metric as M
+    if (existing !== undefined) return existing.metric as M
     const metric = create()
     this.#metrics.set(name, { kind, metric })
     return metric

@@ -38,8 +38,8 @@ export class MetricSeries<S> {
   /** Returns the state of a series. Creates the series if it does not exist. */
   of(labels: MetricLabels<string>): S {
     const key = this.#keyOf(labels)
-    const known = this.#series.get(key)
-    if (known !== undefined) return known.state
+    const existing = this.#series.get(key)
+    if (existing !== undefined) return existing.state
     const state = this.#create()
     this.#series.set(key, { labels: this.#declaredLabels(labels), state })
     return state

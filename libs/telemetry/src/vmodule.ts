@@ -7,13 +7,13 @@ export interface VmoduleRule {
 /** Returns a function that returns the level of a file by the first matching rule, or 0, and caches it. */
 export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => number {
   const matchers = rules.map(({ pattern, level }) => ({ matches: globMatcher(pattern), level }))
-  const known = new Map<string, number>()
+  const levels = new Map<string, number>()
   return (file) => {
-    let level = known.get(file)
+    let level = levels.get(file)
     if (level === undefined) {
       const name = file.replace(/\.[^.]*$/, '')
       level = matchers.find(({ matches }) => matches(name))?.level ?? 0
-      known.set(file, level)
+      levels.set(file, level)
     }
     return level
   }

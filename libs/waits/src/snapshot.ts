@@ -44,14 +44,14 @@ export interface SourceContext {
 
 /** The suffix of the finalizers on snapshots from which claims are being restored. */
 const AS_SOURCE = '/volumesnapshot-as-source-protection'
-const OWN = 'snapshot.storage.kubernetes.io/'
+const SNAPSHOT_GROUP_PREFIX = 'snapshot.storage.kubernetes.io/'
 
 /** Returns why a VolumeSnapshot waits. Undefined if it is ready, or if only finalizers of other components keep it. */
 export function snapshotWait(context: SnapshotContext): SnapshotReason | undefined {
   const { deleting, finalizers, ready, claim, content, restoring } = context
   if (deleting) {
     if (finalizers.some((name) => name.endsWith(AS_SOURCE)) && restoring.length > 0) return 'SnapshotInUse'
-    if (!finalizers.some((name) => name.startsWith(OWN))) return undefined
+    if (!finalizers.some((name) => name.startsWith(SNAPSHOT_GROUP_PREFIX))) return undefined
     return content === 'present' ? 'ContentDeleting' : 'SnapshotDeleting'
   }
   if (ready) return undefined
@@ -66,7 +66,7 @@ export function snapshotWait(context: SnapshotContext): SnapshotReason | undefin
 /** Returns why a VolumeSnapshotContent waits. Undefined if it is ready, or if only foreign finalizers keep it. */
 export function contentWait(context: ContentContext): SnapshotReason | undefined {
   const { deleting, finalizers, beingCreated, beingDeleted, deleteError } = context
-  if (deleting && finalizers.some((name) => name.startsWith(OWN))) {
+  if (deleting && finalizers.some((name) => name.startsWith(SNAPSHOT_GROUP_PREFIX))) {
     if (beingCreated) return 'CreationUncertain'
     if (!beingDeleted) return context.snapshot === 'missing' ? 'SnapshotMissing' : 'SnapshotNotDeleted'
     return deleteError === undefined ? 'SnapshotDeleting' : 'DeleteSnapshotFails'

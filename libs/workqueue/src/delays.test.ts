@@ -4,19 +4,19 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { Delays } from './delays.ts'
 
-function make(): { clock: FakeClock; delays: Delays; due: string[] } {
+function make(): { clock: FakeClock; delays: Delays; ended: string[] } {
   const clock = new FakeClock()
-  const due: string[] = []
-  return { clock, due, delays: new Delays({ clock, onDue: (key) => due.push(`${key}@${clock.monotonic()}`) }) }
+  const ended: string[] = []
+  return { clock, ended, delays: new Delays({ clock, onDue: (key) => ended.push(`${key}@${clock.monotonic()}`) }) }
 }
 
 describe('delays', () => {
   test('a delayed key is reported at the end of its delay', async () => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     delays.add('late', 300)
     delays.add('early', 100)
     await clock.advance(1000)
-    expect(due).toEqual(['early@100', 'late@300'])
+    expect(ended).toEqual(['early@100', 'late@300'])
     expect([delays.size, clock.pending]).toEqual([0, 0])
   })
 
@@ -24,33 +24,33 @@ describe('delays', () => {
     ['earlier', 100, ['a@100', 'b@200']],
     ['later', 900, ['b@200', 'a@300']],
   ])('a key with two delays is reported after the shorter one, if the second is %s', async (_, second, expected) => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     delays.add('a', 300)
     delays.add('b', 200)
     delays.add('a', second)
     expect(delays.size).toBe(2)
     await clock.advance(1000)
-    expect(due).toEqual(expected)
+    expect(ended).toEqual(expected)
   })
 
   test('many keys whose delay is over are reported only as fast as the rate limit allows', async () => {
     const clock = new FakeClock()
-    const due: string[] = []
+    const ended: string[] = []
     const pace = new TokenBucket({ clock, qps: 10, burst: 2 })
-    const delays = new Delays({ clock, pace, onDue: (key) => due.push(`${key}@${clock.monotonic()}`) })
+    const delays = new Delays({ clock, pace, onDue: (key) => ended.push(`${key}@${clock.monotonic()}`) })
     for (const [index, key] of ['a', 'b', 'c', 'd', 'e'].entries()) delays.add(key, 46 + index)
     await clock.advance(50)
     delays.remove('d')
     delays.add('f', 10)
     await clock.advance(10_000)
-    expect(due).toEqual(['a@46', 'b@47', 'c@146', 'e@246', 'f@346'])
+    expect(ended).toEqual(['a@46', 'b@47', 'c@146', 'e@246', 'f@346'])
     delays.add('g', 100)
     await clock.advance(100)
-    expect([due.at(-1), clock.pending]).toEqual(['g@10150', 0])
+    expect([ended.at(-1), clock.pending]).toEqual(['g@10150', 0])
   })
 
   test('a removed key is not reported when its delay is over', async () => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     for (const [key, ms] of [
       ['first', 100],
       ['middle', 200],
@@ -62,18 +62,18 @@ describe('delays', () => {
     expect([delays.dueIn('first'), clock.nextIn]).toEqual([undefined, 200])
     delays.remove('last')
     await clock.advance(1000)
-    expect(due).toEqual(['middle@200'])
+    expect(ended).toEqual(['middle@200'])
   })
 
   test('a key can be added again after it was reported or removed', async () => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     delays.add('a', 100)
     await clock.advance(100)
     delays.add('a', 100)
     delays.remove('a')
     delays.add('a', 50)
     await clock.advance(100)
-    expect(due).toEqual(['a@100', 'a@150'])
+    expect(ended).toEqual(['a@100', 'a@150'])
   })
 
   test('`dueIn` returns how long a key still has to wait', async () => {
@@ -100,25 +100,25 @@ describe('delays', () => {
   })
 
   test('thousands of delayed keys share one timer, which ends with the last key', async () => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     for (let key = 0; key < 5000; key += 1) {
       delays.add(`${key}`, 10_000 - key)
       expect(clock.pending).toBe(1)
     }
     await clock.advance(7500)
-    expect([due.length, delays.size, clock.pending]).toEqual([2500, 2500, 1])
+    expect([ended.length, delays.size, clock.pending]).toEqual([2500, 2500, 1])
     delays.clear()
     expect([delays.size, delays.dueIn('0'), clock.pending]).toEqual([0, undefined, 0])
     await clock.advance(10_000)
-    expect(due).toHaveLength(2500)
+    expect(ended).toHaveLength(2500)
   })
 
   test('all due keys are reported at once after the process was frozen', async () => {
-    const { clock, delays, due } = make()
+    const { clock, delays, ended } = make()
     delays.add('b', 200)
     delays.add('a', 100)
     await clock.freeze(60_000)
-    expect(due).toEqual(['a@60000', 'b@60000'])
+    expect(ended).toEqual(['a@60000', 'b@60000'])
   })
 
   test('in any order of calls, each delayed key is reported at the earliest of its due times', async () => {
@@ -130,7 +130,7 @@ describe('delays', () => {
     })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        const { clock, delays, due } = make()
+        const { clock, delays, ended } = make()
         const planned = new Map<string, number>()
         const expected: string[] = []
         const pass = async (ms: number): Promise<void> => {
@@ -153,7 +153,7 @@ describe('delays', () => {
           expect([delays.size, clock.pending]).toEqual([planned.size, Math.min(planned.size, 1)])
         }
         await pass(1000)
-        expect([...due].sort()).toEqual([...expected].sort())
+        expect([...ended].sort()).toEqual([...expected].sort())
       }),
       { numRuns: 30 },
     )

@@ -125,7 +125,7 @@ test('no key starts if there are no workers', () => {
 test('in any order of calls, every pushed key is taken once and the capacity is never exceeded', () => {
   const [workers, reserved] = [2, 1]
   const step = fc.record({
-    do: fc.constantFrom('push', 'retry', 'touch', 'prefer', 'take', 'release'),
+    kind: fc.constantFrom('push', 'retry', 'touch', 'prefer', 'take', 'release'),
     key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
   })
   fc.assert(
@@ -133,15 +133,15 @@ test('in any order of calls, every pushed key is taken once and the capacity is 
       const order = new FifoOrder({ workers, reserved })
       const waiting = new Set<string>()
       const inWork = new Set<string>()
-      for (const { do: what, key } of steps) {
-        if ((what === 'push' || what === 'retry') && !waiting.has(key) && !inWork.has(key)) {
+      for (const { kind, key } of steps) {
+        if ((kind === 'push' || kind === 'retry') && !waiting.has(key) && !inWork.has(key)) {
           waiting.add(key)
-          order.push(key, what === 'retry' ? 'retry' : 'normal')
+          order.push(key, kind === 'retry' ? 'retry' : 'normal')
         }
-        if (what === 'touch') order.touch(key)
-        if (what === 'prefer') order.prefer(key)
-        if (what === 'release' && inWork.delete(key)) order.release(key)
-        if (what === 'take') {
+        if (kind === 'touch') order.touch(key)
+        if (kind === 'prefer') order.prefer(key)
+        if (kind === 'release' && inWork.delete(key)) order.release(key)
+        if (kind === 'take') {
           const taken = order.take()
           if (taken === undefined) expect(waiting.size === 0 || inWork.size >= workers).toBe(true)
           else {

@@ -132,8 +132,8 @@ export function heapBlockedBy(
   { group, max }: FullGroup,
   { lane, priority }: Pick<LaneEntry, 'lane' | 'priority'>,
 ): Heap<LaneEntry> {
-  const known = group.blocked.find((each) => each.lane === lane && each.priority === priority && each.max === max)
-  if (known !== undefined) return known.entries
+  const existing = group.blocked.find((each) => each.lane === lane && each.priority === priority && each.max === max)
+  if (existing !== undefined) return existing.entries
   const entries = byTurn()
   group.blocked.push({ lane, priority, max, entries })
   return entries

@@ -101,8 +101,8 @@ class PlainLanes {
       const kept = others.reduce((sum, each) => sum + Math.max(0, reservedOf(each) - this.inWork(each)), 0)
       const room = (priority: KeyPriority): boolean => {
         if (inWork < this.#workers) return true
-        const own = priority === 'retry' ? this.inWork(lane) : this.normalInWork(lane)
-        return own < reservedOf(lane) && inWork < this.#workers + all - kept
+        const running = priority === 'retry' ? this.inWork(lane) : this.normalInWork(lane)
+        return running < reservedOf(lane) && inWork < this.#workers + all - kept
       }
       const inOrder = this.waiting.toSorted((a, b) => a.turn - b.turn)
       const entry = inOrder.find(({ key, lane: at, priority }) => at === lane && room(priority) && this.mayStart(key))

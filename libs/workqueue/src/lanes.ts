@@ -130,7 +130,7 @@ export class Lanes implements KeyOrder {
   #enqueue(key: string, { lane: laneIndex, blocks }: Placement, priority: KeyPriority): void {
     const lane = this.#lane(laneIndex)
     this.#arrivals += 1
-    const known = this.#entries.get(key)
+    const existing = this.#entries.get(key)
     const entry: LaneEntry = {
       key,
       turn: nextTurn(lane, priority),
@@ -140,7 +140,7 @@ export class Lanes implements KeyOrder {
       heap: undefined,
       group: undefined,
       limits: NO_LIMITS,
-      blocks: known?.blocks,
+      blocks: existing?.blocks,
       heapIndex: NOT_IN_HEAP,
     }
     this.#entries.set(key, entry)

@@ -62,14 +62,14 @@ export class Queue {
 
   add(key: string, priority: KeyPriority = 'normal'): void {
     if (this.#state === 'shut') return
-    const known = this.#dirty.has(key)
-    if (!known) {
+    const isDirty = this.#dirty.has(key)
+    if (!isDirty) {
       this.#dirty.add(key)
       this.#observer.added(key)
     }
     // The next run of the key begins after `done`.
     if (this.#processing.has(key)) return
-    if (!known) this.#order.push(key, priority)
+    if (!isDirty) this.#order.push(key, priority)
     else if (priority === 'normal') this.#order.touch(key)
     this.#handOut()
   }

@@ -95,7 +95,7 @@ class Lines {
       if (fits(line)) found.resolve(line)
     }
     this.#listeners.add(listener)
-    using guard = deadline(systemClock, timeoutMs, { what: `waiting for a line with ${String(what)}` })
+    using guard = deadline(systemClock, timeoutMs, { operation: `waiting for a line with ${String(what)}` })
     const ended = exited.then(({ code, signal }) => {
       throw new Error(`ended with ${code ?? signal} before a line with ${String(what)}:\n${this.kept.join('\n')}`)
     })

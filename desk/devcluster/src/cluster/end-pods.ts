@@ -16,7 +16,7 @@ const POLL_MS = 50
 
 /** Deletes all pods and waits until no volume is mounted, at most 30 seconds. */
 export async function endPods({ client, clock, mounted }: EndPodsParts): Promise<void> {
-  using limit = deadline(clock, TIMEOUT_MS, { what: 'ending the pods' })
+  using limit = deadline(clock, TIMEOUT_MS, { operation: 'ending the pods' })
   const { signal } = limit
   try {
     for (const ref of await podsOf(client, signal)) await except(isNotFound, client.delete(PODS, ref, { signal }))

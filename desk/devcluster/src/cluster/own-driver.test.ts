@@ -16,7 +16,7 @@ it("the cluster unmounts the volumes of the user's own driver before the cluster
   const directory = await mkdtemp(join(tmpdir(), 'own-driver-'))
   const driver = await startCsiDriver({ socket: join(directory, 'own.sock'), controller: ['CREATE_DELETE_VOLUME'] })
   try {
-    using limit = deadline(systemClock, 20_000, { what: 'starting a cluster' })
+    using limit = deadline(systemClock, 20_000, { operation: 'starting a cluster' })
     const cluster = await startDevcluster(
       {
         nodes: 1,

@@ -77,7 +77,7 @@ async function runStep(
     }
     if (missing.size === 0) done.resolve()
   })
-  using limit = deadline(clock, stepMs, { what: title, signal })
+  using limit = deadline(clock, stepMs, { operation: title, signal })
   try {
     await act(limit.signal)
     await abortable(done.promise, limit.signal)

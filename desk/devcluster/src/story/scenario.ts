@@ -101,7 +101,7 @@ export class StoryScenario {
   async #clear(signal: AbortSignal): Promise<void> {
     const { cluster, clock, stepMs } = this.#options
     const { client, caches } = cluster
-    using limit = deadline(clock, stepMs, { what: 'cleaning up after the story', signal })
+    using limit = deadline(clock, stepMs, { operation: 'cleaning up after the story', signal })
     const limits = { signal: limit.signal }
     const { namespace, claim, snapshot } = NAMES
     // Pods that a user has created for the claim are deleted too, because they would block its deletion.

@@ -142,7 +142,7 @@ function untilTrue(expression: string): string {
 }
 
 async function debuggerAddress(child: ChildProcess): Promise<string> {
-  using limit = deadline(systemClock, TIMEOUT_MS, { what: 'starting the browser' })
+  using limit = deadline(systemClock, TIMEOUT_MS, { operation: 'starting the browser' })
   const found = Promise.withResolvers<string>()
   child.once('error', found.reject)
   if (child.stderr !== null) {
@@ -192,7 +192,7 @@ class Devtools {
     this.#waiting.set(id, reply)
     this.#socket.send(JSON.stringify({ id, method, params, sessionId }))
     // `until` in the page must time out first, because its error shows the text of the page.
-    using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { what: `${method} in the browser` })
+    using limit = deadline(systemClock, TIMEOUT_MS * 1.5, { operation: `${method} in the browser` })
     return (await abortable(reply.promise, limit.signal)) as T
   }
 
@@ -206,7 +206,7 @@ class Devtools {
   async next(name: string): Promise<void> {
     const expected = Promise.withResolvers<void>()
     this.#expected.set(name, expected)
-    using limit = deadline(systemClock, TIMEOUT_MS, { what: `${name} in the browser` })
+    using limit = deadline(systemClock, TIMEOUT_MS, { operation: `${name} in the browser` })
     await abortable(expected.promise, limit.signal)
   }
 

@@ -51,7 +51,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
-  using limit = deadline(systemClock, TIMEOUT_MS, { what: 'starting a cluster' })
+  using limit = deadline(systemClock, TIMEOUT_MS, { operation: 'starting a cluster' })
   const cluster = await startDevcluster(
     {
       nodes,
@@ -98,7 +98,7 @@ async function untilAll<T>(
   resource: Resource<T>,
   holds: (objects: readonly T[]) => boolean,
 ): Promise<void> {
-  using limit = deadline(systemClock, TIMEOUT_MS, { what: `waiting for ${resource.plural}` })
+  using limit = deadline(systemClock, TIMEOUT_MS, { operation: `waiting for ${resource.plural}` })
   await until(
     () => holds(api.list(resource)),
     (check) => api.onChange(resource, check),
@@ -115,7 +115,7 @@ async function untilCached<T extends Cached>(
     const object = informer.store.get(key)
     return object !== undefined && holds(object)
   }
-  using limit = deadline(systemClock, TIMEOUT_MS, { what: `waiting for ${key} in the cache` })
+  using limit = deadline(systemClock, TIMEOUT_MS, { operation: `waiting for ${key} in the cache` })
   await until(isSo, (check) => informer.subscribe(check), limit.signal)
 }
 

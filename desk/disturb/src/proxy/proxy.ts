@@ -126,7 +126,7 @@ class Passage {
     this.#late.set(volume, promise)
     try {
       using limit = deadline(this.#options.clock, LATE_CALL_MS, {
-        what: 'a call that comes once more',
+        operation: 'a call that comes once more',
         signal: this.#life.signal,
       })
       await this.#ask(call, { ...asked, fault: 'repeatLate' }, limit.signal)

@@ -133,7 +133,7 @@ async function untilNone<T>(
     const undo = [...KINDS, NODES].map((kind: Resource<object>) => api.onChange(kind, check))
     return () => undo.forEach((each) => void each())
   }
-  using limit = deadline(clock, convergeMs, { what: 'coming right' })
+  using limit = deadline(clock, convergeMs, { operation: 'coming right' })
   try {
     await until(() => wrong().length === 0, onChange, limit.signal)
   } catch {

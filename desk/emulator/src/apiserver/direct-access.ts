@@ -112,7 +112,7 @@ export class DirectAccess {
       if (seen !== undefined) found.resolve(seen.object)
     })
     const what = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
-    using guard = deadline(this.#registry.clock, timeoutMs, { what })
+    using guard = deadline(this.#registry.clock, timeoutMs, { operation: what })
     try {
       return await abortable(found.promise, guard.signal)
     } finally {

@@ -41,7 +41,7 @@ export async function askLeaders(
       // Sidecars in one process share one endpoint.
       if (endpoint === undefined || asked.has(endpoint)) return
       asked.add(endpoint)
-      using limit = deadline(clock, LIMIT_MS, { what: `asking ${endpoint}`, signal })
+      using limit = deadline(clock, LIMIT_MS, { operation: `asking ${endpoint}`, signal })
       try {
         await ask(lease, endpoint, { into, signal: limit.signal })
       } catch (error) {

@@ -96,10 +96,10 @@ function repairHandle(handle: string, nodeId: string): string {
   }
 }
 
-function tooShort(code: 'GCE_HANDLE_ELEMENTS' | 'GCE_NODE_ELEMENTS', what: string, parts: readonly string[]) {
+function tooShort(code: 'GCE_HANDLE_ELEMENTS' | 'GCE_NODE_ELEMENTS', name: string, parts: readonly string[]) {
   return new TranslationError(
     code,
-    `${what} handle has wrong number of elements; got ${parts.length}, wanted ${ELEMENTS} or more`,
+    `${name} handle has wrong number of elements; got ${parts.length}, wanted ${ELEMENTS} or more`,
   )
 }
 

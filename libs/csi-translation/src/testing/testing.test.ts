@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterEach, expect, it } from '@jest/globals'
 import { comparable, expectedOutcome, migrationCases, outcomeOf } from './index.ts'
 
-const given = process.env['MIGRATION_CASES']
+const casesFile = process.env['MIGRATION_CASES']
 afterEach(() => {
-  if (given === undefined) delete process.env['MIGRATION_CASES']
-  else process.env['MIGRATION_CASES'] = given
+  if (casesFile === undefined) delete process.env['MIGRATION_CASES']
+  else process.env['MIGRATION_CASES'] = casesFile
 })
 
 it('`MIGRATION_CASES` adds the cases of a file after the cases of the repository', () => {

@@ -44,13 +44,13 @@ test.each([
 })
 
 test('damaged bytes in an error of the driver never cause an exception', () => {
-  const whole = retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND))
-  for (let length = 0; length < whole.length; length += 1) {
+  const complete = retryInfo(bytes(TWO_SECONDS, HALF_A_SECOND))
+  for (let length = 0; length < complete.length; length += 1) {
     for (let bit = 0; bit < 8; bit += 1) {
-      const damaged = Buffer.from(whole)
+      const damaged = Buffer.from(complete)
       damaged[length] = (damaged[length] ?? 0) ^ (1 << bit)
       expect(() => retryDelayMs(damaged)).not.toThrow()
-      expect(() => retryDelayMs(whole.subarray(0, length))).not.toThrow()
+      expect(() => retryDelayMs(complete.subarray(0, length))).not.toThrow()
     }
   }
 })

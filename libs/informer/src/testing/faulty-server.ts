@@ -143,7 +143,7 @@ export class FaultyServer {
       const change = this.mute ? undefined : this.#history.find(({ version }) => version > seen)
       if (change === undefined) {
         if (this.#chance(0.1)) yield { type: 'BOOKMARK', resourceVersion: `${this.#version}`, initialEventsEnd: false }
-        await this.#news(options.signal)
+        await this.#nextChange(options.signal)
         continue
       }
       if (change.version <= this.#compacted && this.#chance(0.2))
@@ -203,7 +203,7 @@ export class FaultyServer {
     this.#streams.clear()
   }
 
-  #news(signal: AbortSignal | undefined): Promise<void> {
+  #nextChange(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#streams.add(resolve)
       signal?.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -50,7 +50,7 @@ test.each([
   ['hunter2', '7 characters that are no JSON'],
   ['', '0 characters that are no JSON'],
   ['<html>Bad gateway</html>', '24 characters of HTML, not JSON'],
-])('an answer that cannot be decoded, such as %j, throws an ApiError that does not quote it', (text, what) => {
+])('an answer that cannot be decoded, such as %j, throws an ApiError that does not quote it', (text, problem) => {
   const request = { path: '/api/v1/namespaces/ns/secrets/s', method: 'GET' } as const
   let thrown: unknown
   try {
@@ -58,7 +58,7 @@ test.each([
   } catch (error) {
     thrown = error
   }
-  const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${what}`
+  const message = `couldn't decode the answer to /api/v1/namespaces/ns/secrets/s: ${problem}`
   expect(thrown).toMatchObject({ code: 0, message, outcomeUnknown: false })
   // The error has no cause, because a cause would quote the secret, and loggers print causes.
   expect(thrown).not.toHaveProperty('cause')

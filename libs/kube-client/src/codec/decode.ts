@@ -58,8 +58,8 @@ export function parseAnswer<T>(
   if (resource !== undefined && !isObjectOf(resource, answer)) throw undecodable('JSON that is no object of the API')
   return answer as T
 
-  function undecodable(what: string): ApiError {
-    const message = `couldn't decode the answer to ${path}: ${what}`
+  function undecodable(subject: string): ApiError {
+    const message = `couldn't decode the answer to ${path}: ${subject}`
     return new ApiError({ code: 0, reason: '', message, outcomeUnknown: method !== 'GET' })
   }
 }

@@ -51,8 +51,8 @@ function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string
   const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
     ? reply.body.toString('utf8').slice(0, MAX_TEXT_LENGTH).trim()
     : 'unknown'
-  const known = KNOWN[reply.status]
-  if (known !== undefined) return { reason: known[0], message: known[1] ?? text }
+  const standard = STANDARD_REASONS[reply.status]
+  if (standard !== undefined) return { reason: standard[0], message: standard[1] ?? text }
   if (reply.status === 409) {
     return { reason: method === 'POST' ? 'AlreadyExists' : 'Conflict', message: 'the server reported a conflict' }
   }
@@ -65,7 +65,7 @@ function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string
 }
 
 /** The reason and the message for a status code. If a message is missing here, the text of the server is used. */
-const KNOWN: Readonly<Record<number, readonly [reason: string, message?: string]>> = {
+const STANDARD_REASONS: Readonly<Record<number, readonly [reason: string, message?: string]>> = {
   400: ['BadRequest', 'the server rejected our request for an unknown reason'],
   401: ['Unauthorized', 'the server has asked for the client to provide credentials'],
   403: ['Forbidden'],

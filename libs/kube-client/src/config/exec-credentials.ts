@@ -31,12 +31,12 @@ export class ExecCredentials implements Credentials {
     return authorizationOf(await this.#valid())
   }
 
-  async refused(used: Authorization): Promise<boolean> {
+  async refused(rejected: Authorization): Promise<boolean> {
     const before = this.#answer
     // The plugin need not run again if it has already replaced the refused credentials.
-    if (before !== undefined && authorizationOf(before) === used) this.#refused = true
+    if (before !== undefined && authorizationOf(before) === rejected) this.#refused = true
     const after = await this.#valid()
-    return authorizationOf(after) !== used || after.certificate?.cert !== before?.certificate?.cert
+    return authorizationOf(after) !== rejected || after.certificate?.cert !== before?.certificate?.cert
   }
 
   certificate(): ClientCertificate | undefined {

@@ -132,13 +132,13 @@ function providerProblems(user: KubeconfigFields): string[] {
   return [`no Auth Provider found for name "${name}"`]
 }
 
-function unreadable(what: string, path: string, owner: string): string[] {
+function unreadable(kind: string, path: string, owner: string): string[] {
   if (path === '') return []
   try {
     readFileSync(path)
     return []
   } catch (error) {
-    return [`unable to read ${what} ${path} for ${owner} due to ${fileError(error, path).message}`]
+    return [`unable to read ${kind} ${path} for ${owner} due to ${fileError(error, path).message}`]
   }
 }
 

@@ -110,8 +110,8 @@ describe('the user', () => {
   ])('the client reads the token from the file that %s names', async (_, user) => {
     const token = join(file.folder, 'token')
     writeFileSync(token, 'from file\n')
-    const absolute = JSON.parse(JSON.stringify(user).replace('TOKEN', token))
-    expect(await (await file.load({ user: absolute })).credentials.authorization()).toBe('Bearer from file')
+    const userWithPath = JSON.parse(JSON.stringify(user).replace('TOKEN', token))
+    expect(await (await file.load({ user: userWithPath })).credentials.authorization()).toBe('Bearer from file')
   })
 
   test('the client sends impersonation headers if the kubeconfig impersonates a user', async () => {

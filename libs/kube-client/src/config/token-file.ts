@@ -37,9 +37,9 @@ export class TokenFile implements Credentials {
     return this.#reread().then(() => this.#current)
   }
 
-  async refused(used: Authorization): Promise<boolean> {
-    if (used === this.#current) await this.#reread()
-    return used !== this.#current
+  async refused(rejected: Authorization): Promise<boolean> {
+    if (rejected === this.#current) await this.#reread()
+    return rejected !== this.#current
   }
 
   certificate(): undefined {

@@ -34,7 +34,7 @@ function readOrUndefined(path: string): string | undefined {
   }
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const EXPLANATIONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Returns the error of an unusable file, formatted as in Go: `open /etc/x: no such file or directory`. */
 export function fileError(thrown: unknown, path: string, operation = 'open'): Error {
   const code = systemCodeOf(thrown)
-  const text = (code === undefined ? undefined : WORDS[code]) ?? messageOf(thrown)
+  const text = (code === undefined ? undefined : EXPLANATIONS[code]) ?? messageOf(thrown)
   // A directory can be opened but not read, so the error of Go begins with `read`.
   return new Error(`${code === 'EISDIR' ? 'read' : operation} ${path}: ${text}`, { cause: thrown })
 }

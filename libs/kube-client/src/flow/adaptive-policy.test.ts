@@ -128,7 +128,7 @@ function simulate({
   restMs = 0,
 }: Record<'seats' | 'workers' | 'requests', number> & { restMs?: number }) {
   policy = new AdaptivePolicy()
-  const running: { startedAt: number; endsAt: number; taken: boolean }[] = []
+  const running: { startedAt: number; endsAt: number; hasSeat: boolean }[] = []
   let [now, left, answers, refusals] = [0, requests, 0, 0]
   let seatsFreeAt = Array.from({ length: seats }, () => 0)
   while (answers < requests) {
@@ -139,8 +139,8 @@ function simulate({
     ) {
       running.splice(running.indexOf(end), 1)
       const waiting = Math.min(left, workers) + 1
-      policy.ended(now, { startedAt: end.startedAt, outcome: end.taken ? 'done' : REFUSAL, waiting })
-      if (end.taken) answers += 1
+      policy.ended(now, { startedAt: end.startedAt, outcome: end.hasSeat ? 'done' : REFUSAL, waiting })
+      if (end.hasSeat) answers += 1
       else {
         refusals += 1
         left += 1
@@ -150,7 +150,7 @@ function simulate({
       left -= 1
       const seat = seatsFreeAt.findIndex((freeAt) => freeAt <= now)
       if (seat >= 0) seatsFreeAt = seatsFreeAt.with(seat, now + 10 + restMs)
-      running.push({ startedAt: now, endsAt: now + (seat < 0 ? 1 : 10), taken: seat >= 0 })
+      running.push({ startedAt: now, endsAt: now + (seat < 0 ? 1 : 10), hasSeat: seat >= 0 })
     }
     now += 1
   }

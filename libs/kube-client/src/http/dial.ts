@@ -112,7 +112,7 @@ interface Limit {
 }
 
 async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  using scope = deadline(limit.clock, limit.ms, { what: 'connect', signal: limit.signal })
+  using scope = deadline(limit.clock, limit.ms, { operation: 'connect', signal: limit.signal })
   try {
     return await run(scope.signal)
   } catch (error) {

@@ -18,7 +18,7 @@ let server: Server
 let config: ClusterConfig
 let client: OwnedKubeClient
 let leaseClient: OwnedKubeClient
-let seen: { readonly what: string; readonly at: number }[]
+let seen: { readonly event: string; readonly at: number }[]
 /** The sockets on which the server no longer answers. */
 let dead: Set<Socket>
 let sockets: Set<Socket>
@@ -60,7 +60,7 @@ afterEach(async () => {
 function serve(request: IncomingMessage, response: ServerResponse): void {
   const path = (request.url ?? '').replace(/\?.*/, '')
   const watch = request.url?.includes('watch=true') === true
-  seen.push({ what: `${request.method} ${path}${watch ? ' (watch)' : ''}`, at: clock.monotonic() })
+  seen.push({ event: `${request.method} ${path}${watch ? ' (watch)' : ''}`, at: clock.monotonic() })
   if (dead.has(request.socket)) return
   if (!watch) return void response.end('{"metadata":{"name":"x","resourceVersion":"1"}}')
   response.writeHead(200).flushHeaders()
@@ -87,14 +87,14 @@ async function watch(): Promise<void> {
   await until(() => watches.length > before)
 }
 const lease = async (ms = 5000): Promise<unknown> => {
-  using limit = deadline(clock, ms, { what: 'lease request' })
+  using limit = deadline(clock, ms, { operation: 'lease request' })
   const options = { lane: 'lease', signal: limit.signal } as const
   return await leaseClient.get(LEASES, { name: 'l', namespace: 'ns' }, options).catch((error: unknown) => error)
 }
 const blackHole = (): void => {
   dead = new Set(sockets)
 }
-const reads = (): number[] => seen.filter(({ what }) => what === 'GET /version').map(({ at }) => at)
+const reads = (): number[] => seen.filter(({ event }) => event === 'GET /version').map(({ at }) => at)
 const warnings = (): string[] => log.lines.map(({ message }) => message).filter((message) => message === WARNING)
 
 describe('small reads', () => {

@@ -136,7 +136,7 @@ export class PathCheck {
   }
 
   async #read(user: PathUser): Promise<void> {
-    using limit = deadline(this.#clock, ANSWER_MS, { what: 'small read' })
+    using limit = deadline(this.#clock, ANSWER_MS, { operation: 'small read' })
     this.#reading = limit
     const kept = this.#kept
     const sentAt = this.#clock.monotonic()

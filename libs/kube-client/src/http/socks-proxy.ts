@@ -130,9 +130,9 @@ class Replies {
           describe: (error) => new NetworkError(messageOf(error)),
         })
     }
-    const taken = this.#bytes.subarray(0, count)
+    const bytes = this.#bytes.subarray(0, count)
     this.#bytes = this.#bytes.subarray(count)
-    return taken
+    return bytes
   }
 
   /** Puts the bytes after the last reply, which belong to the stream, back. */

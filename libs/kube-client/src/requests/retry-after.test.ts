@@ -60,7 +60,7 @@ describe('Retry-After', () => {
     await other
     await clock.advance(10)
     await refused
-    expect(server.seen.map(({ what, at }) => `${what.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
+    expect(server.seen.map(({ call, at }) => `${call.split(' ')[0]} ${at}`)).toEqual(['PATCH 0', 'GET 10', 'PATCH 20'])
   })
 
   test('a refused list and a refused watch wait independently of each other', async () => {

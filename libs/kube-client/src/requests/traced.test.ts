@@ -35,8 +35,8 @@ test('a request during a run of a controller has a span and a traceparent header
       ['PATCH', 'persistentvolumes', PV],
       ['PATCH', 'persistentvolumeclaims/status', `${claim}/status`],
       ['DELETE', 'persistentvolumeclaims', claim],
-    ].map(([method, what, path]) => [
-      `${method} ${what}`,
+    ].map(([method, operation, path]) => [
+      `${method} ${operation}`,
       { 'http.request.method': method, 'url.path': path },
       { error: undefined },
     ]),

@@ -152,13 +152,13 @@ describe('a call', () => {
   })
 
   test('a request fails if its answer, even a refusal, is too long for a string', async () => {
-    const words = 'the answer is longer than 536870888 bytes'
+    const message = 'the answer is longer than 536870888 bytes'
     server.answer = (response) => void response.writeHead(200, { 'Content-Length': '600000000' }).write('{')
-    await expect(get(server.connect())).rejects.toThrow(words)
+    await expect(get(server.connect())).rejects.toThrow(message)
     server.answer = (response) => void response.writeHead(500, { 'Content-Length': '600000000' }).write('{')
-    await expect(get(server.connect())).rejects.toThrow(words)
+    await expect(get(server.connect())).rejects.toThrow(message)
     const watching = server.connect().watch(PERSISTENT_VOLUMES, {})[Symbol.asyncIterator]()
-    await expect(watching.next()).rejects.toThrow(words)
+    await expect(watching.next()).rejects.toThrow(message)
   })
 
   test('a refused connection fails a request with the dial error of Go', async () => {

@@ -10,23 +10,23 @@ let clock: FakeClock
 let server: AnsweringServer
 let client: OwnedKubeClient
 let reread: string[]
-let news: boolean
+let hasChanged: boolean
 
 beforeEach(async () => {
   clock = new FakeClock()
   server = await AnsweringServer.start(clock)
   client = server.connect()
   reread = []
-  news = true
+  hasChanged = true
 })
 afterEach(() => server.close())
 
 const listen = (): (() => void) | undefined =>
   clientWhileLeading(client, () => undefined).onReread?.(PERSISTENT_VOLUMES, ({ name }: ObjectRef, object) => {
     reread.push(`${name} ${object?.metadata?.resourceVersion ?? 'none'}`)
-    return news
+    return hasChanged
   })
-const verbs = (): string[] => server.seen.map(({ what }) => what.replace(/ .*/, ''))
+const verbs = (): string[] => server.seen.map(({ call }) => call.replace(/ .*/, ''))
 const lose = (response: ServerResponse): void => void response.destroy()
 /** Sends a write that gets no answer. The server answers all later requests with `then`. */
 async function writeLost(then = ok): Promise<void> {
@@ -60,17 +60,17 @@ describe('unanswered writes', () => {
   test.each([
     ['conflicts if the object has changed', true, { code: 409, reason: 'Conflict' }],
     ['is sent if the object has not changed', false, JSON.parse(OBJECT)],
-  ])('after an unanswered write the next write waits for a read of the object, and %s', async (_, isNews, result) => {
-    news = isNews
+  ])('after an unanswered write the next write waits for a read of the object, and %s', async (_, changes, result) => {
+    hasChanged = changes
     listen()
-    const held = Promise.withResolvers<void>()
-    await writeLost((response, request) => void held.promise.then(() => ok(response, request)))
+    const gate = Promise.withResolvers<void>()
+    await writeLost((response, request) => void gate.promise.then(() => ok(response, request)))
     const next = patch(client).catch((error: unknown) => error)
     await server.quiet()
     expect(verbs()).toEqual(['PATCH', 'GET'])
-    held.resolve()
+    gate.resolve()
     expect(await next).toMatchObject(result)
-    expect(verbs()).toEqual(isNews ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
+    expect(verbs()).toEqual(hasChanged ? ['PATCH', 'GET'] : ['PATCH', 'GET', 'PATCH'])
   })
 
   test('after an unanswered write, the client sends no further write to the object until it has read the object', async () => {
@@ -80,7 +80,7 @@ describe('unanswered writes', () => {
     await server.quiet()
     await expect(patch(client)).rejects.toMatchObject({ code: 500 })
     expect(verbs()).toEqual(['PATCH', 'GET', 'GET'])
-    news = false
+    hasChanged = false
     server.answer = ok
     await patch(client)
     expect(verbs()).toEqual(['PATCH', 'GET', 'GET', 'GET', 'PATCH'])

@@ -67,9 +67,9 @@ export class UnknownOutcomes {
 
   #reading(doubt: Doubt, path: string): Promise<boolean> {
     doubt.reading ??= this.#readAgain(doubt).then(
-      (news) => {
+      (hasChanged) => {
         if (this.#doubts.get(path) === doubt) this.#doubts.delete(path)
-        return news
+        return hasChanged
       },
       (error: unknown) => {
         doubt.reading = undefined
@@ -88,9 +88,9 @@ export class UnknownOutcomes {
       if (isForbidden(error)) return false
       if (!isNotFound(error)) throw error
     }
-    let news = false
-    for (const listener of this.#listeners.get(nameOf(resource)) ?? []) news = listener(ref, object) || news
-    return news
+    let hasChanged = false
+    for (const listener of this.#listeners.get(nameOf(resource)) ?? []) hasChanged = listener(ref, object) || hasChanged
+    return hasChanged
   }
 
   #isFollowed(resource: Resource<unknown>): boolean {

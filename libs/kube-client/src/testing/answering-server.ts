@@ -9,7 +9,7 @@ import { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from '
 import type { FlowOptions } from '../flow/policy.ts'
 
 export interface Seen {
-  readonly what: string
+  readonly call: string
   readonly authorization: string | undefined
   readonly traceparent: string | undefined
   readonly at: number
@@ -49,7 +49,7 @@ export class AnsweringServer {
     this.#server = createServer((request, response) => {
       const { method, url, headers, socket } = request
       this.seen.push({
-        what: `${method} ${url}`,
+        call: `${method} ${url}`,
         authorization: headers.authorization,
         traceparent: headers['traceparent']?.toString(),
         at: clock.monotonic(),

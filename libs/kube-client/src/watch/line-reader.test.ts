@@ -10,19 +10,19 @@ interface Read {
 /** Reads a text that arrives in pieces. The reader is asked for lines after every `pause` pieces. */
 function read(
   text: string,
-  { size = 1, pause = 1, longest }: { size?: number; pause?: number; longest?: number },
+  { size = 1, pause = 1, maxBytes }: { size?: number; pause?: number; maxBytes?: number },
 ): Read {
   const lines: string[] = []
-  const reader = new LineReader(longest)
+  const reader = new LineReader(maxBytes)
   const bytes = Buffer.from(text)
-  const look = (): void => {
+  const readLines = (): void => {
     for (let line = reader.next(); line !== undefined; line = reader.next()) lines.push(line)
   }
   for (let at = 0, piece = 1; at < bytes.length; at += size, piece += 1) {
     reader.push(bytes.subarray(at, at + size))
-    if (piece % pause === 0) look()
+    if (piece % pause === 0) readLines()
   }
-  look()
+  readLines()
   return { lines, partial: reader.partial, waiting: reader.waiting }
 }
 
@@ -41,5 +41,5 @@ test('the line reader has no unread bytes after the last line break', () => {
 })
 
 test('the line reader refuses a line that exceeds the limit', () => {
-  expect(() => read('x'.repeat(101), { size: 10, longest: 100 })).toThrow(RangeError)
+  expect(() => read('x'.repeat(101), { size: 10, maxBytes: 100 })).toThrow(RangeError)
 })

@@ -57,7 +57,7 @@ export class DriverAnswers {
     this.#asked = true
     if (clock.monotonic() - this.#probedAt >= PERIOD_MS) this.#running ??= this.#probe()
     if (this.#running !== undefined) {
-      using wait = deadline(clock, WAIT_MS, { what: 'waiting for a Probe' })
+      using wait = deadline(clock, WAIT_MS, { operation: 'waiting for a Probe' })
       await abortable(this.#running, wait.signal).catch(() => {})
     }
     if (this.#result === 'no answer' || this.#ageMs >= VALID_MS) {

@@ -78,10 +78,10 @@ function combinedQuestions(all: readonly CapabilityQuestion[]): readonly Capabil
     return [
       {
         about,
-        when: (known) => same.some(({ when }) => when?.(known) !== false),
+        when: (facts) => same.some(({ when }) => when?.(facts) !== false),
         limitMs: Math.max(...same.map(({ limitMs }) => limitMs)),
         failure: { message: CAPABILITIES_FAILED, during: `${about} capabilities` },
-        startError: (known) => same.map(({ startError }) => startError?.(known)).find((error) => error !== undefined),
+        startError: (facts) => same.map(({ startError }) => startError?.(facts)).find((error) => error !== undefined),
       },
     ]
   })

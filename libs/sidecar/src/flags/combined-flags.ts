@@ -159,10 +159,10 @@ function withAliases(flag: Flag, change: (alias: string) => string[]): Flag {
 
 function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps: readonly A[] } | { error: string } {
   const names = text.split(',').map((name) => name.trim())
-  const known = prefixesOf(apps)
-  const wrong = names.find((name) => !known.includes(name))
+  const prefixes = prefixesOf(apps)
+  const wrong = names.find((name) => !prefixes.includes(name))
   if (wrong !== undefined) {
-    return { error: `invalid value "${text}" for flag -controllers: "${wrong}" is none of ${known.join(', ')}` }
+    return { error: `invalid value "${text}" for flag -controllers: "${wrong}" is none of ${prefixes.join(', ')}` }
   }
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }

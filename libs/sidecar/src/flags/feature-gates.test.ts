@@ -27,9 +27,9 @@ const asked = (text: string): Map<string, boolean> =>
   )
 
 function gates<N extends string>(table: GateTable<N>, text: string) {
-  const resolved = resolveGates(table, asked(text))
-  if (resolved.kind !== 'gates') throw new Error(resolved.error)
-  return resolved.gates
+  const result = resolveGates(table, asked(text))
+  if (result.kind !== 'gates') throw new Error(result.error)
+  return result.gates
 }
 
 describe('validation', () => {
@@ -85,9 +85,9 @@ describe('accepted gates', () => {
     [RESIZER_GATES, 'AggregatedDiscoveryRemoveBetaType=true', [DEPRECATED]],
     [ATTACHER_GATES, 'AllAlpha=true,WatchList=false', []],
   ])('valid feature gates (case %#) get the notices of Kubernetes', (table: GateTable, text, messages) => {
-    const resolved = resolveGates(table, asked(text))
+    const result = resolveGates(table, asked(text))
     const [[featureGate, value] = []] = asked(text)
-    expect(resolved.kind === 'gates' && resolved.notices).toEqual(
+    expect(result.kind === 'gates' && result.notices).toEqual(
       messages.map((message) => ({ message, pairs: { featureGate, value } })),
     )
   })

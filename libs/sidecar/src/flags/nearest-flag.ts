@@ -15,9 +15,9 @@ export function nearestFlag(name: string, names: Iterable<string>): string | und
 const MAX_EDITS = 4
 
 /** Reports whether one name begins with the other: `-v5` is `-v` with a value, and `--worker` is shortened. */
-function sameBeginning(name: string, known: string): boolean {
-  if (known.length === 1) return name.startsWith(known) && /^\d+$/.test(name.slice(1))
-  return name.length > 2 && (known.startsWith(name) || name.startsWith(known))
+function sameBeginning(name: string, candidate: string): boolean {
+  if (candidate.length === 1) return name.startsWith(candidate) && /^\d+$/.test(name.slice(1))
+  return name.length > 2 && (candidate.startsWith(name) || name.startsWith(candidate))
 }
 
 /**

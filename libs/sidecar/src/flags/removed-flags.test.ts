@@ -16,8 +16,8 @@ it.each([
   ['--snapshotter csi.example.com --connection-timeout=15s --v=5', '--v=5'],
   ['--provisioner=csi.example.com --provisioning-retry-count 3 --deletion-retry-count=3 --v=5', '--v=5'],
   ['--timeout=1m --constructor=x -- --v', '--timeout=1m --constructor=x -- --v'],
-])('the command line %s with a removed flag is read as %s', (given, present) => {
-  expect(read(given)).toBe(present)
+])('the command line %s with a removed flag is read as %s', (commandLine, present) => {
+  expect(read(commandLine)).toBe(present)
 })
 
 it('each removed flag on the command line causes a warning, and other flags cause none', () => {

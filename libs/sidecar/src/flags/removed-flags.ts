@@ -2,7 +2,7 @@
  * Flags that the Go sidecars have removed but public drivers still pass, see charts/tests/public-drivers.json. The
  * current Go sidecars end with an error because of them.
  */
-const REMOVED: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
+const REMOVED_FLAGS: Readonly<Record<string, { readonly readAs?: string; readonly isBoolean?: true }>> = {
   // Accepted by external-resizer before v1.0.
   csiTimeout: { readAs: 'timeout' },
   // Accepted by external-provisioner before v2.0.
@@ -36,12 +36,12 @@ export function replaceRemovedFlags(written: readonly string[]): PresentArgument
   for (let at = 0; at < written.length; at += 1) {
     const argument = written[at] ?? ''
     const [, flag = '', value] = /^--?([^=]+)(=.*)?$/s.exec(argument) ?? []
-    const removed = Object.hasOwn(REMOVED, flag) ? REMOVED[flag] : undefined
-    if (removed === undefined) {
+    const removedFlag = Object.hasOwn(REMOVED_FLAGS, flag) ? REMOVED_FLAGS[flag] : undefined
+    if (removedFlag === undefined) {
       args.push(argument)
       continue
     }
-    const { readAs, isBoolean = false } = removed
+    const { readAs, isBoolean = false } = removedFlag
     if (readAs !== undefined) {
       args.push(`--${readAs}${value ?? ''}`)
       notices.push({ message: 'Warning: this flag was removed, and is read as another flag', pairs: { flag, readAs } })

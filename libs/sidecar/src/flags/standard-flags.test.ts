@@ -17,10 +17,10 @@ function standard(line: string): StandardValues {
 }
 
 test('names and defaults of the standard flags equal the list that charts rely on', () => {
-  const shown = usageText('csi', STANDARD_FLAGS)
+  const usage = usageText('csi', STANDARD_FLAGS)
     .split('\n')
     .filter((line) => line.startsWith('  -'))
-  expect(shown.map((line) => line.trim().split(' ')[0])).toEqual(
+  expect(usage.map((line) => line.trim().split(' ')[0])).toEqual(
     [
       'authorization-always-allow-paths authorize-metrics automaxprocs client-ca-file csi-address drain-timeout',
       'driver-grace-period enable-otel-tracing feature-gates http-endpoint kube-api-burst kube-api-qps',

@@ -104,8 +104,8 @@ export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
 }
 
 function portOf(server: Server | SecureServer, asked: number): number {
-  const bound = server.address()
-  return bound !== null && typeof bound === 'object' ? bound.port : asked
+  const localAddress = server.address()
+  return localAddress !== null && typeof localAddress === 'object' ? localAddress.port : asked
 }
 
 /** `closeAllConnections` of Node does not close connections during their TLS handshake. */

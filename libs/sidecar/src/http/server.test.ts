@@ -168,8 +168,8 @@ describe('odd clients', () => {
 
   test('the HTTP server answers a request with a body, and then closes its connection', async () => {
     await start()
-    const said = await raw('POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nabc')
-    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*Connection: close\r\n/)
+    const reply = await raw('POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nabc')
+    expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*Connection: close\r\n/)
   })
 
   test.each([
@@ -187,16 +187,16 @@ describe('odd clients', () => {
       scrapes += 1
     })
     await start({ metrics })
-    const said = await raw('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000), { closes: true })
-    const answers = said.match(/(?<=^HTTP\/1\.1 )\d+/gm)
+    const reply = await raw('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000), { closes: true })
+    const answers = reply.match(/(?<=^HTTP\/1\.1 )\d+/gm)
     expect([answers?.[0], ...new Set(answers?.slice(1))]).toEqual(['200', '503'])
     expect(scrapes).toBe(1)
   })
 
   test('the HTTP server refuses headers that are too large', async () => {
     await start()
-    const said = await raw(`GET /metrics HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(10_000)}\r\n\r\n`)
-    expect(said).toMatch(/^HTTP\/1\.1 431 /)
+    const reply = await raw(`GET /metrics HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(10_000)}\r\n\r\n`)
+    expect(reply).toMatch(/^HTTP\/1\.1 431 /)
   })
 
   test('the HTTP server refuses bytes that are not HTTP', async () => {

@@ -51,7 +51,7 @@ function errorOf(line: string): string | undefined {
 }
 
 const NAME_RULE = 'a lowercase RFC 1123 subdomain, of at most 253 characters, is needed'
-const OWN = 'is for a lease of its own, and -single-lease is one lease for all'
+const SEPARATE_LEASE = 'is for a lease of its own, and -single-lease is one lease for all'
 
 test.each([
   ['--leader-election --left-leader-election=false', undefined],
@@ -64,10 +64,13 @@ test.each([
     `--single-lease=${'a'.repeat(254)} --leader-election`,
     `invalid value "${'a'.repeat(254)}" for flag -single-lease: ${NAME_RULE}`,
   ],
-  ['--single-lease=both --leader-election --right-leader-election=false', `flag -right-leader-election ${OWN}`],
+  [
+    '--single-lease=both --leader-election --right-leader-election=false',
+    `flag -right-leader-election ${SEPARATE_LEASE}`,
+  ],
   [
     '--single-lease=both --leader-election --left-leader-election-lease-duration=20s',
-    `flag -left-leader-election-lease-duration ${OWN}`,
+    `flag -left-leader-election-lease-duration ${SEPARATE_LEASE}`,
   ],
 ])('the flags %s for a single Lease cause the error: %j', (line, error) => {
   expect(errorOf(line)).toBe(error)

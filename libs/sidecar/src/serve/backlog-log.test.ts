@@ -43,17 +43,17 @@ afterEach(() => {
 const begin = (intervalMs = 30_000): void => {
   end = logBacklog(backlog, { clock, log }, intervalMs)
 }
-const said = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
+const loggedLines = (): unknown[] => log.lines.splice(0).map(({ message, pairs }) => [message, pairs])
 
 test('the log shows the number of waiting keys of each queue while work waits', async () => {
   begin()
   pending = [work('a'), work('b'), work('c', { state: 'calling' }), work('pv', { queue: 'csi-attacher-pv' })]
   await clock.advance(29_999)
-  expect(said()).toEqual([])
+  expect(loggedLines()).toEqual([])
   await clock.advance(1)
-  expect(said()).toEqual([['Work is waiting', { 'csi-attacher-va': 2, 'csi-attacher-pv': 1 }]])
+  expect(loggedLines()).toEqual([['Work is waiting', { 'csi-attacher-va': 2, 'csi-attacher-pv': 1 }]])
   await clock.advance(30_000)
-  expect(said()).toHaveLength(1)
+  expect(loggedLines()).toHaveLength(1)
 })
 
 test.each<[string, Partial<PendingWork>]>([
@@ -63,14 +63,14 @@ test.each<[string, Partial<PendingWork>]>([
   begin()
   pending = [work('a', change)]
   await clock.advance(90_000)
-  expect(said()).toEqual([])
+  expect(loggedLines()).toEqual([])
 })
 
 test('the log omits the queues if their interval is 0, but still shows stuck objects', async () => {
   begin(0)
   pending = [work('a', { stuck: true })]
   await clock.advance(60_000)
-  expect(said()).toEqual([
+  expect(loggedLines()).toEqual([
     [
       'Work is stuck',
       {
@@ -98,14 +98,14 @@ test('an error in a report of pending work is logged, and the next report follow
   backlog.depths = depths
   pending = [work('a')]
   await clock.advance(30_000)
-  expect(said()).toEqual([['Work is waiting', { 'csi-attacher-va': 1 }]])
+  expect(loggedLines()).toEqual([['Work is waiting', { 'csi-attacher-va': 1 }]])
 })
 
 test('the log has a line for each of a hundred stuck objects, and one line with the number of other objects', async () => {
   begin(0)
   pending = Array.from({ length: 130 }, (_, index) => work(`${index}`, { stuck: true }))
   await clock.advance(60_000)
-  const lines = said()
+  const lines = loggedLines()
   expect(lines).toHaveLength(101)
   expect(lines.at(-1)).toEqual(['More work is stuck', { objects: 30 }])
 })

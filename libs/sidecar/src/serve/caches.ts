@@ -94,8 +94,8 @@ export class CacheRegistry {
 
   #watchOf<W extends KubeObject>({ resource, message }: WatchedKind<W>): SharedWatch<W> {
     // The cast is safe, because all watches under the plural of a kind have the same type of objects.
-    const known = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
-    if (known !== undefined) return known
+    const watch = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
+    if (watch !== undefined) return watch
     const created = new SharedWatch({ ...this.#common, resource, message })
     this.#opened.watches.set(resource.plural, created as unknown as SharedWatch<never>)
     return created

@@ -91,10 +91,10 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
     working.then(() => ending.resolve({ code: 0 }), ending.reject)
     const end = await ending.promise
     stop.abort(new CancelledError('the process is ending'))
-    using timeLimit = deadline(clock, CLOSE_MS, { what: 'stopping', signal: atOnce.signal })
+    using timeLimit = deadline(clock, CLOSE_MS, { operation: 'stopping', signal: atOnce.signal })
     await abortable(working, timeLimit.signal).catch(() => {})
     if (atOnce.signal.aborted) return end
-    using limit = deadline(clock, CLOSE_MS, { what: 'closing', signal: atOnce.signal })
+    using limit = deadline(clock, CLOSE_MS, { operation: 'closing', signal: atOnce.signal })
     await abortable(service.close(limit.signal), limit.signal).catch((error: unknown) =>
       log.error(error, 'Closing failed'),
     )

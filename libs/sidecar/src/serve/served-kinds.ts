@@ -63,8 +63,8 @@ export class ServedKinds {
     while (await this.#isMissing(signal)) {
       if (this.#missing !== undefined && clock.monotonic() - reportedAt >= REPORT_MS) {
         reportedAt = clock.monotonic()
-        const what = 'Waiting for a kind that the API server does not serve: install its CustomResourceDefinition'
-        log.warn(what, { kind: this.#missing })
+        const message = 'Waiting for a kind that the API server does not serve: install its CustomResourceDefinition'
+        log.warn(message, { kind: this.#missing })
       }
       await clock.sleep(pauses.next(), signal)
     }

@@ -205,15 +205,15 @@ describe('the end by a signal without the gate ReleaseLeaderElectionOnExit', () 
       return { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }
     }
     const app = name === 'any other app' ? testSidecar : { ...testSidecar, start: { interruptIsSuccess: true } }
-    const given = host(['--feature-gates=ReleaseLeaderElectionOnExit=false', ...args])
-    expect(await runProgram(programOf(app), given, { version: 'v1.2.3', begin: start })).toEqual(ending)
+    const program = host(['--feature-gates=ReleaseLeaderElectionOnExit=false', ...args])
+    expect(await runProgram(programOf(app), program, { version: 'v1.2.3', begin: start })).toEqual(ending)
   })
 })
 
 it('the end of the process runs all cleanup functions in reverse order, even after a failed start', async () => {
   const closed: string[] = []
   await run([], ({ atEnd }) => {
-    for (const what of ['first', 'second']) atEnd(() => closed.push(what))
+    for (const name of ['first', 'second']) atEnd(() => closed.push(name))
     return Promise.reject(new StartError('no'))
   })
   expect(closed).toEqual(['second', 'first'])

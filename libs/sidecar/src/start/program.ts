@@ -157,7 +157,7 @@ function handshakeOf(sidecar: ChosenApp): HandshakeTable {
   const questions: HandshakeTable['questions'] = (driver) =>
     table.questions(driver).map(({ startError, ...question }) => ({
       ...question,
-      startError: (known) => notApplicable(startError?.(known), sidecar),
+      startError: (facts) => notApplicable(startError?.(facts), sidecar),
     }))
   return { ...table, questions }
 }

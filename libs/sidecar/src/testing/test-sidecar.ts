@@ -68,8 +68,8 @@ interface Deps {
 }
 
 async function reconcile(key: string, { signal }: Run, { api, configMaps, label, driverName }: Deps): Promise<Outcome> {
-  const known = configMaps.store.get(key)
-  if (known === undefined || known.labelled !== undefined) return SETTLED
+  const configMap = configMaps.store.get(key)
+  if (configMap === undefined || configMap.labelled !== undefined) return SETTLED
   const [namespace = '', name = ''] = key.split('/')
   const body = { metadata: { labels: { 'seen-by': driverName, [label]: 'true' } } }
   configMaps.storeOwnWrite(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))

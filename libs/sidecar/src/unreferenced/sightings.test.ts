@@ -6,14 +6,14 @@ function listed(sightings: Sightings<string>, ids: readonly string[], now = 0): 
   for (const id of ids) listing.add(id, id)
   listing.end()
 }
-const confirmed = (sightings: Sightings<string>): readonly string[] =>
+const confirmedIds = (sightings: Sightings<string>): readonly string[] =>
   [...sightings.confirmed()].map(({ thing }) => thing)
 
 describe('Sightings', () => {
   it('a thing is confirmed by the second of two consecutive listings, with the time of the first', () => {
     const sightings = new Sightings<string>(10)
     listed(sightings, ['a', 'b'], 1000)
-    expect(confirmed(sightings)).toEqual([])
+    expect(confirmedIds(sightings)).toEqual([])
     listed(sightings, ['b', 'c'], 2000)
     expect([...sightings.confirmed()]).toEqual([{ thing: 'b', firstListing: 1, since: 1000 }])
   })
@@ -23,7 +23,7 @@ describe('Sightings', () => {
     listed(sightings, ['a'])
     listed(sightings, [])
     listed(sightings, ['a'], 3000)
-    expect(confirmed(sightings)).toEqual([])
+    expect(confirmedIds(sightings)).toEqual([])
     listed(sightings, ['a'], 4000)
     expect([...sightings.confirmed()]).toEqual([{ thing: 'a', firstListing: 3, since: 3000 }])
   })
@@ -32,7 +32,7 @@ describe('Sightings', () => {
     const sightings = new Sightings<string>(10)
     listed(sightings, ['a'])
     sightings.begin(0).add('a', 'a')
-    expect(confirmed(sightings)).toEqual([])
+    expect(confirmedIds(sightings)).toEqual([])
   })
 
   it('a thing that is removed during the listing is not in it', () => {
@@ -43,7 +43,7 @@ describe('Sightings', () => {
     listing.add('b', 'b')
     listing.remove('a')
     listing.end()
-    expect(confirmed(sightings)).toEqual(['b'])
+    expect(confirmedIds(sightings)).toEqual(['b'])
   })
 
   it('at most the given number of things is remembered, and known things keep their place', () => {
@@ -51,13 +51,13 @@ describe('Sightings', () => {
     listed(sightings, ['a', 'b', 'c'])
     expect(sightings.omitted).toBe(1)
     listed(sightings, ['x', 'y', 'a', 'b'])
-    expect([confirmed(sightings), sightings.omitted]).toEqual([['a', 'b'], 2])
+    expect([confirmedIds(sightings), sightings.omitted]).toEqual([['a', 'b'], 2])
   })
 
   it('an entry that the listing repeats counts once', () => {
     const sightings = new Sightings<string>(2)
     listed(sightings, ['a', 'a', 'b'])
     listed(sightings, ['a', 'a', 'b'])
-    expect([confirmed(sightings), sightings.omitted]).toEqual([['a', 'b'], 0])
+    expect([confirmedIds(sightings), sightings.omitted]).toEqual([['a', 'b'], 0])
   })
 })

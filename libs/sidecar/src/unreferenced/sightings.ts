@@ -50,13 +50,13 @@ export class Sightings<T> {
     return {
       add: (id, thing) => {
         if (next.has(id)) return
-        const known = this.#sightings.get(id)
-        if (known !== undefined) expected -= 1
+        const sighting = this.#sightings.get(id)
+        if (sighting !== undefined) expected -= 1
         else if (next.size + expected >= this.#max) {
           omitted += 1
           return
         }
-        next.set(id, { thing, firstListing: known?.firstListing ?? listing, since: known?.since ?? now })
+        next.set(id, { thing, firstListing: sighting?.firstListing ?? listing, since: sighting?.since ?? now })
       },
       remove: (id) => next.delete(id),
       end: () => {

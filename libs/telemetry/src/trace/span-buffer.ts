@@ -115,7 +115,10 @@ export class SpanBuffer {
   /** Sends a batch of spans, and retries until the time-out of the batch. */
   async #deliver(batch: SpanBatch): Promise<Delivery> {
     const { clock } = this.#options
-    using limit = deadline(clock, this.#options.batch.timeoutMs, { what: 'exporting spans', signal: this.#life.signal })
+    using limit = deadline(clock, this.#options.batch.timeoutMs, {
+      operation: 'exporting spans',
+      signal: this.#life.signal,
+    })
     const random = (): number => clock.random()
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: JITTER, random })
     for (;;) {
@@ -136,7 +139,7 @@ export class SpanBuffer {
   }
 
   async #sendOnce(batch: SpanBatch, signal: AbortSignal): Promise<Delivery> {
-    using limit = deadline(this.#options.clock, this.#options.requestMs, { what: 'no answer', signal })
+    using limit = deadline(this.#options.clock, this.#options.requestMs, { operation: 'no answer', signal })
     return await this.#options.client.send(batch, limit.signal)
   }
 

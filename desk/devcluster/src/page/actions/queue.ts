@@ -55,7 +55,7 @@ export class ActionQueue {
   }
 
   async take(body: unknown): Promise<ActionAnswer> {
-    using limit = deadline(this.#options.clock, ACTION_MS, { what: 'what was asked for', signal: this.#signal })
+    using limit = deadline(this.#options.clock, ACTION_MS, { operation: 'what was asked for', signal: this.#signal })
     let action: PageAction | undefined
     try {
       action = parseAction(body)

@@ -82,7 +82,7 @@ export class Reviews {
   }
 
   async #ask<T>(resource: Resource<T>, review: T): Promise<T> {
-    using limit = deadline(this.#clock, ANSWER_MS, { what: 'a review by the API server' })
+    using limit = deadline(this.#clock, ANSWER_MS, { operation: 'a review by the API server' })
     return await this.#client().create(resource, review, { signal: limit.signal })
   }
 }
@@ -109,19 +109,20 @@ export class ReviewCache<T> {
 
   get(question: string, ask: () => Promise<T>): Promise<T> {
     const key = createHash('sha256').update(question).digest('base64')
-    const known = this.#answers.get(key)
-    if (known !== undefined && known.until > this.#clock.monotonic()) return Promise.resolve(known.value)
+    const storedAnswer = this.#answers.get(key)
+    if (storedAnswer !== undefined && storedAnswer.until > this.#clock.monotonic())
+      return Promise.resolve(storedAnswer.value)
     const asking = this.#asking.get(key)
     if (asking !== undefined) return asking
     if (this.#asking.size >= MAX_QUESTIONS) return Promise.reject(new CancelledError('too many reviews at a time'))
     const answer = ask()
-      .then((value) => this.#keep(key, value))
+      .then((value) => this.#store(key, value))
       .finally(() => this.#asking.delete(key))
     this.#asking.set(key, answer)
     return answer
   }
 
-  #keep(key: string, value: T): T {
+  #store(key: string, value: T): T {
     this.#answers.delete(key)
     this.#answers.set(key, { value, until: this.#clock.monotonic() + FRESH_MS })
     if (this.#answers.size > MAX_ANSWERS) {
