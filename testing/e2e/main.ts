@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
 import { provideHelm } from '../../charts/tests/helm.ts'
-import { runBeforeChildren } from './harness/process/processes.ts'
 import { type RunOptions, run, selectedFor, type Tally } from './harness/runner.ts'
 import { type Binaries, SUBJECTS, type Target } from './harness/subject.ts'
 import { allChecks, allTests, LONG } from './harness/test.ts'
@@ -19,7 +18,7 @@ const { values } = readArguments(
       skip: { type: 'string', multiple: true, default: [] },
       target: { type: 'string', default: 'both' },
       binaries: { type: 'string', default: 'ours' },
-      concurrency: { type: 'string', default: '16' },
+      concurrency: { type: 'string', default: '6' },
       repeat: { type: 'string', default: '1' },
       differences: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
@@ -78,7 +77,6 @@ async function main(): Promise<number> {
     tally.failed.push(`outside a test: ${error.message}`)
     progress.printLine(`FAIL outside a test: ${error.stack}`)
   })
-  runBeforeChildren()
   await using stack = new AsyncDisposableStack()
   const lanes: RunOptions[] = []
   for (const target of targets()) {

@@ -168,11 +168,6 @@ export class TestContext extends TestObjects {
     }
   }
 
-  /** True if a sidecar ended because it did not read a driver's answer in time. A kubelet would start it again. */
-  get startedLate(): boolean {
-    return this.sidecars.some(({ exit, lines }) => exit?.code === 1 && lines.at(-1)?.includes('deadline exceeded'))
-  }
-
   kubeconfig(server: string, token: string, extra: object = {}): string {
     this.#files += 1
     const file = join(this.folder, `kubeconfig-${this.#files}.json`)

@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
 import type { Progress } from '@csi-sidecars/command'
@@ -9,7 +8,6 @@ import { temporaryFolder } from './process/processes.ts'
 import type { Binaries, Executables, Target, TestedApp } from './subject.ts'
 import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
 import { NotInThisRelease } from './test-objects.ts'
-import { pause } from './waiting.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
@@ -43,8 +41,6 @@ type Failure = string | NotInThisRelease | undefined
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
 const TEST_LIMIT_MS = 120_000
-/** The end of the ID of a test that runs a second time. */
-const AGAIN = '-again'
 
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0
@@ -78,45 +74,13 @@ export async function run(part: Part, options: RunOptions): Promise<void> {
   const runNextCheck = (check: Check): Promise<void> =>
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   if (part === 'together') {
-    const admission = new Admission()
-    const runAdmitted = (test: EndToEndTest): Promise<void> => admission.run(() => runNext(test))
     // Two checks run at a time, because most of them wait.
-    await Promise.all([inParallel(options.concurrency, tests, runAdmitted), inParallel(2, checks, runNextCheck)])
+    await Promise.all([inParallel(options.concurrency, tests, runNext), inParallel(2, checks, runNextCheck)])
   } else {
     for (const test of tests) await runNext(test)
     for (const check of checks) await runNextCheck(check)
   }
 }
-
-/** The number of tests that may always run at a time. */
-const ALWAYS = 4
-const LEAST_IDLE_SHARE = 0.1
-const SAMPLE_MS = 100
-
-/** Starts more than four tests at a time only while the processors have idle time. Tests on a busy machine are late. */
-class Admission {
-  #running = 0
-  #turn: Promise<void> = Promise.resolve()
-
-  async run(test: () => Promise<void>): Promise<void> {
-    this.#turn = this.#turn.then(async () => {
-      while (this.#running >= ALWAYS && (await idleShare()) < LEAST_IDLE_SHARE);
-      this.#running += 1
-    })
-    await this.#turn
-    await test().finally(() => {
-      this.#running -= 1
-    })
-  }
-}
-
-async function idleShare(): Promise<number> {
-  const [began, idle] = [performance.now(), idleMs()]
-  await pause(SAMPLE_MS)
-  return (idleMs() - idle) / (performance.now() - began) / cpus().length
-}
-
-const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 
 type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
 
@@ -154,9 +118,7 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; p
   } catch (error) {
     failure ??= indent(`cleanup failed: ${errorText(error)}`)
   }
-  if (typeof failure !== 'string' || !context.startedLate || options.id.endsWith(AGAIN)) return failure
-  options.progress.printLine(`${failure}\n     the machine was too slow for a start, so the test runs again`)
-  return await runTest(test, { ...options, id: `${options.id}${AGAIN}` })
+  return failure
 }
 
 async function runCheck({ run: execute, within: limit }: Check, ground: CheckContext): Promise<Failure> {

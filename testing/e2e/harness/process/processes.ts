@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { constants, getPriority, setPriority, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { killGroup } from '../../../../desk/devcluster/src/cluster/process-group.ts'
@@ -41,16 +41,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-let priority: number | undefined
-
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-}
-
-/** Lets this process run before its children on a busy machine, because it answers for the drivers of all tests. */
-export function runBeforeChildren(): void {
-  priority = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL)
 }
 
 /** Starts a process in a new process group, so that `stop` also ends its child processes. */
@@ -58,10 +51,7 @@ export function start(command: string, args: readonly string[], options: SpawnOp
   const child = spawn(command, args, { ...options, detached: true })
   const { pid } = child
   running.add(child)
-  if (pid !== undefined) {
-    reaper.stdin.write(`+ ${pid}\n`)
-    if (priority !== undefined) setPriority(pid, priority)
-  }
+  if (pid !== undefined) reaper.stdin.write(`+ ${pid}\n`)
   child.once('exit', () => {
     running.delete(child)
     if (pid !== undefined) reaper.stdin.write(`- ${pid}\n`)
