@@ -49,7 +49,7 @@ async function main(seed: number): Promise<number> {
   const executables = copied(root)
   const reports = join(root, '.cache', 'e2e', `faults-${seed}`)
   await using lane = await openCluster(root, 'emulator', reports)
-  const common = { checks: [], target: 'emulator', binaries: 'ours', executables, originals: executables } as const
+  const common = { checks: [], target: 'emulator', binaries: 'ours', executables } as const
   const concurrency = Number(values.concurrency)
   const progress = new Progress(tests.length, process.stdout, systemClock)
   const tally: Tally = { passed: 0, failed: [], absent: 0 }

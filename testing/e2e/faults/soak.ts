@@ -69,7 +69,6 @@ const context = new TestContext({
   target: 'emulator',
   binaries: 'ours',
   executables,
-  originals: executables,
   cluster,
   folder: temporaryFolder('soak'),
 })

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
+import { goProgram } from '../tools/binaries.ts'
 import type { Cluster, Role, User } from './api/cluster.ts'
 import { type Gate, openGate } from './api/gate.ts'
 import { type DriverOptions, FakeDriver } from './driver/driver.ts'
@@ -10,13 +11,14 @@ import type { Binaries, Executables, Subject, Target, TestedApp } from './subjec
 import { TestObjects } from './test-objects.ts'
 import { eventually } from './waiting.ts'
 
+const ROOT = resolve(import.meta.dirname, '../../..')
+
 export interface TestContextOptions {
   readonly id: string
   readonly app: TestedApp
   readonly target: Target
   readonly binaries: Binaries
   readonly executables: Executables
-  readonly originals: Readonly<Record<TestedApp, string>>
   readonly cluster: Cluster
   /** The folder for sockets, kubeconfigs and other files of the test. */
   readonly folder: string
@@ -91,7 +93,7 @@ export class TestContext extends TestObjects {
 
   /** Returns the path of the Go sidecar of this sidecar. */
   original(app: TestedApp = this.app): string {
-    return this.#options.originals[app]
+    return goProgram(ROOT, `csi-${app}`)
   }
 
   /** Starts a CSI driver. */

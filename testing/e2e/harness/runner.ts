@@ -3,19 +3,20 @@ import { join } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
 import type { Progress } from '@csi-sidecars/command'
 import type { Cluster } from './api/cluster.ts'
+import { CannotRun } from './cannot-run.ts'
 import { errorText, TestContext } from './context.ts'
 import { temporaryFolder } from './process/processes.ts'
-import type { Binaries, Executables, Target, TestedApp } from './subject.ts'
+import { type Binaries, type Executables, TARGETS, type Target } from './subject.ts'
 import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
-import { NotInThisRelease } from './test-objects.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
   readonly checks: readonly Check[]
   readonly target: Target
+  /** The API server for each test that can run on both. Undefined if such tests run on both. */
+  readonly preferred?: Target | undefined
   readonly binaries: Binaries
   readonly executables: Executables
-  readonly originals: Readonly<Record<TestedApp, string>>
   readonly cluster: Cluster
   readonly concurrency: number
   /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
@@ -31,12 +32,12 @@ export interface Tally {
   passed: number
   /** The titles of the tests that failed. */
   readonly failed: string[]
-  /** The number of tests that need a feature which this version of Kubernetes does not have. */
+  /** The number of tests that cannot run on this machine or with this version of Kubernetes. */
   absent: number
 }
 
 /** The description of a failure. Undefined if the test has passed. */
-type Failure = string | NotInThisRelease | undefined
+type Failure = string | CannotRun | undefined
 
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
@@ -82,7 +83,7 @@ export async function run(part: Part, options: RunOptions): Promise<void> {
   }
 }
 
-type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences'>
+type Choice = Pick<RunOptions, 'tests' | 'checks' | 'target' | 'binaries' | 'differences' | 'preferred'>
 
 /** Returns the tests and checks that run on this target with these binaries. */
 export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks'> {
@@ -91,11 +92,18 @@ export function selectedFor(options: Choice): Pick<RunOptions, 'tests' | 'checks
   return { tests: options.tests.filter((test) => fits(test, options)), checks }
 }
 
-function fits(test: EndToEndTest, { target, binaries, differences = false }: Choice): boolean {
+function fits(test: EndToEndTest, { target, preferred, binaries, differences = false }: Choice): boolean {
   const flavour = binaries === 'one' ? 'ours' : binaries
-  const selected = (differences || (test.only ?? flavour) === flavour) && (test.target ?? target) === target
-  if (test.long === target && !LONG) return false
-  return selected && !(binaries === 'one' && test.notOne === true)
+  if (!differences && (test.only ?? flavour) !== flavour) return false
+  if (binaries === 'one' && test.notOne === true) return false
+  const targets = targetsOf(test)
+  const chosen = preferred !== undefined && targets.includes(preferred) ? [preferred] : targets
+  return chosen.includes(target)
+}
+
+/** Returns the API servers on which a test can run in this run. */
+function targetsOf({ target, long }: EndToEndTest): readonly Target[] {
+  return (target === undefined ? TARGETS : [target]).filter((each) => LONG || long !== each)
 }
 
 async function runTest(test: EndToEndTest, options: RunOptions & { id: string; parent: string }): Promise<Failure> {
@@ -106,7 +114,7 @@ async function runTest(test: EndToEndTest, options: RunOptions & { id: string; p
   try {
     await withTimeLimit(test.within ?? TEST_LIMIT_MS, test.run(context))
   } catch (error) {
-    if (error instanceof NotInThisRelease) failure = error
+    if (error instanceof CannotRun) failure = error
     else {
       const report = join(options.reports, slug(test.title))
       context.report(report, error)
@@ -128,7 +136,7 @@ async function runCheck({ run: execute, within: limit }: Check, ground: CheckCon
     await withTimeLimit(limit ?? TEST_LIMIT_MS, execute(ground))
     return undefined
   } catch (error) {
-    if (error instanceof NotInThisRelease) return error
+    if (error instanceof CannotRun) return error
     return `${indent(errorText(error))}\n     more is in ${folder}`
   }
 }
@@ -158,5 +166,5 @@ function indent(text: string): string {
 
 function outcomeOf(failure: Failure): keyof typeof MARKS {
   if (failure === undefined) return 'passed'
-  return failure instanceof NotInThisRelease ? 'absent' : 'failed'
+  return failure instanceof CannotRun ? 'absent' : 'failed'
 }

@@ -5,6 +5,7 @@ export type TestedApp = AppName | PreviewName
 /** A sidecar, or attacher and resizer in one process. */
 export type Subject = TestedApp | 'both'
 export type Target = 'real' | 'emulator'
+export const TARGETS: readonly Target[] = ['emulator', 'real']
 /** The executables under test: our sidecars, our combined executable with one controller, or the Go sidecars. */
 export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>

@@ -10,19 +10,15 @@ import {
 import { type Api, type Ref, refused } from './api/api.ts'
 import type { Cluster } from './api/cluster.ts'
 import { attachment, csiNode, secret, storageClass, type VolumeParts, volume } from './api/objects.ts'
+import { CannotRun } from './cannot-run.ts'
 
 /** The first minor version of Kubernetes in which each resource, field or query parameter is on by default. */
 const SINCE: Readonly<Record<string, number>> = { volumeattributesclasses: 34, errorCode: 34, sendInitialEvents: 34 }
 
-/** Thrown by a test that needs a newer version of Kubernetes. */
-export class NotInThisRelease extends Error {
-  override readonly name = 'NotInThisRelease'
-}
-
-/** Throws `NotInThisRelease` if this version of Kubernetes does not have the resource, field or query parameter. */
+/** Throws `CannotRun` if this version of Kubernetes does not have the resource, field or query parameter. */
 export function requireInRelease(what: string, minor: number): void {
   const since = SINCE[what] ?? 0
-  if (minor < since) throw new NotInThisRelease(`Kubernetes 1.${minor} has no ${what}: it is there since 1.${since}`)
+  if (minor < since) throw new CannotRun(`Kubernetes 1.${minor} has no ${what}: it is there since 1.${since}`)
 }
 
 /** The objects of one test. Their names contain the ID of the test, because all tests share one API server. */

@@ -131,7 +131,7 @@ async function live(
   contexts += 1
   const binaries = executables === ours ? 'ours' : 'originals'
   const [app = 'attacher'] = history.apps
-  const common = { app, binaries, executables, originals: executables, target, cluster } as const
+  const common = { app, binaries, executables, target, cluster } as const
   const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
     const end = await new HistorySide(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()

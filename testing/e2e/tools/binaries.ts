@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
+import { CannotRun } from '../harness/cannot-run.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../harness/subject.ts'
 
@@ -101,7 +102,7 @@ const OTHERS: Readonly<Record<string, Build>> = {
 }
 
 const REMEDY =
-  'e2e needs kube-apiserver and etcd: install Go 1.26 (https://go.dev/dl), or run setup-envtest and set KUBEBUILDER_ASSETS'
+  'a real API server needs kube-apiserver and etcd: run setup-envtest and set KUBEBUILDER_ASSETS, or install Go 1.26 (https://go.dev/dl)'
 
 /** Returns the folder of the programs that are the same for all versions of Kubernetes, such as the Go sidecars. */
 export function cacheFolder(root: string): string {
@@ -129,6 +130,30 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
   return { ...bySubject((app) => chosen(app, binaries === 'originals' ? go[app] : dist(app))), both }
 }
 
+/** Returns the path of a program of the chosen control plane. Throws `CannotRun` if only Go could build it. */
+export function controlPlaneProgram(root: string, name: string): string {
+  const { KUBEBUILDER_ASSETS = '' } = process.env
+  const given = join(KUBEBUILDER_ASSETS, name)
+  return KUBEBUILDER_ASSETS !== '' && existsSync(given) ? given : existing(join(controlPlaneFolder(root), name))
+}
+
+/** Returns the path of a program such as a Go sidecar. Throws `CannotRun` if only Go could build it. */
+export function goProgram(root: string, name: string): string {
+  return existing(join(cacheFolder(root), name))
+}
+
+function existing(path: string): string {
+  if (existsSync(path)) return path
+  if (hasGo()) throw new Error(`${path} is missing: npm run e2e builds it`)
+  throw new CannotRun(`${path} is missing, and only Go builds it`)
+}
+
+/** Reports whether this machine has a real API server, or can build one. */
+export function hasControlPlane(root: string): boolean {
+  if (process.env['KUBEBUILDER_ASSETS'] || hasGo()) return true
+  return ['etcd', 'kube-apiserver'].every((name) => existsSync(join(controlPlaneFolder(root), name)))
+}
+
 /** Returns the folder with etcd and kube-apiserver, built if necessary, or a line that says how to get them. */
 export function controlPlaneBinaries(root: string): { folder: string } | { remedy: string } {
   const { KUBEBUILDER_ASSETS } = process.env
@@ -144,7 +169,7 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
     return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
   }
   const folder = controlPlaneFolder(root)
-  const missing = Object.keys(controlPlane()).filter((name) => !existsSync(join(folder, name)))
+  const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(folder, name)))
   if (missing.length > 0 && !hasGo()) return { remedy: REMEDY }
   for (const name of missing) build(root, name)
   return { folder }

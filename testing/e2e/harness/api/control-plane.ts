@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { controlPlaneProgram } from '../../tools/binaries.ts'
 import { exitOf, start, stop, temporaryFolder } from '../process/processes.ts'
 import { eventually } from '../waiting.ts'
 import { Api } from './api.ts'
@@ -195,8 +195,7 @@ function auditLines(path: string, users: readonly User[]): string[] {
 /** Starts a real kube-controller-manager with some of its controllers. */
 export async function startControllerManager(options: ControllerManagerOptions): Promise<ChildProcess> {
   const { kubeconfig, folder, controllers, args = [] } = options
-  const binary = join(controlPlaneFolder(resolve(import.meta.dirname, '../../../..')), 'kube-controller-manager')
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: KUBEBUILDER_ASSETS has none; Go builds it`)
+  const binary = controlPlaneProgram(resolve(import.meta.dirname, '../../../..'), 'kube-controller-manager')
   const child = start(
     binary,
     [

@@ -1,18 +1,16 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { controlPlaneProgram, hasGo } from '../../tools/binaries.ts'
+import { CannotRun } from '../cannot-run.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-/** Runs the built kubectl, or the installed kubectl if none is built, and returns its output. Throws if it fails. */
+/** Runs kubectl and returns its output. Throws if it fails. */
 export async function kubectl(kubeconfig: string, ...args: readonly string[]): Promise<string> {
-  const own = join(controlPlaneFolder(root), 'kubectl')
-  const { stdout } = await promisify(execFile)(existsSync(own) ? own : 'kubectl', [
-    `--kubeconfig=${kubeconfig}`,
-    ...args,
-  ])
+  const program = controlPlaneProgram(root, 'kubectl')
+  const { stdout } = await promisify(execFile)(program, [`--kubeconfig=${kubeconfig}`, ...args])
   return stdout
 }
 
@@ -21,6 +19,7 @@ const CLIENT = 'github.com/kubernetes-csi/external-snapshotter/client/v8@v8.6.0'
 
 /** Installs the CRDs of snapshots on a real API server, and waits until they are established. */
 export async function installSnapshotCrds(kubeconfig: string): Promise<void> {
+  if (!hasGo()) throw new CannotRun('the CRDs of snapshots come from a Go module, and this machine has no Go')
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', CLIENT])
   const { Dir } = JSON.parse(stdout) as { readonly Dir: string }
   const folder = join(Dir, 'config', 'crd')

@@ -11,7 +11,7 @@ import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { runToEnd, stop } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { controlPlaneProgram } from '../../tools/binaries.ts'
 import { attachAndWait, detachAndWait } from '../attacher/scene.ts'
 import { grown } from '../resizer/scene.ts'
 import { surroundings } from '../work.ts'
@@ -78,7 +78,7 @@ export async function ground(t: TestContext): Promise<ChartCluster> {
 }
 
 function pathWithTools(): string {
-  return [dirname(helmPath() ?? ''), controlPlaneFolder(root), '/usr/bin', '/bin'].join(':')
+  return [dirname(helmPath() ?? ''), dirname(controlPlaneProgram(root, 'kubectl')), '/usr/bin', '/bin'].join(':')
 }
 
 async function printed(line: string, env: NodeJS.ProcessEnv): Promise<string> {

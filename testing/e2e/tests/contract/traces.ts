@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
@@ -10,7 +10,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { cacheFolder } from '../../tools/binaries.ts'
+import { goProgram } from '../../tools/binaries.ts'
 import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
 import { ask, bound, resized, scene as resizerScene } from '../resizer/scene.ts'
 
@@ -228,8 +228,7 @@ interface Collector {
 }
 
 async function startCollector(port: number): Promise<Collector> {
-  const binary = join(cacheFolder(resolve(import.meta.dirname, '../../../..')), 'otel-collector')
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
+  const binary = goProgram(resolve(import.meta.dirname, '../../../..'), 'otel-collector')
   const config = {
     receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
     exporters: { debug: { verbosity: 'detailed', use_internal_logger: false } },

@@ -8,14 +8,13 @@ import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { runToEnd } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { controlPlaneProgram } from '../../tools/binaries.ts'
 import { attach, attachAndWait, attachFailed, scene } from '../attacher/scene.ts'
 import { bound, usedBy } from '../resizer/scene.ts'
 import { asking, BUNDLE, onlyReads, PLANNER, READER } from './ask.ts'
 import { controllerOf } from './plan.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
-const KUBECTL = join(controlPlaneFolder(ROOT), 'kubectl')
 
 /** Tests of the common behaviour of all explanations: exit codes, permissions, many objects. */
 
@@ -109,7 +108,7 @@ test('the commands in docs/operations.md and desk/kubectl-csi/README.md work', {
   await t.create(DEPLOYMENTS, { ...controllerOf(t, name), metadata: { name, namespace: 'default' } })
   const { kubeconfig } = await asking(t, [...READER, ...PLANNER])
   const folder = pluginFolder(t)
-  symlinkSync(KUBECTL, join(folder, 'kubectl'))
+  symlinkSync(controlPlaneProgram(ROOT, 'kubectl'), join(folder, 'kubectl'))
   const PATH = [folder, dirname(process.execPath), process.env['PATH']].join(':')
   const options = { cwd: ROOT, env: { ...process.env, PATH, HOME: t.folder, KUBECONFIG: kubeconfig } }
   const lines = allCommands().filter(({ line }) => /^kubectl csi |kubectl-csi\.cjs /.test(line))
@@ -132,7 +131,9 @@ test('the commands in docs/operations.md and desk/kubectl-csi/README.md work', {
 test('kubectl runs the plugin kubectl-csi, and a failure takes one line', { target: 'real' }, async (t) => {
   const PATH = [pluginFolder(t), dirname(process.execPath)].join(':')
   const env = { PATH, KUBECONFIG: t.kubeconfig('https://127.0.0.1:1', 'x'), HOME: t.folder }
-  const { code, stderr } = await runToEnd(KUBECTL, ['csi', 'explain', 'pv', 'any'], { env })
+  const { code, stderr } = await runToEnd(controlPlaneProgram(ROOT, 'kubectl'), ['csi', 'explain', 'pv', 'any'], {
+    env,
+  })
   equal(code, 2)
   match(stderr, /^kubectl-csi: .*127\.0\.0\.1:1.*connection refused\n/)
 })

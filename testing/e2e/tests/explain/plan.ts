@@ -5,10 +5,10 @@ import { type Container, DEPLOYMENTS, type Deployment } from '@csi-sidecars/kube
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { runToEnd } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
-import { controlPlaneFolder } from '../../tools/binaries.ts'
+import { controlPlaneProgram } from '../../tools/binaries.ts'
 import { asking, onlyReads, PLANNER, READER } from './ask.ts'
 
-const KUBECTL = join(controlPlaneFolder(resolve(import.meta.dirname, '../../../..')), 'kubectl')
+const ROOT = resolve(import.meta.dirname, '../../../..')
 
 const test = testsOf('attacher', 'plan')
 
@@ -103,5 +103,6 @@ async function runShell(t: TestContext, command: string): ReturnType<typeof runT
   const kubeconfig = join(t.folder, 'admin.json')
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token: adminToken })))
   const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: t.folder }
-  return await runToEnd('sh', ['-c', command.replace(/^kubectl /, `${KUBECTL} `)], { env })
+  const kubectl = controlPlaneProgram(ROOT, 'kubectl')
+  return await runToEnd('sh', ['-c', command.replace(/^kubectl /, `${kubectl} `)], { env })
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { check } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { cacheFolder } from '../../tools/binaries.ts'
+import { goProgram } from '../../tools/binaries.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
@@ -78,8 +78,7 @@ for (const type of ['mount', 'block']) {
     `driver of directories: csi-sanity passes with volumes of type ${type}`,
     { target: 'emulator' },
     async ({ folder }) => {
-      const binary = join(cacheFolder(ROOT), 'csi-sanity')
-      if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
+      const binary = goProgram(ROOT, 'csi-sanity')
       const place = temporaryFolder('directories')
       for (const name of ['target', 'staging']) mkdirSync(join(place, name))
       const driver = start(process.execPath, argsOf(place))

@@ -34,7 +34,7 @@ import { exitOf, runToEnd, start, temporaryFolder } from '../../harness/process/
 import { type Check, check } from '../../harness/test.ts'
 import { requireInRelease } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { cacheFolder, isDefaultKubernetes } from '../../tools/binaries.ts'
+import { goProgram, isDefaultKubernetes } from '../../tools/binaries.ts'
 
 function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
@@ -64,8 +64,7 @@ ofItsVersion(
 
 /** Runs csi-sanity, the test suite of the CSI community, against the emulated driver. */
 const sanity: Check['run'] = async ({ folder }) => {
-  const binary = join(cacheFolder(resolve(import.meta.dirname, '../../../..')), 'csi-sanity')
-  if (!existsSync(binary)) throw new Error(`${binary} is missing: it is built where Go is installed`)
+  const binary = goProgram(resolve(import.meta.dirname, '../../../..'), 'csi-sanity')
   const place = temporaryFolder('sanity')
   const socket = join(place, 'csi.sock')
   const options = { nodes: ['node-1'], mutableParameters: [], makesTargets: true }

@@ -1,12 +1,15 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { driverProcess, type Script } from '../../harness/driver/driver.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
+import { goProgram } from '../../tools/binaries.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../../..')
 
 type Side = 'ours' | 'original'
 
@@ -38,7 +41,7 @@ export async function livenessprobe(t: TestContext, { side, socket, args = [] }:
   const sidecar = await t.sidecar(
     side === 'ours'
       ? { app: 'both', bareArgs: ['--controllers=livenessprobe', ...bareArgs] }
-      : { binary: join(dirname(t.original('attacher')), 'livenessprobe'), bareArgs },
+      : { binary: goProgram(ROOT, 'livenessprobe'), bareArgs },
   )
   return { sidecar, port }
 }

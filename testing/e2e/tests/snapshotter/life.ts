@@ -23,7 +23,7 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { overlaps } from '../../model/overlaps.ts'
-import { cacheFolder } from '../../tools/binaries.ts'
+import { goProgram } from '../../tools/binaries.ts'
 import { createClass as createStorageClass } from '../provisioner/scene.ts'
 import {
   createClass,
@@ -116,7 +116,7 @@ async function living(
   const args = ['--pvclaimbinder-sync-period=2s']
   const manager = await startControllerManager({ kubeconfig, folder: t.folder, controllers: CONTROLLERS, args })
   const controller = start(
-    join(cacheFolder(ROOT), 'snapshot-controller'),
+    goProgram(ROOT, 'snapshot-controller'),
     [`--kubeconfig=${kubeconfig}`, '--feature-gates=CSIVolumeGroupSnapshot=true', '--retry-interval-start=200ms'],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
