@@ -22,10 +22,10 @@ export class EarlyFindings {
 
   /** The callbacks that are called while the abilities of the driver are tried. */
   readonly probeCallbacks = {
-    onTrial: (what: string): void => {
-      this.#trying = `${what} were tried`
+    onTrial: (action: string): void => {
+      this.#trying = `${action} were tried`
     },
-    onLost: (what: string): void => this.#find(`the driver was lost again and again when ${what} was tried`),
+    onLost: (action: string): void => this.#find(`the driver was lost again and again when ${action} was tried`),
   }
 
   /** The listener for ends of a driver that the test has started. */

@@ -7,9 +7,9 @@ export function listOf(text: string | undefined): readonly string[] | undefined 
 }
 
 export function kindOf(name: string): CapabilityKind {
-  const known = KINDS.find((each) => each === name)
-  if (known === undefined) throw new Error(`--capabilities ${name}: known are ${KINDS.join(', ')}`)
-  return known
+  const kind = KINDS.find((each) => each === name)
+  if (kind === undefined) throw new Error(`--capabilities ${name}: known are ${KINDS.join(', ')}`)
+  return kind
 }
 
 export function parametersOf(flag: string, texts: readonly string[] = []): Readonly<Record<string, string>> {

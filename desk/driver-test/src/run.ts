@@ -36,8 +36,8 @@ export async function runDriverTest(options: DriverTestOptions, parts: RunParts,
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
   }
   const needed = code !== 0 && code !== INTERRUPTED
-  for (const [folder, what] of ours) {
-    if (needed || !(await removeFolder(folder))) write(`${what} in ${folder}\n`)
+  for (const [folder, purpose] of ours) {
+    if (needed || !(await removeFolder(folder))) write(`${purpose} in ${folder}\n`)
   }
   return code
 }

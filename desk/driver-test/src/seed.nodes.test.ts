@@ -18,8 +18,8 @@ describe('node services', () => {
       },
     })
     expect(result).toMatchObject({ findings: [], clusterFaults: [], undeleted: [] })
-    const wanted = ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']
-    expect([...wanted, 'NodeGetVolumeStats'].filter((each) => !methods.has(each))).toEqual([])
+    const expected = ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume']
+    expect([...expected, 'NodeGetVolumeStats'].filter((each) => !methods.has(each))).toEqual([])
     expect(inZones).toContainEqual(
       expect.objectContaining({ requisite: [expect.objectContaining({ segments: { zone: 'west' } })] }),
     )

@@ -194,8 +194,8 @@ function watchProgress(
     cancel = clock.schedule(PROGRESS_MS, show)
   }
   show()
-  const now = (what: string): void => {
-    doing = what
+  const now = (activity: string): void => {
+    doing = activity
     cancel()
     show()
   }
@@ -277,10 +277,10 @@ function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
 
 /** Returns a message if no answer of the driver names the volume or snapshot, which is not deleted then. */
 function unnamed(text: string, { tracker, snapshots }: Checker): readonly string[] {
-  const [, what, id = ''] = /^(volume|snapshot) (\S+)/.exec(text) ?? []
-  return what === undefined || (what === 'volume' ? tracker : snapshots).get(id) !== undefined
+  const [, kind, id = ''] = /^(volume|snapshot) (\S+)/.exec(text) ?? []
+  return kind === undefined || (kind === 'volume' ? tracker : snapshots).get(id) !== undefined
     ? []
-    : [`${what} ${id}: no answer names it, so it was not deleted`]
+    : [`${kind} ${id}: no answer names it, so it was not deleted`]
 }
 
 /** Returns the ID of a volume or snapshot, or its requested name, in a text about a remaining object. */

@@ -150,8 +150,8 @@ describe('explain', () => {
     ['pv', 'PersistentVolume no'],
     ['va', 'VolumeAttachment no'],
     ['node', 'Node no'],
-  ] as const)('`kubectl csi explain` throws for a %s that does not exist', async (kind, what) => {
-    await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${what} does not exist`)
+  ] as const)('`kubectl csi explain` throws for a %s that does not exist', async (kind, title) => {
+    await expect(ask(clientOf(serving(SOUND)), explain(kind, 'no'))).rejects.toThrow(`${title} does not exist`)
   })
 
   it('`kubectl csi explain` reports work that is under way, with exit code 0', async () => {

@@ -230,10 +230,10 @@ const STATES: Readonly<Record<string, BlockedState>> = {
 it.each(Object.entries(STATES))('`kubectl csi explain` explains this state: %s', checkState)
 
 it('`kubectl csi explain` reports that nothing is stuck about a ready snapshot', async () => {
-  const given = { volumeSnapshotContentName: 'content' }
+  const source = { volumeSnapshotContentName: 'content' }
   const objects = [
     SNAPSHOT_CLASS,
-    snapshot({ ...OF_CONTENT, readyToUse: true }, OLD, given),
+    snapshot({ ...OF_CONTENT, readyToUse: true }, OLD, source),
     content({ readyToUse: true, snapshotHandle: 'snap-1' }),
   ]
   const client = clientOf(serving(objects))

@@ -20,8 +20,8 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
   const { volumeId: about, accessibleTopology, contentSource } = volume
   const requestedTopology = request['accessibilityRequirements'] as TopologyRequirement | undefined
   const source = request['volumeContentSource'] as VolumeContentSource | undefined
-  const unless = (holds: boolean, check: CheckName, what: string): readonly Violation[] =>
-    holds ? [] : [{ check, about, text: `volume ${about} is ${what}` }]
+  const unless = (holds: boolean, check: CheckName, text: string): readonly Violation[] =>
+    holds ? [] : [{ check, about, text: `volume ${about} is ${text}` }]
   const isReachable = isReached(accessibleTopology, requestedTopology?.requisite ?? [])
   const named = source === undefined || nameOf(source) === nameOf(contentSource)
   return [

@@ -75,9 +75,9 @@ export class Checker {
 
   /** Records a violation. If an earlier finding has the same cause, only the count of that finding increases. */
   report(broken: Violation): void {
-    const known = this.findings.find((each) => causeOf(each) === causeOf(broken))
-    if (known !== undefined) {
-      known.occurrences += 1
+    const earlier = this.findings.find((each) => causeOf(each) === causeOf(broken))
+    if (earlier !== undefined) {
+      earlier.occurrences += 1
       return
     }
     const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
@@ -123,10 +123,10 @@ export class Checker {
     const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
     const all = this.#about(about)
     const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
-    const known = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
+    const possible = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
     // If no answer names the volume or snapshot, a creation without an answer may have created it.
     const suspects = this.#ended.filter(({ method, code }) => method.startsWith('Create') && code === undefined)
-    return inRows(known.length > 0 ? known : suspects)
+    return inRows(possible.length > 0 ? possible : suspects)
       .slice(-LISTED)
       .map(({ call, times }) => `${lineOf(call, this.#options)}${times > 1 ? `, ${times} times` : ''}`)
   }
@@ -134,7 +134,9 @@ export class Checker {
   /** Returns the calls about a volume or a snapshot, by its ID or by its requested name. */
   #about(about: string | undefined): readonly ProxiedCall[] {
     if (about === undefined) return this.#ended
-    const known = [...this.tracker.known, ...this.snapshots.known].filter(({ id, name }) => [id, name].includes(about))
+    const known = [...this.tracker.volumes, ...this.snapshots.volumes].filter(({ id, name }) =>
+      [id, name].includes(about),
+    )
     const ids = new Set(known.map(({ id }) => id))
     const names = new Set([about, ...known.map(({ name }) => name)].filter((name) => name !== ''))
     return this.#ended.filter(
@@ -192,12 +194,12 @@ function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): st
   const made = createdId(call)
   const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
   const about = [text(request['name']), text(request['sourceVolumeId']), changedId(call), text(request['nodeId']), path]
-  const what = [method, ...about.filter((each) => each !== '')].join(' ')
+  const subject = [method, ...about.filter((each) => each !== '')].join(' ')
   const how = code === undefined ? 'no answer' : codeNameOf(code)
-  const words = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
+  const quotedMessage = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
   const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`
   const done = fault === undefined ? '' : ` [${FAULT_WORDS[fault]}]`
-  return `+${((start - startedAt) / 1000).toFixed(3)} s ${what} -> ${how}${made === '' ? '' : ` ${made}`}${words}${took}${done}`
+  return `+${((start - startedAt) / 1000).toFixed(3)} s ${subject} -> ${how}${made === '' ? '' : ` ${made}`}${quotedMessage}${took}${done}`
 }
 
 const FAULT_WORDS: Readonly<Record<NonNullable<ProxiedCall['fault']>, string>> = {

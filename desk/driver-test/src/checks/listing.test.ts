@@ -11,15 +11,15 @@ function scene() {
   const tracker = new Tracker()
   for (const call of [...created('pvc', 'vol', 1024n), ...answered('ControllerPublishVolume', va)]) tracker.see(call)
   const listing = new Listing(tracker)
-  const look = (...volumes: Listed[]) =>
+  const compare = (...volumes: Listed[]) =>
     listing.compare(volumes, tracker.position).map(({ check, text }) => `${check}: ${text}`)
-  return { tracker, listing, look }
+  return { tracker, listing, compare }
 }
 
 function seenTwice(...volumes: Listed[]): readonly string[] {
-  const { look } = scene()
-  expect(look(...volumes)).toEqual([])
-  return look(...volumes)
+  const { compare } = scene()
+  expect(compare(...volumes)).toEqual([])
+  return compare(...volumes)
 }
 
 describe('Listing', () => {
@@ -52,8 +52,8 @@ describe('Listing', () => {
       return [1, 2].flatMap(() => listing.compare(list, tracker.position)).map(({ check, text }) => `${check}: ${text}`)
     }
     const response = { snapshot: { snapshotId: 'snap' } }
-    const taken = answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response })
-    expect(texts([], ...taken, ...created('pvc', 'vol', 1n))).toEqual([
+    const createCalls = answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response })
+    expect(texts([], ...createCalls, ...created('pvc', 'vol', 1n))).toEqual([
       'kept: snapshot snap was created and is not listed',
     ])
     expect(texts(['snap'], ...answered('DeleteSnapshot', { snapshotId: 'snap' }))).toEqual([
@@ -62,42 +62,42 @@ describe('Listing', () => {
   })
 
   it('a lasting difference in the answers to ListVolumes causes only one finding', () => {
-    const { look } = scene()
-    expect([look(), look(), look(), look()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
+    const { compare } = scene()
+    expect([compare(), compare(), compare(), compare()].map(({ length }) => length)).toEqual([0, 1, 0, 0])
   })
 
   it('the check ignores a difference that only one of two successive answers to ListVolumes shows', () => {
-    const { look } = scene()
-    expect([look(), look(listed()), look(), look(listed())].flat()).toEqual([])
+    const { compare } = scene()
+    expect([compare(), compare(listed()), compare(), compare(listed())].flat()).toEqual([])
   })
 
   it('the check ignores a difference in ListVolumes that a call at the same time explains', () => {
-    const { tracker, listing, look } = scene()
-    const { position: mark } = tracker
+    const { tracker, listing, compare } = scene()
+    const { position } = tracker
     for (const call of answered('ControllerUnpublishVolume', va)) tracker.see(call)
-    expect([listing.compare([listed()], mark), listing.compare([listed()], mark)].flat()).toEqual([])
+    expect([listing.compare([listed()], position), listing.compare([listed()], position)].flat()).toEqual([])
     tracker.see(callOf('ControllerPublishVolume', va))
-    expect([look(listed({ nodes: ['b'] })), look(listed({ nodes: ['b'] }))].flat()).toEqual([])
+    expect([compare(listed({ nodes: ['b'] })), compare(listed({ nodes: ['b'] }))].flat()).toEqual([])
   })
 
   it('the check reports a deleted volume that two successive answers to ListVolumes contain', () => {
-    const { tracker, look } = scene()
+    const { tracker, compare } = scene()
     for (const call of [
       ...answered('ControllerUnpublishVolume', va),
       ...answered('DeleteVolume', { volumeId: 'vol' }),
     ]) {
       tracker.see(call)
     }
-    expect([look(listed({ nodes: [] })), look(listed({ nodes: [] }))]).toEqual([
+    expect([compare(listed({ nodes: [] })), compare(listed({ nodes: [] }))]).toEqual([
       [],
       ['ended: volume vol was deleted and is listed'],
     ])
   })
 
   it('the check ignores a difference in ListVolumes if a call about the volume was sent between the two answers', () => {
-    const { tracker, look } = scene()
-    const first = look(listed({ nodes: [] }))
+    const { tracker, compare } = scene()
+    const first = compare(listed({ nodes: [] }))
     for (const call of answered('ControllerPublishVolume', va)) tracker.see(call)
-    expect([first, look(listed({ nodes: [] }))].flat()).toEqual([])
+    expect([first, compare(listed({ nodes: [] }))].flat()).toEqual([])
   })
 })

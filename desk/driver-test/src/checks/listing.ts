@@ -24,11 +24,11 @@ export class Listing {
 
   /** Compares a list with the recorded things that have no running call, and no change since `position` was read. */
   compare(listed: readonly Listed[], position: number): readonly Violation[] {
-    const what = this.#tracker.of.toLowerCase()
+    const noun = this.#tracker.of.toLowerCase()
     const byId = new Map(listed.map((each) => [each.id, each]))
-    const differences = this.#tracker.known
+    const differences = this.#tracker.volumes
       .filter(({ busy, changed }) => busy === 0 && changed <= position)
-      .flatMap((volume) => differencesOf(volume, byId.get(volume.id), what).map((broken) => ({ broken, volume })))
+      .flatMap((volume) => differencesOf(volume, byId.get(volume.id), noun).map((broken) => ({ broken, volume })))
     const current = new Set(differences.map(({ broken }) => broken.text))
     for (const text of this.#seen.keys()) if (!current.has(text)) this.#seen.delete(text)
     return differences.flatMap(({ broken, volume }) => (this.#isOld(broken, volume) ? [broken] : []))
@@ -44,13 +44,13 @@ export class Listing {
   }
 }
 
-function differencesOf(volume: KnownVolume, listed: Listed | undefined, what: string): readonly Violation[] {
+function differencesOf(volume: KnownVolume, listed: Listed | undefined, noun: string): readonly Violation[] {
   const { id: about, exists, capacity } = volume
   if (listed === undefined) {
     if (exists !== 'yes') return []
-    return [{ check: 'kept', about, text: `${what} ${about} was created and is not listed` }]
+    return [{ check: 'kept', about, text: `${noun} ${about} was created and is not listed` }]
   }
-  if (exists === 'no') return [{ check: 'ended', about, text: `${what} ${about} was deleted and is listed` }]
+  if (exists === 'no') return [{ check: 'ended', about, text: `${noun} ${about} was deleted and is listed` }]
   if (exists === 'maybe') return []
   return [...nodeDifferences(volume, listed), ...sizeDifference(about, capacity, listed.capacity)]
 }

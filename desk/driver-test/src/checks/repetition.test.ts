@@ -69,13 +69,15 @@ describe('Repetitions', () => {
   })
 
   it('the check reports a repeated CreateSnapshot that returns another snapshot for the same name', () => {
-    const taken = (snapshotId: string) =>
+    const createSnapshot = (snapshotId: string) =>
       answered('CreateSnapshot', { name: 's', sourceVolumeId: 'vol' }, { response: { snapshot: { snapshotId } } })
-    expect(brokenBy(taken('snap-1'), taken('snap-2'))).toEqual([
+    expect(brokenBy(createSnapshot('snap-1'), createSnapshot('snap-2'))).toEqual([
       'snapshots: CreateSnapshot of s gave snapshot snap-1, and then snap-2',
     ])
     const deleted = answered('DeleteSnapshot', { snapshotId: 'snap-1' })
-    expect(brokenBy(created('s', 'snap-1', 1n), taken('snap-1'), deleted, taken('snap-2'))).toEqual([])
+    expect(brokenBy(created('s', 'snap-1', 1n), createSnapshot('snap-1'), deleted, createSnapshot('snap-2'))).toEqual(
+      [],
+    )
   })
 
   it('the check reports a repeated call that returns another publish context, but not another order of its entries', () => {

@@ -13,12 +13,12 @@ const made = [...created('pvc', 'vol', 1024n)]
 
 describe('Tracker', () => {
   it('the volume tracker records a volume from the answer to CreateVolume', () => {
-    const [volume] = trackerOf(made).known
+    const [volume] = trackerOf(made).volumes
     expect(volume).toMatchObject({ id: 'vol', name: 'pvc', exists: 'yes', capacity: 1024n, busy: 0 })
   })
 
   it('the volume tracker records no volume if CreateVolume has failed', () => {
-    expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).known).toEqual([])
+    expect(trackerOf(answered('CreateVolume', { name: 'pvc' }, { code: 13 })).volumes).toEqual([])
   })
 
   it.each([
@@ -35,13 +35,15 @@ describe('Tracker', () => {
   })
 
   it('the volume tracker records no volume for a publish without a volume ID', () => {
-    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).known).toEqual([])
+    expect(trackerOf(answered('NodePublishVolume', { volumeId: '', targetPath: '/t' }, { code: 3 })).volumes).toEqual(
+      [],
+    )
   })
 
   it('the volume tracker treats a volume as possibly created if CreateVolume returns no volume ID', () => {
     for (const volume of [undefined, { volumeId: '', capacityBytes: 0n }]) {
-      const { known, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
-      expect([known, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
+      const { volumes, unsure } = trackerOf(answered('CreateVolume', { name: 'pvc' }, { response: { volume } }))
+      expect([volumes, unsure.map(({ name }) => name)]).toEqual([[], ['pvc']])
     }
   })
 
@@ -111,6 +113,6 @@ describe('Tracker', () => {
     expect(tracker.get('csi-1')).toMatchObject({ inline: true, exists: 'maybe', published: new Map([['/t', 'yes']]) })
     for (const call of answered('NodeUnpublishVolume', mount)) tracker.see(call)
     expect(tracker.get('csi-1')?.exists).toBe('no')
-    expect(trackerOf([...answered('NodeUnpublishVolume', mount)]).known).toEqual([])
+    expect(trackerOf([...answered('NodeUnpublishVolume', mount)]).volumes).toEqual([])
   })
 })

@@ -60,7 +60,7 @@ const MAY_CONTINUE: readonly (number | undefined)[] = [
 /** Records the state of each volume, or of each snapshot, from all CSI calls and their answers. */
 export class Tracker {
   readonly of: Tracked
-  readonly #known = new Map<string, KnownVolume>()
+  readonly #volumes = new Map<string, KnownVolume>()
   readonly #unsure = new Map<string, ProxiedCall['request']>()
   #count = 0
 
@@ -68,8 +68,8 @@ export class Tracker {
     this.of = of
   }
 
-  get known(): readonly KnownVolume[] {
-    return [...this.#known.values()]
+  get volumes(): readonly KnownVolume[] {
+    return [...this.#volumes.values()]
   }
 
   /** The requests for creations whose answers do not show whether the volume or the snapshot exists. */
@@ -78,7 +78,7 @@ export class Tracker {
   }
 
   get(id: string): KnownVolume | undefined {
-    return this.#known.get(id)
+    return this.#volumes.get(id)
   }
 
   /** The number of starts and ends of calls. A volume has changed after a read of `position` if its `changed` is higher. */
@@ -90,7 +90,7 @@ export class Tracker {
     this.#count += 1
     if (call.method.includes('Snapshot') !== (this.of === 'Snapshot')) return
     if (call.method.startsWith('Create')) return this.#onCreate(call)
-    const volume = this.#known.get(changedId(call)) ?? this.#inlineVolume(call)
+    const volume = this.#volumes.get(changedId(call)) ?? this.#inlineVolume(call)
     if (volume === undefined) return
     volume.changed = this.#count
     volume.busy += call.end === undefined ? 1 : -1
@@ -104,7 +104,7 @@ export class Tracker {
     const id = text(request['volumeId'])
     if (method !== 'NodePublishVolume' || id === '') return undefined
     const volume: KnownVolume = { ...unused(), id, name: '', exists: 'maybe', capacity: 0n, block: false, inline: true }
-    this.#known.set(id, volume)
+    this.#volumes.set(id, volume)
     return volume
   }
 
@@ -115,11 +115,11 @@ export class Tracker {
     else this.#unsure.delete(name)
     if (id === '') return
     const capacity = namedVolume(response)?.capacityBytes ?? 0n
-    const known = this.#known.get(id)
-    if (known?.exists === 'yes') return
+    const volume = this.#volumes.get(id)
+    if (volume?.exists === 'yes') return
     const block = isBlock(request['volumeCapabilities'])
     const fresh = { ...unused(), id, name, exists: 'yes' as const, capacity, block, inline: false }
-    this.#known.set(id, { ...fresh, busy: known?.busy ?? 0, changed: this.#count })
+    this.#volumes.set(id, { ...fresh, busy: volume?.busy ?? 0, changed: this.#count })
   }
 
   #apply(volume: KnownVolume, { method, request, response }: ProxiedCall, certainty: 'maybe' | 'done'): void {

@@ -30,7 +30,7 @@ async function start(settings: Partial<DriverSettings> = {}): Promise<CsiDriver>
 const open = ({ address }: CsiDriver) =>
   openDriver({ address, clock: systemClock, log: silentLogger, signal, services: 'controller' })
 
-async function learn(driver: CsiDriver, change: Partial<AbilityOptions> = {}): Promise<Abilities> {
+async function readAbilities(driver: CsiDriver, change: Partial<AbilityOptions> = {}): Promise<Abilities> {
   const direct = await open(driver)
   const usual = { address: driver.address, nodeIds: ['a', 'b'], ownNodes: [], parameters: {}, crash: true }
   const rest = { capabilities: undefined, csiDriver: undefined, clock: systemClock }
@@ -50,7 +50,7 @@ function refuse(driver: CsiDriver, method: string, text: string): void {
 describe('learnAbilities', () => {
   it('the driver test tries the abilities of a driver, and then deletes its test volumes', async () => {
     const driver = await start()
-    const { can, nodes, leftOut } = await learn(driver, { parameters: { type: 'fast' } })
+    const { can, nodes, leftOut } = await readAbilities(driver, { parameters: { type: 'fast' } })
     expect(can).toMatchObject({ expand: true, shared: true, block: true, crash: true })
     expect(can.methods).toHaveLength(5)
     expect(nodes.map(({ nodeId }) => nodeId)).toEqual(['a', 'b'])
@@ -70,10 +70,10 @@ describe('learnAbilities', () => {
   it('a driver that accepts the given volume attributes has the ability to modify volumes', async () => {
     const driver = await start({ mutableParameters: ['tier'] })
     const attributes = [{ tier: 'gold' }, { tier: 'silver' }]
-    const { can, leftOut } = await learn(driver, { attributes })
+    const { can, leftOut } = await readAbilities(driver, { attributes })
     expect(can).toMatchObject({ attributes, methods: expect.arrayContaining(['ControllerModifyVolume']) })
     expect(leftOut.filter((text) => text.startsWith('modification'))).toEqual([])
-    const refused = await learn(driver, { attributes: [{ iops: '1' }] })
+    const refused = await readAbilities(driver, { attributes: [{ iops: '1' }] })
     expect(refused.can.attributes).toBeUndefined()
     expect(refused.leftOut).toContainEqual(expect.stringMatching(/^modification: .*mutable parameter "iops" is not/))
     expect(driver.volumes.all).toEqual([])
@@ -87,7 +87,7 @@ describe('learnAbilities', () => {
       const rest = { volumeContext: {}, contentSource: undefined, accessibleTopology: [] }
       return { volume: { volumeId: id, capacityBytes: 1n, ...rest } }
     })
-    const { can, leftOut } = await learn(driver, { capabilities: ['block'] })
+    const { can, leftOut } = await readAbilities(driver, { capabilities: ['block'] })
     expect(can).toMatchObject({ block: false, shared: false })
     expect(leftOut.join('\n')).toMatch(/volumes of mode Block: .*InvalidArgument desc = no raw volumes here/)
     expect(leftOut).toContain('volumes of several nodes: not among --capabilities')
@@ -95,7 +95,7 @@ describe('learnAbilities', () => {
 
   it('the abilities of a driver exclude features whose capability the driver lacks, with a reason', async () => {
     const driver = await start({ controller: ['CREATE_DELETE_VOLUME'] })
-    const { can, leftOut } = await learn(driver, { nodeIds: ['a'], crash: false })
+    const { can, leftOut } = await readAbilities(driver, { nodeIds: ['a'], crash: false })
     expect(can).toMatchObject({ expand: false, crash: false, methods: ['CreateVolume', 'DeleteVolume'] })
     const reported = leftOut.join('\n')
     for (const part of ['PUBLISH_UNPUBLISH', 'EXPAND_VOLUME', 'LIST_VOLUMES\n', '--node-ids', '--driver-command']) {
@@ -103,7 +103,7 @@ describe('learnAbilities', () => {
     }
     await driver.stop()
     const offline = await start({ expansion: 'OFFLINE' })
-    expect((await learn(offline)).leftOut).toContain(
+    expect((await readAbilities(offline)).leftOut).toContain(
       'expansion: the driver expands volumes only while they are not in use',
     )
   })
@@ -111,12 +111,12 @@ describe('learnAbilities', () => {
   it('the abilities of a driver include clones only if the driver creates a clone, which the test then deletes', async () => {
     const driver = await start()
     driver.settings.controller = [...driver.settings.controller, 'CLONE_VOLUME']
-    expect((await learn(driver)).can.clone).toBe(true)
+    expect((await readAbilities(driver)).can.clone).toBe(true)
     driver.script('CreateVolume', (request: CreateVolumeRequest) => {
       if (request.volumeContentSource !== undefined) throw new DriverFailure('INTERNAL', 'no copies today')
       return driver.usualAnswer('CreateVolume', request)
     })
-    const { can, leftOut } = await learn(driver)
+    const { can, leftOut } = await readAbilities(driver)
     expect(can.clone).toBe(false)
     expect(leftOut.join('\n')).toMatch(/clones: .*no copies today/)
     expect(driver.volumes.all).toEqual([])
@@ -124,11 +124,11 @@ describe('learnAbilities', () => {
 
   it('the abilities of a driver include zones if the driver and its nodes report a topology', async () => {
     const driver = await start({ plugin: ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'] })
-    expect((await learn(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
+    expect((await readAbilities(driver)).leftOut).toContain('topology: no node says where it is; --node asks them')
     driver.settings.topology = { zone: 'east' }
     const zones = [{ nodes: ['node-1'], segments: { zone: 'east' } }]
-    expect((await learn(driver, { nodeIds: [] })).can.zones).toEqual(zones)
-    expect((await learn(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
+    expect((await readAbilities(driver, { nodeIds: [] })).can.zones).toEqual(zones)
+    expect((await readAbilities(driver, { nodeIds: [], capabilities: ['block'] })).can.zones).toBeUndefined()
   })
 
   it('the tested methods include node calls for given node sockets, but no attach if the CSIDriver requires none', async () => {
@@ -137,34 +137,34 @@ describe('learnAbilities', () => {
     const info = { nodeId: 'n', maxVolumesPerNode: 0n, accessibleTopology: undefined }
     const ownNodes = [{ address: driver.address, driver: node, info }]
     const csiDriver = { metadata: { name: 'd' }, spec: { attachRequired: false, volumeLifecycleModes: ['Ephemeral'] } }
-    const { can, nodes, leftOut } = await learn(driver, { nodeIds: [], ownNodes, csiDriver })
+    const { can, nodes, leftOut } = await readAbilities(driver, { nodeIds: [], ownNodes, csiDriver })
     node.close()
     expect([can.inline, nodes]).toEqual([true, [info]])
     expect(can.methods).toEqual(expect.arrayContaining(['NodeStageVolume', 'NodeExpandVolume']))
     expect(can.methods).not.toContain('ControllerPublishVolume')
     expect(leftOut).toContain('attaching: the CSIDriver says that it is not required')
-    const without = await learn(driver, { nodeIds: [], ownNodes })
+    const without = await readAbilities(driver, { nodeIds: [], ownNodes })
     expect(without.leftOut).toContain('inline volumes: no --csidriver has Ephemeral among its volumeLifecycleModes')
   })
 
   it('a driver that cannot create volumes causes an error when its abilities are tested', async () => {
     const driver = await start()
     refuse(driver, 'CreateVolume', 'parameter pool is required')
-    await expect(learn(driver)).rejects.toThrow(
+    await expect(readAbilities(driver)).rejects.toThrow(
       `the driver at ${driver.address} creates no volume: rpc error: code = InvalidArgument desc = parameter pool is required`,
     )
     driver.script('CreateVolume', () => ({ volume: undefined }))
-    await expect(learn(driver)).rejects.toThrow('creates no volume: CreateVolume succeeded and names no volume')
+    await expect(readAbilities(driver)).rejects.toThrow('creates no volume: CreateVolume succeeded and names no volume')
     await driver.stop()
     const other = await start({ controller: ['LIST_VOLUMES'] })
-    await expect(learn(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
+    await expect(readAbilities(other)).rejects.toThrow('lacks CREATE_DELETE_VOLUME')
   })
 
   it('the node IDs come from NodeGetInfo or the flag `--node-ids`, and an error occurs without both', async () => {
     const driver = await start()
-    expect((await learn(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
+    expect((await readAbilities(driver, { nodeIds: [] })).nodes.map(({ nodeId }) => nodeId)).toEqual(['node-1'])
     refuse(driver, 'NodeGetInfo', 'there is none')
-    await expect(learn(driver, { nodeIds: [] })).rejects.toThrow(
+    await expect(readAbilities(driver, { nodeIds: [] })).rejects.toThrow(
       /does not answer NodeGetInfo: .*there is none; name the nodes that it knows by --node-ids/,
     )
   })

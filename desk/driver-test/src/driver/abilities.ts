@@ -43,7 +43,7 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   const { controller, plugin } = driver.capabilities
   const { address, crash, capabilities, csiDriver, onTrial } = options
   const ownNodes = new OwnNodes(options.ownNodes, '')
-  const has = (what: ControllerRpc): boolean => controller.has(what)
+  const has = (rpc: ControllerRpc): boolean => controller.has(rpc)
   if (!has(ControllerRpc.CREATE_DELETE_VOLUME)) {
     throw new Error(`the driver at ${address} lacks CREATE_DELETE_VOLUME: there is no life of a volume to test`)
   }

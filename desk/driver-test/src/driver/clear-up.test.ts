@@ -46,7 +46,7 @@ it.each([
       mutableParameters: {},
     }
     const source = emulated.volumes.add({ name: 'pvc-2', capacityBytes: 1024n }).id
-    const taken = (name: string) => {
+    const createSnapshot = (name: string) => {
       const request = {
         name,
         sourceVolumeId: source,
@@ -57,15 +57,15 @@ it.each([
       return { request, call: () => driver.call(CreateSnapshot, request, { timeoutMs: 5_000, signal }) }
     }
     if (wasMade) await driver.call(CreateVolume, request, { timeoutMs: 5_000, signal })
-    if (wasMade) await taken('snapshot-1').call()
-    const { snapshot } = await taken('snapshot-2').call()
+    if (wasMade) await createSnapshot('snapshot-1').call()
+    const { snapshot } = await createSnapshot('snapshot-2').call()
     const checker = new Checker({ startedAt: 0, shortened: (path) => path })
     const lost = { code: undefined, response: undefined }
     for (const call of [
       ...created('pvc-2', source, 1024n),
       ...answered('CreateVolume', { ...request }, lost),
-      ...answered('CreateSnapshot', taken('snapshot-1').request, lost),
-      ...answered('CreateSnapshot', taken('snapshot-2').request, { response: { snapshot } }),
+      ...answered('CreateSnapshot', createSnapshot('snapshot-1').request, lost),
+      ...answered('CreateSnapshot', createSnapshot('snapshot-2').request, { response: { snapshot } }),
     ])
       checker.see(call)
     if (namesNone) for (const method of ['CreateVolume', 'CreateSnapshot']) emulated.script(method, () => ({}))

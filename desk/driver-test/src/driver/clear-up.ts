@@ -35,11 +35,11 @@ export async function clearUp({ checker, ...parts }: ClearUpParts, signal: Abort
   const limits = { timeoutMs: CALL_MS, signal }
   const controller = controllerClient(driver)
   const left: string[] = []
-  const trying = async (what: string, work: () => Promise<unknown>, mayBeMissing = false): Promise<void> => {
+  const trying = async (action: string, work: () => Promise<unknown>, mayBeMissing = false): Promise<void> => {
     try {
       await retrying({ clock, signal }, work)
     } catch (error) {
-      if (!mayBeMissing || !classify(error).final) left.push(`${what}: ${messageOf(error)}`)
+      if (!mayBeMissing || !classify(error).final) left.push(`${action}: ${messageOf(error)}`)
     }
   }
   const deleteSnapshot = async (snapshotId: string): Promise<unknown> =>
@@ -53,14 +53,14 @@ export async function clearUp({ checker, ...parts }: ClearUpParts, signal: Abort
       deleteSnapshot((await driver.call(CreateSnapshot, request, limits)).snapshot?.snapshotId ?? '')
     await trying(`snapshot ${request.name}`, undo, true)
   }
-  for (const { id, exists } of snapshots.known) {
+  for (const { id, exists } of snapshots.volumes) {
     if (exists !== 'no') await trying(`snapshot ${id}`, () => deleteSnapshot(id))
   }
   for (const request of tracker.unsure as unknown as readonly CreateVolumeRequest[]) {
     const undo = async () => deleteVolume((await driver.call(CreateVolume, request, limits)).volume?.volumeId ?? '')
     await trying(`volume ${request.name}`, undo, true)
   }
-  for (const volume of tracker.known) {
+  for (const volume of tracker.volumes) {
     if (volume.exists === 'no') continue
     await trying(`volume ${volume.id}`, async () => {
       await unmount(volume, nodes, signal)

@@ -22,11 +22,11 @@ it('a driver is not started if another process already listens on its socket', a
 it('a driver that ends eight times in a row is reported as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gone-'))
   const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
-  const own = await startDriverProcesses(['sh -c "exit 3"'], parts)
+  const processes = await startDriverProcesses(['sh -c "exit 3"'], parts)
   try {
-    expect(await aborted(own.watchGone())).toEqual(new Error('the driver ended with code 3, 8 times in a row'))
+    expect(await aborted(processes.watchGone())).toEqual(new Error('the driver ended with code 3, 8 times in a row'))
   } finally {
-    await own.stop()
+    await processes.stop()
     await rm(directory, { recursive: true, force: true })
   }
 }, 30_000)
@@ -37,18 +37,18 @@ it('only crashes after the call of `watchGone` make a driver count as gone', asy
   // The driver ends at once in its first nine starts. In the tenth it runs for a minute.
   const count = join(directory, 'count')
   const script = `echo >>${count}; [ $(wc -l <${count}) -gt 9 ] && exec sleep 60; exit 3`
-  const own = await startDriverProcesses([`sh -c '${script}'`], parts)
+  const processes = await startDriverProcesses([`sh -c '${script}'`], parts)
   try {
     await new Promise<void>((resolve) => {
       let ends = 0
-      own.watchDeaths(() => {
+      processes.watchDeaths(() => {
         ends += 1
         if (ends === 9) resolve()
       })
     })
-    expect(own.watchGone().aborted).toBe(false)
+    expect(processes.watchGone().aborted).toBe(false)
   } finally {
-    await own.stop()
+    await processes.stop()
     await rm(directory, { recursive: true, force: true })
   }
 }, 30_000)

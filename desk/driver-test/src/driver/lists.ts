@@ -158,7 +158,7 @@ export class WatchedList {
         ?.filter(({ id }) => !this.#foreign.has(id))
         .map(({ id }) => textOf(id, 'is left at the driver'))
     const undeleted = async (): Promise<readonly string[]> =>
-      this.#tracker.known
+      this.#tracker.volumes
         .filter(({ exists }) => exists !== 'no')
         .map(({ id }) => textOf(id, 'was created and never deleted'))
     const left = await waitUntilEmpty(this.#hasList ? listed : undeleted, clock, signal)

@@ -67,8 +67,8 @@ export class OwnNodes {
     return relativePath.replaceAll(/([0-9a-f]{12})[0-9a-f]{52}/g, '$1...')
   }
 
-  can(what: NodeRpc): boolean {
-    return this.all.every(({ driver }) => nodeCan(driver, what))
+  can(rpc: NodeRpc): boolean {
+    return this.all.every(({ driver }) => nodeCan(driver, rpc))
   }
 }
 
@@ -88,7 +88,7 @@ export function nodeLacks(nodes: OwnNodes): readonly string[] {
   if (nodes.all.length === 0) {
     return ['staging and mounting: the node service is emulated, so that root is not needed; --node names sockets']
   }
-  const unless = (what: NodeRpc, text: string): readonly string[] => (nodes.can(what) ? [] : [text])
+  const unless = (rpc: NodeRpc, text: string): readonly string[] => (nodes.can(rpc) ? [] : [text])
   return [
     ...unless(NodeRpc.STAGE_UNSTAGE_VOLUME, 'staging: the driver lacks STAGE_UNSTAGE_VOLUME'),
     ...unless(NodeRpc.EXPAND_VOLUME, 'expansion on the node: the driver lacks EXPAND_VOLUME'),

@@ -28,7 +28,7 @@ export class UsageLooks {
   }
 
   async check(signal: AbortSignal): Promise<readonly Violation[]> {
-    const mounts = this.#tracker.known.flatMap((volume) => quietMounts(volume))
+    const mounts = this.#tracker.volumes.flatMap((volume) => quietMounts(volume))
     const mount = mounts[this.#turn % Math.max(1, mounts.length)]
     this.#turn += 1
     if (mount === undefined) return []

@@ -72,13 +72,13 @@ export class Tries {
     }
   }
 
-  async #refusal(what: string, work: () => Promise<void>): Promise<string | undefined> {
+  async #refusal(action: string, work: () => Promise<void>): Promise<string | undefined> {
     try {
       await work()
       return undefined
     } catch (error) {
       this.#limits.signal.throwIfAborted()
-      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#parts.onLost?.(what)
+      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#parts.onLost?.(action)
       return messageOf(error)
     }
   }

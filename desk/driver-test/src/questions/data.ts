@@ -193,9 +193,9 @@ class Data {
     return response?.usage.map(({ total }) => total).reduce((most, each) => (each > most ? each : most), 0n)
   }
 
-  #find(check: 'data' | 'readOnly' | 'usage' | 'capacity', what: string): void {
+  #find(check: 'data' | 'readOnly' | 'usage' | 'capacity', text: string): void {
     const { volumeId: about } = this.volume
     const kind = this.content.kind === 'block' ? 'block volume' : 'volume'
-    this.setting.parts.find({ check, about, text: `${kind} ${about} ${what}` })
+    this.setting.parts.find({ check, about, text: `${kind} ${about} ${text}` })
   }
 }

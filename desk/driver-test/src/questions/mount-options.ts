@@ -25,8 +25,8 @@ export async function checkMountOptions(setting: Setting): Promise<void> {
   const demand = { about: request.name, check: 'options', what: 'CreateVolume', codes: ['OK', ...REFUSALS] } as const
   const volume = (await setting.demand(CreateVolume, request, demand)).response?.volume
   if (volume === undefined) return
-  const find = (what: string): void =>
-    parts.find({ check: 'options', about: volume.volumeId, text: `volume ${volume.volumeId} ${what}` })
+  const find = (text: string): void =>
+    parts.find({ check: 'options', about: volume.volumeId, text: `volume ${volume.volumeId} ${text}` })
   const use = { node, capability: withOption(takesGroup ? String(GROUP) : ''), refusals: REFUSALS }
   const mounted = await mount(setting, volume, use)
   const options = mounted && (await parts.mountOptions(mounted.path))

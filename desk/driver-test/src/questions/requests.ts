@@ -62,9 +62,9 @@ function of<Q extends object, R extends object>(
     when,
     rows: rows.map(([change, differs, ...codes]) => {
       const what = `${methodOf(method.path)} ${change}`
-      const ask: StrictRequest['ask'] = (known, driver) => {
-        const request = { ...usual(known), ...(typeof differs === 'function' ? differs(known) : differs) }
-        return known.setting.demand(method, request, { about: undefined, driver, check: 'strict', what, codes })
+      const ask: StrictRequest['ask'] = (scope, driver) => {
+        const request = { ...usual(scope), ...(typeof differs === 'function' ? differs(scope) : differs) }
+        return scope.setting.demand(method, request, { about: undefined, driver, check: 'strict', what, codes })
       }
       return { method, ask }
     }),
@@ -72,14 +72,14 @@ function of<Q extends object, R extends object>(
 }
 
 const always = (): boolean => true
-const offers = (what: ControllerRpc) => (setting: Setting) => setting.parts.driver.capabilities.controller.has(what)
+const offers = (rpc: ControllerRpc) => (setting: Setting) => setting.parts.driver.capabilities.controller.has(rpc)
 const called =
   (method: string) =>
   (setting: Setting): boolean =>
     setting.has(method)
 const takesSnapshots = offers(ControllerRpc.CREATE_DELETE_SNAPSHOT)
 const hasNodes = (setting: Setting): boolean => setting.parts.nodes.all.length > 0
-const onNodes = (what: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.parts.nodes.can(what)
+const onNodes = (rpc: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.parts.nodes.can(rpc)
 
 const secrets = {}
 const sized = (requiredBytes: bigint, limitBytes = 0n) => ({ capacityRange: { requiredBytes, limitBytes } })
@@ -164,7 +164,7 @@ export const CONTROLLER_QUESTIONS: readonly Rows[] = [
   of(ListVolumes, { when: offers(ControllerRpc.LIST_VOLUMES), usual: () => ({ maxEntries: 0, startingToken: '' }) }, [
     ['from an unknown token', { startingToken: UNKNOWN }, 'Aborted'],
   ]),
-  of(DeleteVolume, { when: always, usual: (known) => ({ ...volumeOf(known), secrets }) }, [
+  of(DeleteVolume, { when: always, usual: (scope) => ({ ...volumeOf(scope), secrets }) }, [
     ['without a volume', NO_VOLUME, 'InvalidArgument'],
     ['of an unknown volume', UNKNOWN_VOLUME, 'OK'],
   ]),
@@ -186,9 +186,9 @@ function otherSize(setting: Setting, { capacityBytes }: Volume) {
 const stage = ({ volume: { volumeId, volumeContext }, path }: RequestScope) => {
   return { volumeId, stagingTargetPath: path, volumeCapability: ONE_NODE, publishContext: {}, volumeContext, secrets }
 }
-const mount = (known: RequestScope) => ({ ...stage(known), targetPath: `${known.path}-target`, readonly: false })
+const mount = (scope: RequestScope) => ({ ...stage(scope), targetPath: `${scope.path}-target`, readonly: false })
 const stats = ({ volume: { volumeId }, path }: RequestScope) => ({ volumeId, volumePath: path, stagingTargetPath: '' })
-const grow = (known: RequestScope) => ({ ...stats(known), capacityRange: undefined, ...NO_CAPABILITY, secrets })
+const grow = (scope: RequestScope) => ({ ...stats(scope), capacityRange: undefined, ...NO_CAPABILITY, secrets })
 
 export const NODE_QUESTIONS: readonly Rows[] = [
   of(NodeStageVolume, { when: onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME), usual: stage }, [
@@ -200,7 +200,7 @@ export const NODE_QUESTIONS: readonly Rows[] = [
     NodeUnstageVolume,
     {
       when: onNodes(NodeRpc.STAGE_UNSTAGE_VOLUME),
-      usual: (known) => ({ ...volumeOf(known), stagingTargetPath: known.path }),
+      usual: (scope) => ({ ...volumeOf(scope), stagingTargetPath: scope.path }),
     },
     [
       ['without a volume', NO_VOLUME, 'InvalidArgument'],
@@ -212,7 +212,7 @@ export const NODE_QUESTIONS: readonly Rows[] = [
     ['without a path', { targetPath: '' }, 'InvalidArgument'],
     ['without a capability', NO_CAPABILITY, 'InvalidArgument'],
   ]),
-  of(NodeUnpublishVolume, { when: hasNodes, usual: (known) => ({ ...volumeOf(known), targetPath: known.path }) }, [
+  of(NodeUnpublishVolume, { when: hasNodes, usual: (scope) => ({ ...volumeOf(scope), targetPath: scope.path }) }, [
     ['without a volume', NO_VOLUME, 'InvalidArgument'],
     ['without a path', { targetPath: '' }, 'InvalidArgument'],
   ]),

@@ -104,8 +104,8 @@ function nameless({ driver }: EmulatedParts): void {
 
 function anySize({ driver }: EmulatedParts): void {
   driver.script('CreateVolume', (request: CreateVolumeRequest) => {
-    const known = driver.volumes.named(request.name)
-    const capacityRange = known ? undefined : request.capacityRange
+    const existing = driver.volumes.named(request.name)
+    const capacityRange = existing ? undefined : request.capacityRange
     return driver.usualAnswer<object, object>('CreateVolume', { ...request, capacityRange })
   })
 }
@@ -133,8 +133,8 @@ function twice({ driver }: EmulatedParts): void {
 
 function forgetsClones({ driver }: EmulatedParts): void {
   driver.script('CreateVolume', (request: CreateVolumeRequest) => {
-    const known = request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined
-    if (known) throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
+    const existsAlready = request.volumeContentSource !== undefined && driver.volumes.named(request.name) !== undefined
+    if (existsAlready) throw new DriverFailure('ALREADY_EXISTS', 'existing volume source volume id not matching')
     return driver.usualAnswer<object, object>('CreateVolume', request)
   })
 }

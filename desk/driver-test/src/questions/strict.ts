@@ -19,27 +19,27 @@ export async function askStrictly(setting: Setting): Promise<void> {
   if (volume === undefined) return
   const { nodes, driver } = setting.parts
   const [first, second] = setting.nodes.map(({ nodeId }) => nodeId)
-  const known = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
+  const scope = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
   await setting.repeat(CreateVolume, setting.create('strict'))
-  await askAll(CONTROLLER_QUESTIONS, known, driver)
+  await askAll(CONTROLLER_QUESTIONS, scope, driver)
   const [node] = nodes.all
-  if (node !== undefined) await askAll(NODE_QUESTIONS, known, node.driver)
+  if (node !== undefined) await askAll(NODE_QUESTIONS, scope, node.driver)
   if (canList(driver)) await walkPages(setting, volume)
   // The random faults of a seed do not always repeat the creation of a clone.
   if (setting.parts.abilities.can.clone === true)
     await setting.copiedTwice('clone', { $case: 'volume', value: { volumeId: volume.volumeId } })
   await modifyTwice(setting, volume)
-  if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(known, { first, second })
+  if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(scope, { first, second })
   await setting.deleted(volume.volumeId)
   await setting.deleted(volume.volumeId)
 }
 
-async function askAll(tables: typeof CONTROLLER_QUESTIONS, known: RequestScope, driver: Driver): Promise<void> {
-  const { setting, volume } = known
+async function askAll(tables: typeof CONTROLLER_QUESTIONS, scope: RequestScope, driver: Driver): Promise<void> {
+  const { setting, volume } = scope
   for (const { when, rows } of tables) {
     if (!when(setting)) continue
     for (const { method, ask } of rows) {
-      const { response } = await ask(known, driver)
+      const { response } = await ask(scope, driver)
       // Only a volume in an answer to CreateVolume is deleted. Other answers may name volumes of other users.
       const created =
         method === CreateVolume ? (response as CreateVolumeResponse | undefined)?.volume?.volumeId : undefined

@@ -57,12 +57,12 @@ export function keepSnapshots(driver: CsiDriver, { bug, file, readyAfter = 1 }: 
   }
   driver.script('CreateSnapshot', ({ name, sourceVolumeId: source }: CreateSnapshotRequest) => {
     if (name === '' || source === '') throw new DriverFailure('INVALID_ARGUMENT', 'name and source are required')
-    const [known] = [...all].find(([, each]) => each.name === name) ?? []
-    if (known === undefined && bug !== 'snapshot-of-unknown-volume') driver.volumes.require(source)
-    if (known !== undefined && all.get(known)?.source !== source && bug !== 'snapshot-of-other-volume') {
+    const [existing] = [...all].find(([, each]) => each.name === name) ?? []
+    if (existing === undefined && bug !== 'snapshot-of-unknown-volume') driver.volumes.require(source)
+    if (existing !== undefined && all.get(existing)?.source !== source && bug !== 'snapshot-of-other-volume') {
       throw new DriverFailure('ALREADY_EXISTS', `${name} is a snapshot of another volume`)
     }
-    const id = known === undefined || bug === 'snapshot-each-time' ? `snap-${name}-${all.size}` : known
+    const id = existing === undefined || bug === 'snapshot-each-time' ? `snap-${name}-${all.size}` : existing
     if (!all.has(id)) all.set(id, { name, source })
     asked.set(id, (asked.get(id) ?? 0) + 1)
     save()

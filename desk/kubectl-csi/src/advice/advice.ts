@@ -17,7 +17,7 @@ const POINTS_BELOW = 'steps below'
 
 /** Returns an adviser for the text of docs/operations.md. It throws unless exactly one row fits a key. */
 export function adviserOf(page: string): Adviser {
-  const known = new Map<RowKey, Advice>()
+  const shared = new Map<RowKey, Advice>()
   const find = ({ heading, see }: RowKey): Advice => {
     const section = sectionOf(page, heading)
     const rows = rowsOf(section).filter(([cell = '']) => cell.includes(see))
@@ -29,8 +29,8 @@ export function adviserOf(page: string): Adviser {
     return { see: seen, means, do: action, below: action.includes(POINTS_BELOW) ? afterTable(section) : undefined }
   }
   return (key) => {
-    const advice = known.get(key) ?? find(key)
-    known.set(key, advice)
+    const advice = shared.get(key) ?? find(key)
+    shared.set(key, advice)
     return advice
   }
 }

@@ -114,6 +114,6 @@ it.each([
   ['--http-endpoint [::]:8081', 'pod-a:8081'],
   ['--http-endpoint=:8080 --tls-cert-file=/x', 'https:pod-a:8080'],
   ['--metrics-address=:8080', undefined],
-])('the container arguments %s lead to the endpoint %s', (words, expected) => {
-  expect(listenerOf(leader(container('csi-resizer', words.split(' '))), RESIZER_LEASE)).toBe(expected)
+])('the container arguments %s lead to the endpoint %s', (args, expected) => {
+  expect(listenerOf(leader(container('csi-resizer', args.split(' '))), RESIZER_LEASE)).toBe(expected)
 })

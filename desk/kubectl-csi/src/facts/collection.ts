@@ -158,11 +158,11 @@ export class FactCollection {
   }
 
   /** Reads all objects of a kind, unless they were listed before. */
-  async all<T extends Named>(known: KnownObjects<T>, resource: Resource<T>): Promise<void> {
-    if (known.complete) return
-    const listed = await this.reader.list(resource, { notUnderstood: (name) => known.set(name, { kind: 'unseen' }) })
-    for (const object of listed ?? []) known.set(keyOf(refOf('', object)), { kind: 'present', object })
-    known.complete = listed !== undefined
+  async all<T extends Named>(objects: KnownObjects<T>, resource: Resource<T>): Promise<void> {
+    if (objects.complete) return
+    const listed = await this.reader.list(resource, { notUnderstood: (name) => objects.set(name, { kind: 'unseen' }) })
+    for (const object of listed ?? []) objects.set(keyOf(refOf('', object)), { kind: 'present', object })
+    objects.complete = listed !== undefined
   }
 
   csiNode(name: string): Promise<ReadResult<CSINode>> {

@@ -121,7 +121,7 @@ export class ApiReader {
 
   #refused({ group, plural }: Resource<unknown>, error: unknown): void {
     if (!(error instanceof ApiError) || error.code === 0 || error.code === 401) throw error
-    const what = group === '' ? plural : `${plural}.${group}`
-    this.notSeen({ what, why: error.message, essential: ESSENTIAL.has(plural) })
+    const resourceName = group === '' ? plural : `${plural}.${group}`
+    this.notSeen({ what: resourceName, why: error.message, essential: ESSENTIAL.has(plural) })
   }
 }

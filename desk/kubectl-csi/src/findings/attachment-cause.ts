@@ -108,9 +108,9 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCa
   const message = (deleting ? va.status?.detachError : va.status?.attachError)?.message ?? pending?.message
   if (message === undefined) return undefined
   const context = { sidecar: 'external-attacher', driver: attacher, node, deleting } as const
-  const known = causeOf(message, context)
+  const cause = causeOf(message, context)
   const sure = likely('it is what the last try has ended with, and may have changed since')
-  if (known !== undefined) return { ...known, ...sure, silent: false, evidence: [] }
+  if (cause !== undefined) return { ...cause, ...sure, silent: false, evidence: [] }
   return {
     reason: deleting ? 'DetachFails' : 'AttachFails',
     waitsFor: `what the last try has failed for: ${message}`,

@@ -282,18 +282,18 @@ describe('unready containers', () => {
     },
   })
   const sidecarPods = new Map([[`storage/${ATTACHER_LEASE}`, [crashing]]])
-  const what = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
+  const container = 'container csi-driver of Pod storage/pod-a (waiting: CrashLoopBackOff)'
 
   it("an unready container in the leader's pod is the likely cause of a wait without an error", () => {
     expect(attachmentFindings(attaching(), factsWith({ ...SOUND, sidecarPods }))).toMatchObject([
-      { reason: 'ContainerNotReady', waitsFor: `${what} to be ready`, sure: 'likely', stuck: true },
+      { reason: 'ContainerNotReady', waitsFor: `${container} to be ready`, sure: 'likely', stuck: true },
     ])
   })
 
   it('the finding names an unready container in the pod of the sidecar if there is no leader', () => {
     const leases = [lease(ATTACHER_LEASE, { holder: '' })]
     const [finding] = attachmentFindings(attaching(), factsWith({ ...SOUND, leases, sidecarPods }))
-    expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${what} not ready`)
+    expect(finding?.waitsFor).toBe(`a leader, and no replica leads, with ${container} not ready`)
     expect(finding?.evidence).toContainEqual({
       object: { kind: 'Pod', namespace: 'storage', name: 'pod-a' },
       field: '.status.containerStatuses[csi-driver]',

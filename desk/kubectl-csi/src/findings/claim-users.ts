@@ -4,12 +4,12 @@ import { type ClusterFacts, claimKeysOf, isRunning, type KindRef, keyOf, refOf }
 type Users = ReadonlyMap<string, readonly Pod[]>
 
 /** A cache of the pods by claim, for each list of pods. A search for each claim would take too long. */
-const known = new WeakMap<readonly Pod[], Users>()
+const usersOfPods = new WeakMap<readonly Pod[], Users>()
 
 /** Returns the pods that use the claim `namespace/name` and have not ended. */
 export function podsOf(claim: string, { pods }: Pick<ClusterFacts, 'pods'>): readonly Pod[] {
-  const users = known.get(pods) ?? usersIn(pods)
-  known.set(pods, users)
+  const users = usersOfPods.get(pods) ?? usersIn(pods)
+  usersOfPods.set(pods, users)
   return users.get(claim) ?? []
 }
 

@@ -34,6 +34,6 @@ export function eventEvidence(event: Event | undefined): readonly Evidence[] {
 }
 
 export function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined)
-  return known.length === 0 ? undefined : Math.min(...known)
+  const definedTimes = times.filter((time) => time !== undefined)
+  return definedTimes.length === 0 ? undefined : Math.min(...definedTimes)
 }

@@ -24,8 +24,8 @@ function event(reason: string, message: string): Event {
   }
 }
 
-const reasons = (given: Pod, facts: Partial<ClusterFacts>) =>
-  podFindings(given, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
+const reasons = (pod: Pod, facts: Partial<ClusterFacts>) =>
+  podFindings(pod, factsWith({ ...SOUND, ...facts })).map(({ reason, waitsFor }) => `${reason}: ${waitsFor}`)
 
 describe('podFindings', () => {
   it.each([

@@ -81,22 +81,22 @@ export function snapshotFindings(snapshot: VolumeSnapshot, facts: ClusterFacts):
   })
   if (reason === undefined) return foreignFinalizerFindings(object, withoutOwn(metadata), facts)
   const claim: KindRef = { kind: 'PersistentVolumeClaim', namespace, name: claimName ?? '' }
-  const bound: KindRef = { kind: 'VolumeSnapshotContent', name: contentName ?? '' }
+  const boundContent: KindRef = { kind: 'VolumeSnapshotContent', name: contentName ?? '' }
   const [waitsFor, advice, awaits = []] = (
     {
       SourceClaimMissing: [`${textOf(claim)}, which does not exist`, ROWS.snapshotSource],
       SourceClaimNotBound: [`${textOf(claim)} to be bound`, ROWS.snapshotSource, [claim]],
       SnapshotClassMissing: [`VolumeSnapshotClass ${className}, which does not exist`, ROWS.snapshotClass],
       NoSnapshotClass: ['a VolumeSnapshotClass: it names none, and no class is the default', ROWS.snapshotClass],
-      ContentMissing: [`${textOf(bound)}, which does not exist`, ROWS.contentMissing],
+      ContentMissing: [`${textOf(boundContent)}, which does not exist`, ROWS.contentMissing],
       ContentNotCreated: [`${CONTROLLER} to create a VolumeSnapshotContent`, ROWS.snapshotController],
-      ContentNotReady: [`${textOf(bound)} to be ready`, ROWS.snapshotContent, [bound]],
+      ContentNotReady: [`${textOf(boundContent)} to be ready`, ROWS.snapshotContent, [boundContent]],
       SnapshotInUse: [
         `${restoring.map((each) => textOf(refOf('PersistentVolumeClaim', each))).join(', ')} to be bound`,
         ROWS.snapshotInUse,
         restoring.map((each) => refOf('PersistentVolumeClaim', each)),
       ],
-      ContentDeleting: [`${textOf(bound)} to be deleted`, ROWS.snapshotContent, [bound]],
+      ContentDeleting: [`${textOf(boundContent)} to be deleted`, ROWS.snapshotContent, [boundContent]],
     } as Partial<Record<SnapshotReason, readonly [string, RowKey, (readonly KindRef[])?]>>
   )[reason] ?? [`${CONTROLLER} to remove its finalizers`, ROWS.snapshotController]
   const since = deletedAt ?? timeOf(metadata?.creationTimestamp)
@@ -141,8 +141,8 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
   const { driver, volumeSnapshotClassName: className, source } = spec
   const { namespace, name = '', uid } = spec.volumeSnapshotRef
   const snapshot: KindRef = { kind: 'VolumeSnapshot', namespace, name }
-  const known = facts.snapshots.get(keyOf(snapshot))
-  const isOther = known.kind === 'present' && known.object.metadata?.uid !== uid
+  const recorded = facts.snapshots.get(keyOf(snapshot))
+  const isOther = recorded.kind === 'present' && recorded.object.metadata?.uid !== uid
   const { annotations = {} } = metadata ?? {}
   const failed = lastEvent(metadata?.uid, facts, ['SnapshotDeleteError'])
   const deletedAt = timeOf(metadata?.deletionTimestamp)
@@ -159,7 +159,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
       annotations[`${SNAPSHOT}-being-deleted`] !== undefined || (!uid && source.snapshotHandle !== undefined),
     isMember: annotations[MEMBER] !== undefined,
     class: classPresence(className, facts),
-    snapshot: isOther ? 'missing' : existenceOf(known),
+    snapshot: isOther ? 'missing' : existenceOf(recorded),
   })
   if (reason === undefined) return foreignFinalizerFindings(object, withoutOwn(metadata), facts)
   const cause = contentCause(reason, { driver, className, message: status?.error?.message, snapshot, uid })

@@ -126,9 +126,9 @@ const SHARED = [
 
 /** Returns the values of a sidecar's flags without the shared ones. */
 function ownValues(values: Readonly<Record<string, unknown>>): object {
-  const own = Object.entries(values).filter(([name]) => !SHARED.includes(name))
+  const ofThisDriver = Object.entries(values).filter(([name]) => !SHARED.includes(name))
   return Object.fromEntries(
-    own.map(([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value]),
+    ofThisDriver.map(([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value]),
   )
 }
 

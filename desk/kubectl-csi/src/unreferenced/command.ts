@@ -30,8 +30,8 @@ const EXIT_CODES = { none: 0, some: 1, unknown: 2 } as const
 const NOT_OF_NODES = 'metadata.namespace!=kube-node-lease'
 
 /** Prints the volumes and snapshots that no object names, from `/debug/unreferenced` of each leader. It only reads. */
-export async function unreferenced(json: boolean, around: UnreferencedAround): Promise<number> {
-  const { client, clock, signal, write } = around
+export async function unreferenced(json: boolean, context: UnreferencedAround): Promise<number> {
+  const { client, clock, signal, write } = context
   const into = new FactCollection(new ApiReader(client, signal))
   const searches: Search[] = []
   const things: Thing[] = []

@@ -43,33 +43,33 @@ export function unreferencedPage(answer: unknown): UnreferencedPage | undefined 
 
 type Fields = Readonly<Record<string, unknown>>
 
-function searchOf(driver: string, given: Fields): Search {
+function searchOf(driver: string, reply: Fields): Search {
   return {
     driver,
-    kind: text(given['kind']) ?? '',
-    scope: text(given['scope']) ?? 'backend',
-    listedAt: text(given['listedAt']),
-    listed: number(given['listed']) ?? 0,
-    undecided: number(given['undecided']) ?? 0,
-    undecidedBecause: text(given['undecidedBecause']),
-    omitted: number(given['omitted']) ?? 0,
-    failure: text(given['failure']),
+    kind: text(reply['kind']) ?? '',
+    scope: text(reply['scope']) ?? 'backend',
+    listedAt: text(reply['listedAt']),
+    listed: number(reply['listed']) ?? 0,
+    undecided: number(reply['undecided']) ?? 0,
+    undecidedBecause: text(reply['undecidedBecause']),
+    omitted: number(reply['omitted']) ?? 0,
+    failure: text(reply['failure']),
   }
 }
 
-function thingOf(driver: string, given: Fields): Thing {
-  const object = fields(given['object'])
+function thingOf(driver: string, reply: Fields): Thing {
+  const object = fields(reply['object'])
   const [kind, name] = [text(object['kind']), text(object['name'])]
   return {
     driver,
-    kind: text(given['kind']) ?? '',
-    reason: text(given['reason']) ?? '',
-    handle: text(given['handle']) ?? '',
+    kind: text(reply['kind']) ?? '',
+    reason: text(reply['reason']) ?? '',
+    handle: text(reply['handle']) ?? '',
     object: kind === undefined || name === undefined ? undefined : { kind, name },
-    sizeBytes: number(given['sizeBytes']),
-    since: text(given['since']),
-    publishedNodes: number(given['publishedNodes']),
-    sourceVolume: text(given['sourceVolume']),
+    sizeBytes: number(reply['sizeBytes']),
+    since: text(reply['since']),
+    publishedNodes: number(reply['publishedNodes']),
+    sourceVolume: text(reply['sourceVolume']),
   }
 }
 

@@ -40,13 +40,13 @@ function sentenceOf(
 ): string {
   const whose = scope === 'cluster' ? 'of this cluster' : 'of this back end, not of this cluster'
   const at = Date.parse(listedAt ?? '')
-  const what = Number.isNaN(at)
+  const subject = Number.isNaN(at)
     ? `the ${kind}s ${whose} were not listed yet`
     : `${listed} ${kind}s ${whose} were listed ${ageText(now - at)} ago`
   const doubt = undecided === 0 ? '' : ` ${undecided} are undecided: ${undecidedBecause ?? 'unknown'}.`
   const more = omitted === 0 ? '' : ` ${omitted} more are not shown.`
   const failed = failure === undefined ? '' : ` The last listing failed: ${failure}.`
-  return oneLine(`${driver}: ${what}.${doubt}${more}${failed}`)
+  return oneLine(`${driver}: ${subject}.${doubt}${more}${failed}`)
 }
 
 const UNITS = ['B', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi'] as const

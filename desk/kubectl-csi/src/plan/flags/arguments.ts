@@ -59,12 +59,12 @@ function argumentAt(words: readonly string[], at: number, { flags, syntax }: Syn
   if (flag === undefined) return { kind: 'unknown', name, written: unknownWords(word, next) }
   const isSwitch = FLAG_TYPES[flag.type].boolean === true
   const attached = short ? body.slice(1) : valueAfter
-  const known = attached ?? (isSwitch ? 'true' : undefined)
+  const value = attached ?? (isSwitch ? 'true' : undefined)
   return {
     kind: 'flag',
     flag,
-    value: known ?? next ?? '',
-    written: known === undefined && next !== undefined ? [word, next] : [word],
+    value: value ?? next ?? '',
+    written: value === undefined && next !== undefined ? [word, next] : [word],
     ...(removed !== undefined && { removedName: removed.name }),
   }
 }

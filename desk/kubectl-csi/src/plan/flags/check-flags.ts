@@ -135,10 +135,10 @@ function gateVerdicts({ gates }: KnownSidecar, value: string): readonly GateVerd
   return [...gatesIn(value)].map(([name, isOn]): GateVerdict => {
     const text = `${name}=${isOn}`
     const resolved = resolveGates(table, new Map([[name, isOn]]))
-    const what = `--feature-gates=${text}`
-    if (resolved.kind === 'refused') return { text, refusal: { what, why: resolved.error } }
+    const flag = `--feature-gates=${text}`
+    if (resolved.kind === 'refused') return { text, refusal: { what: flag, why: resolved.error } }
     const [notice] = resolved.notices
-    return notice === undefined ? { text } : { text, warning: { what, why: warningText(notice.message) } }
+    return notice === undefined ? { text } : { text, warning: { what: flag, why: warningText(notice.message) } }
   })
 }
 

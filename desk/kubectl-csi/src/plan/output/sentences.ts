@@ -87,16 +87,16 @@ function changeSentence({ container, change, untested, isKept }: PlanFinding & {
   return `${container}, since ${change.since}: ${change.change}. ${change.effect}.${condition}${kept}`
 }
 
-function keepText(keep: Keep): string {
-  switch (keep.kind) {
+function keepText(change: Keep): string {
+  switch (change.kind) {
     case 'argument':
-      return ` \`${keep.argument}\` keeps the older behaviour.`
+      return ` \`${change.argument}\` keeps the older behaviour.`
     case 'step':
-      return ` To keep the older behaviour: ${keep.step}.`
+      return ` To keep the older behaviour: ${change.step}.`
     case 'none':
       return ''
     default:
-      return keep satisfies never
+      return change satisfies never
   }
 }
 

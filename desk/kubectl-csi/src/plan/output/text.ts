@@ -62,8 +62,8 @@ function headline({ workload, containers, findings, toOneProcess }: SwapPlan): s
   return `${textOfWorkload(workload)}: ${count}${one}. ${stops + checks === 0 ? 'Nothing has to be done before.' : tasks}`
 }
 
-function counted(count: number, what: string): string {
-  return `${count} ${count === 1 ? what : `${what}s`}`
+function counted(count: number, noun: string): string {
+  return `${count} ${count === 1 ? noun : `${noun}s`}`
 }
 
 function section(title: string, sentences: readonly string[]): string | undefined {
