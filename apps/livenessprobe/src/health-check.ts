@@ -3,6 +3,7 @@ import { ConnectError, type OperationMetrics, probeOnce } from '@csi-sidecars/cs
 import type { EndpointReply } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 
+/** How one health check asks the driver. All its calls end after `timeoutMs`. */
 export interface HealthCheckOptions {
   readonly address: string
   readonly timeoutMs: number

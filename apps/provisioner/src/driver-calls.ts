@@ -12,11 +12,13 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { permittedVolume, type VolumeDeletionPermit } from './deletion-permit.ts'
 import { ProvisionError } from './request/failure.ts'
 
+/** How a call about one volume is sent. */
 export interface VolumeCallOptions {
   readonly migrated: boolean
   readonly signal: AbortSignal
 }
 
+/** How DeleteVolume is sent. */
 export interface DeleteCallOptions extends VolumeCallOptions {
   readonly secrets: Readonly<Record<string, string>>
 }

@@ -10,6 +10,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from './caches/claim.ts'
 
+/** What a change of a stored claim needs. */
 export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeOwnWrite'>
@@ -23,6 +24,7 @@ export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
 
 const CONFLICT_TRIES = 5
 
+/** Which finalizer is removed, and the check right before the write. */
 export interface ClaimFinalizerRemoval {
   readonly finalizer: string
   /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */

@@ -3,6 +3,7 @@ import type { Metrics } from '@csi-sidecars/telemetry'
 /** The default histogram buckets of the Prometheus client for Go, in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
+/** The labels of the metrics about a claim. */
 export interface ClaimLabels {
   readonly class: string
   /** The kind of the claim's data source. Empty if there is none. */

@@ -11,6 +11,7 @@ import {
   StartError,
 } from '@csi-sidecars/sidecar'
 
+/** The time limits of the questions at the start, in milliseconds. */
 export interface HandshakeLimits {
   readonly probeMs: number
   /** The deadline of expansions, and of the questions whether the driver expands volumes. */

@@ -9,6 +9,7 @@ import {
 import type { Cache } from '@csi-sidecars/sidecar'
 import { type Logger, UNQUOTED } from '@csi-sidecars/telemetry'
 
+/** How the kinds of group snapshots are looked for. */
 export interface GroupKindsOptions {
   readonly client: Pick<KubeClient, 'list'>
   /** The time limit of one answer, in milliseconds. */

@@ -11,11 +11,13 @@ export interface Naming {
   readonly uidLength: number
 }
 
+/** The caches of one kind: snapshots, or group snapshots. */
 export interface KindCaches {
   readonly contents: Informer<Content, KubeObject>
   readonly classes: Informer<SnapshotClass, KubeObject>
 }
 
+/** The flags of the snapshotter that its controllers read. */
 export interface SnapshotterSettings {
   readonly driverName: string
   readonly workers: number
@@ -34,6 +36,7 @@ export interface SnapshotterSettings {
   readonly groupNaming: Naming
 }
 
+/** What the snapshotter has opened before its first term. */
 export interface SnapshotterParts
   extends Pick<AppParts, 'client' | 'driver' | 'backlog' | 'clock' | 'log' | 'unreferenced'> {
   readonly settings: SnapshotterSettings

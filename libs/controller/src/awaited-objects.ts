@@ -4,6 +4,7 @@ import { type KubeObject, type Resource, refOf } from '@csi-sidecars/kube-types'
 import type { Enqueuer, Source } from './sources.ts'
 import type { WakeEvent } from './wake-event.ts'
 
+/** The objects that runs may wait for. */
 export interface AwaitedObjectsOptions<K extends string = string> {
   readonly api: Pick<KubeClient, 'get'>
   readonly clock: Clock

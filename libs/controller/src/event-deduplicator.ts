@@ -3,6 +3,7 @@ import type { Clock } from '@csi-sidecars/base'
 /** The API server keeps events for an hour. A lasting failure is recorded again before its event expires. */
 const REPEAT_AFTER_MS = 15 * 60_000
 
+/** How many events are remembered. */
 export interface EventDeduplicatorOptions {
   readonly clock: Clock
   /** The number of objects whose last event is remembered. Default: 10,000. */

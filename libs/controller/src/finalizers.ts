@@ -7,6 +7,7 @@ export interface FinalizedObject<State, Write, Saved>
   readonly hasFinalizer: (state: State) => boolean
 }
 
+/** The write that comes before the work. */
 export interface FinalizerAddition<State, Write, Saved> extends FinalizedObject<State, Write, Saved> {
   /** Reports whether the object is being deleted, so that it accepts no new finalizer. Default: it is not. */
   readonly isDeleting?: (state: State) => boolean
@@ -14,6 +15,7 @@ export interface FinalizerAddition<State, Write, Saved> extends FinalizedObject<
   readonly add: (state: State) => Write | undefined
 }
 
+/** The write that comes after the clean-up. */
 export interface FinalizerRemoval<State, Write, Saved> extends FinalizedObject<State, Write, Saved> {
   /** Reports whether the clean-up is complete. Asked for each state, right before the write. Default: it is. */
   readonly isCleanedUp?: (state: State) => boolean | Promise<boolean>

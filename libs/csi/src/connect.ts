@@ -15,6 +15,7 @@ export interface ConnectOptions extends CallReporting {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How to connect to a driver that may serve migrated volumes. */
 export interface MigratedOptions extends ConnectOptions {
   readonly operations: OperationMetrics
   readonly driverName: string

@@ -10,6 +10,7 @@ interface ListPage<E> {
   readonly nextToken: string
 }
 
+/** How a listing of many pages is read. */
 export interface ListPagesOptions<E> {
   /** The texts of error messages: the method, such as `ListVolumes`, and the listed things, such as `volumes`. */
   readonly method: string

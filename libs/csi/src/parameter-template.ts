@@ -31,12 +31,14 @@ export function isTemplate(text: string): boolean {
 /** The values of variables by their texts, such as `pvc.labels['team']|max(63)`. Null: there was no value. */
 export type VariableValues = Readonly<Record<string, string | null>>
 
+/** The parameters without templates, and the values to record for the next try. */
 export interface ExpandedParameters {
   readonly parameters: Record<string, string>
   /** The values of all variables in the parameters, cut but without defaults. */
   readonly values: VariableValues
 }
 
+/** Where the values of template variables come from. An earlier value wins. */
 export interface VariableSources {
   readonly read: VariableReader
   /** The values of an earlier expansion, which replace the current values. They must pass the rule for values, too. */

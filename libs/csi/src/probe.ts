@@ -11,6 +11,7 @@ import { type ConnectOptions, connect } from './connect.ts'
 import type { Caller } from './connection.ts'
 import { CODES, RpcError } from './errors/rpc-error.ts'
 
+/** How to wait until a driver is ready. Without `signal` the wait has no end. */
 export interface ProbeOptions {
   /** The time-out of each Probe call, in milliseconds. */
   readonly timeoutMs: number
@@ -19,6 +20,7 @@ export interface ProbeOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How to ask a driver once whether it is ready. */
 export interface ProbeOnceOptions extends ConnectOptions {
   /** The time-out of the connection and the call together, in milliseconds. */
   readonly timeoutMs: number

@@ -2,6 +2,7 @@ import type { KubeObject, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Cached, ObjectIdentity } from './reader.ts'
 
+/** How objects of the API server become cached objects. Undefined leaves an object out of the cache. */
 export interface ProjectorOptions<W, T> {
   project(object: W, intern: Interner): T | undefined
   readonly intern: Interner

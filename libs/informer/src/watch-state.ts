@@ -33,6 +33,7 @@ export type WatchReply =
  */
 export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | 'unmarked' | 'outdated'
 
+/** The next state of a watch. */
 export interface WatchStep {
   readonly state: WatchState
   /** True if the next request waits for the back-off. */

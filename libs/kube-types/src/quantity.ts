@@ -3,6 +3,7 @@ import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, 
 /** The three ways to write a quantity. A number without suffix is DecimalSI. */
 export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
+/** The suffix of a quantity, such as Ki or M. */
 export interface Suffix {
   readonly family: SuffixFamily
   /** The exponent of the suffix: to base two in BinarySI, else ten. */

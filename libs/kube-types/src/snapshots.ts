@@ -18,6 +18,7 @@ export interface VolumeSnapshotClass extends KubeObject {
   readonly deletionPolicy: DeletionPolicy
 }
 
+/** A user's request for a snapshot, with the fields that a sidecar reads. */
 export interface VolumeSnapshot extends KubeObject {
   readonly spec: {
     /** The source of the snapshot: exactly one of the fields is set. */
@@ -30,6 +31,7 @@ export interface VolumeSnapshot extends KubeObject {
   readonly status?: VolumeSnapshotStatus | undefined
 }
 
+/** The status of a VolumeSnapshot. Only the snapshot controller writes it. */
 export interface VolumeSnapshotStatus {
   readonly boundVolumeSnapshotContentName?: string | undefined
   readonly creationTime?: string | undefined
@@ -40,6 +42,7 @@ export interface VolumeSnapshotStatus {
   readonly volumeGroupSnapshotName?: string | undefined
 }
 
+/** A snapshot in the back end, with the fields that a sidecar reads. */
 export interface VolumeSnapshotContent extends KubeObject {
   readonly spec: {
     readonly volumeSnapshotRef: Wire<V1ObjectReference>
@@ -53,6 +56,7 @@ export interface VolumeSnapshotContent extends KubeObject {
   readonly status?: VolumeSnapshotContentStatus | undefined
 }
 
+/** The status of a VolumeSnapshotContent. The snapshotter writes it. */
 export interface VolumeSnapshotContentStatus {
   readonly snapshotHandle?: string | undefined
   /** The time of the snapshot in nanoseconds since 1970. JSON numbers of this size lose two or three digits. */
@@ -64,6 +68,7 @@ export interface VolumeSnapshotContentStatus {
   readonly volumeGroupSnapshotHandle?: string | undefined
 }
 
+/** A user's request for snapshots of several volumes at one moment. */
 export interface VolumeGroupSnapshot extends KubeObject {
   readonly spec: {
     /** The source of the group snapshot: exactly one of the fields is set. */
@@ -76,6 +81,7 @@ export interface VolumeGroupSnapshot extends KubeObject {
   readonly status?: VolumeGroupSnapshotStatus | undefined
 }
 
+/** The status of a VolumeGroupSnapshot. Only the snapshot controller writes it. */
 export interface VolumeGroupSnapshotStatus {
   readonly boundVolumeGroupSnapshotContentName?: string | undefined
   readonly creationTime?: string | undefined
@@ -83,6 +89,7 @@ export interface VolumeGroupSnapshotStatus {
   readonly error?: SnapshotError | undefined
 }
 
+/** A group snapshot in the back end, with the fields that a sidecar reads. */
 export interface VolumeGroupSnapshotContent extends KubeObject {
   readonly spec: {
     readonly volumeGroupSnapshotRef: Wire<V1ObjectReference>
@@ -98,11 +105,13 @@ export interface VolumeGroupSnapshotContent extends KubeObject {
   readonly status?: VolumeGroupSnapshotContentStatus | undefined
 }
 
+/** The handles of an existing group snapshot and of its members. */
 export interface GroupSnapshotHandles {
   readonly volumeGroupSnapshotHandle: string
   readonly volumeSnapshotHandles: readonly string[]
 }
 
+/** The status of a VolumeGroupSnapshotContent. The snapshotter writes it. */
 export interface VolumeGroupSnapshotContentStatus {
   readonly volumeGroupSnapshotHandle?: string | undefined
   readonly creationTime?: string | undefined

@@ -12,6 +12,7 @@ export interface Status {
   readonly details?: StatusDetails | undefined
 }
 
+/** The details of a refusal by the API server. All fields may be missing. */
 export interface StatusDetails {
   readonly name?: string | undefined
   readonly group?: string | undefined
@@ -21,6 +22,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
+/** One reason of a refusal, such as one invalid field. */
 export interface StatusCause {
   readonly reason?: string | undefined
   readonly message?: string | undefined

@@ -44,6 +44,7 @@ export type ChangeSource =
   /** The changelog does not mention the change. The file differs between the two tags. */
   | { readonly kind: 'code'; readonly file: string; readonly between: readonly [string, string] }
 
+/** A rule of a Role, as RBAC writes it. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]

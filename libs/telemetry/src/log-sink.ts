@@ -20,6 +20,7 @@ export interface LogStream {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** Where log lines go, and how many bytes may wait. */
 export interface LogSinkOptions {
   readonly stream: LogStream
   readonly clock: Clock

@@ -8,6 +8,7 @@ export interface MetricSpec<L extends string> {
   readonly labels: readonly L[]
 }
 
+/** A histogram. The buckets are upper bounds in rising order. */
 export interface HistogramSpec<L extends string> extends MetricSpec<L> {
   /** The upper bounds of the buckets in rising order, without +Inf. They are printed as in Go: 1e-8 is `le="1e-08"`. */
   readonly buckets: readonly number[]

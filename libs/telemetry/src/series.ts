@@ -16,6 +16,7 @@ export interface ExposedFamily {
   readonly values: readonly MetricSample[]
 }
 
+/** One value of a metric that is computed when it is read. */
 export interface MetricSample {
   readonly value: number
   readonly labels: Readonly<Partial<Record<string, string | number>>>

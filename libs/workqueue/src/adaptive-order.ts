@@ -6,6 +6,7 @@ const MIN_REFUSED = 3
 /** After an idle time this long, an earlier refusal says nothing about the next keys. */
 const FORGET_MS = MINUTE
 
+/** The order that a limit of parallel keys is added to. */
 export interface AdaptiveOrderOptions {
   /** The order in which the keys run. */
   readonly order: KeyOrder

@@ -25,11 +25,13 @@ export interface Placement {
   readonly blocks?: string | undefined
 }
 
+/** How much of the workers a lane keeps for itself. */
 export interface KeyLaneOptions {
   /** The number of this lane's keys that start while other lanes occupy all workers. */
   readonly reserved: number
 }
 
+/** A key in a lane, from its first push to its release. */
 export interface LaneEntry extends HeapItem {
   readonly key: string
   /** The position in the lane, lowest first. A wait for a group keeps it. */
@@ -73,6 +75,7 @@ export interface FullGroup {
   readonly max: number
 }
 
+/** One class of keys, with its counts. Only `Lanes` changes it. */
 export interface KeyLane {
   readonly reserved: number
   inWork: number

@@ -17,6 +17,7 @@ export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
  */
 export type CachedVolumeKind = 'own' | 'inTree' | 'foreign' | 'other'
 
+/** A PersistentVolume with only the fields that the attacher reads. */
 export interface CachedVolume extends Cached {
   readonly kind: CachedVolumeKind
   readonly deleting: boolean

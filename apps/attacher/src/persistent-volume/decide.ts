@@ -3,6 +3,7 @@ import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { UpdateEvent } from '../term/update-event.ts'
 
+/** The names that decide whose finalizer is removed. */
 export interface VolumeReleaseSettings {
   readonly driverName: string
   readonly finalizer: string

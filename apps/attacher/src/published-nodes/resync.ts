@@ -11,6 +11,7 @@ import { type AttachNodeView, type AttachVolumeView, nodeFailureText, nodeIdIn }
 /** The result of comparing the driver's listing with an attachment's status. */
 export type ListingResult = 'same' | 'different'
 
+/** How VolumeAttachments are compared with the list of the driver. */
 export interface ComparisonOptions {
   /** Reads one page of ListVolumes. Each page has a separate deadline, so that a listing of many pages can succeed. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>

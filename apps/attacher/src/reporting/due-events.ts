@@ -31,6 +31,7 @@ export interface DueEvent {
   readonly series: FailureSeries
 }
 
+/** The events of one scan, and the number of those left out. */
 export interface SelectedEvents {
   /** The events to write, up to the limit. Objects with the oldest event come first. */
   readonly chosen: readonly DueEvent[]

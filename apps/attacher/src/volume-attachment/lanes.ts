@@ -9,6 +9,7 @@ import type { AttachmentMemory } from './memory.ts'
 const ATTACH = 0
 const DETACH = 1
 
+/** The flags that decide how many attachments run at once. */
 export interface LaneSettings {
   readonly workers: number
   /** The limit of concurrent calls for one node; 0: no limit. */

@@ -12,6 +12,7 @@ import type { AttachmentMemory } from './memory.ts'
 import type { ObserveAttachment } from './observe.ts'
 import type { AttachmentWakeEvent, AttachmentWakeKind } from './wake-events.ts'
 
+/** How ControllerPublishVolume and ControllerUnpublishVolume are sent. */
 export interface PublishCallOptions {
   readonly migrated: boolean
   readonly signal: AbortSignal

@@ -17,6 +17,7 @@ export interface ProvisionerAttachment extends Cached {
   readonly node: string
 }
 
+/** A node of which only the topology labels are cached. */
 export interface ProvisionerNode extends Cached {
   readonly labels: Readonly<Record<string, string>>
 }

@@ -35,6 +35,7 @@ import {
 import type { Names } from './names.ts'
 import { type ProvisionerVolume, volumeProjection } from './volume.ts'
 
+/** The caches of the provisioner. A cache is undefined if the driver or a flag makes it needless. */
 export interface ProvisionerCaches {
   readonly claims: Informer<ProvisionerClaim, PersistentVolumeClaim>
   readonly volumes: Informer<ProvisionerVolume, PersistentVolume>
@@ -45,6 +46,7 @@ export interface ProvisionerCaches {
   readonly topology: TopologyCaches | undefined
 }
 
+/** The caches from which the provisioner reads the topology of nodes. */
 export interface TopologyCaches {
   readonly nodes: Informer<ProvisionerNode, Node>
   readonly registrations: Informer<Registration, CSINode>
@@ -52,6 +54,7 @@ export interface TopologyCaches {
 
 type Registry = Pick<CacheRegistry, 'open'>
 
+/** Which caches are opened, and which objects they keep. */
 export interface CachesOptions {
   readonly caches: Registry
   readonly names: Names

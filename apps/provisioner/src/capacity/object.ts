@@ -13,12 +13,14 @@ export interface Owner {
   readonly uid: string
 }
 
+/** Who publishes storage capacity: the labels and the owner of its objects. */
 export interface Manager {
   readonly driverName: string
   readonly managedBy: string
   readonly owner: Owner | undefined
 }
 
+/** The flags of the capacity publication. */
 export interface CapacitySettings extends Manager {
   readonly namespace: string
   readonly threads: number

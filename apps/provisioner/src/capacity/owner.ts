@@ -4,6 +4,7 @@ import { type AppParts, FATAL, StartError } from '@csi-sidecars/sidecar'
 import { goQuote } from '@csi-sidecars/telemetry'
 import type { Owner } from './object.ts'
 
+/** The flags that choose the owner of the capacity objects. */
 export interface OwnerOptions extends Pick<AppParts, 'env' | 'client' | 'log' | 'signal'> {
   readonly values: { readonly 'capacity-ownerref-level': number }
 }

@@ -7,6 +7,7 @@ import { ProvisionError } from './failure.ts'
 
 type Parameters = Readonly<Record<string, string>>
 
+/** The parameters of CreateVolume, and the annotation that keeps them for the next try. */
 export interface ClaimParameters {
   readonly parameters: Parameters
   /**

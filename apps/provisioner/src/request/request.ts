@@ -12,6 +12,7 @@ import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS, SECRET_KEYS_BY_OLD } from './secrets.ts'
 
+/** The parts from which CreateVolumeRequest is built. */
 export interface RequestParts {
   readonly claim: ProvisionerClaim
   readonly name: string
@@ -27,6 +28,7 @@ export interface RequestParts {
   readonly mutableParameters: Readonly<Record<string, string>>
 }
 
+/** The flags that decide the name of a volume. */
 export interface NameRule {
   readonly volumeNamePrefix: string
   /** How many characters of the claim's UID the name has. -1: the whole UID, with its dashes. */

@@ -68,6 +68,7 @@ export interface SecretTokens {
 
 export type SecretRefs = Readonly<Record<SecretUse, SecretRef | undefined>>
 
+/** The Secrets of an uncertain call, which serve if they are gone. */
 export interface EarlierSecrets {
   readonly signal: AbortSignal
   readonly log: Logger

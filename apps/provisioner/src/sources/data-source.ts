@@ -3,6 +3,7 @@ import { CLAIM_KIND, type ProvisionerClaim, SNAPSHOT_GROUP, SNAPSHOT_KIND } from
 import { ProvisionError } from '../request/failure.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
+/** The object that a claim is filled from. */
 export interface ClaimSource {
   readonly kind: typeof SNAPSHOT_KIND | typeof CLAIM_KIND
   readonly namespace: string

@@ -13,6 +13,7 @@ import { snapshotKey } from '../caches/claim.ts'
 import { SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import type { SourceUses } from './uses.ts'
 
+/** What a guarded write of a VolumeSnapshot needs. */
 export interface SnapshotWrite {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly signal: AbortSignal
@@ -27,12 +28,14 @@ export interface ReadSnapshot {
   readonly refresh: () => Promise<void>
 }
 
+/** Who may still need the finalizer of a snapshot. Asked again right before the write. */
 export interface SnapshotRelease extends SnapshotWrite {
   readonly uses: SourceUses
   /** Reports whether a claim needs the snapshot. Called after the snapshot was read, before the finalizer is removed. */
   readonly isNeeded: () => boolean | Promise<boolean>
 }
 
+/** How often forgotten finalizers are looked for, and who needs a snapshot. */
 export interface SweepOptions {
   readonly api: KubeClient
   readonly uses: SourceUses

@@ -23,6 +23,7 @@ export interface RestoreParts {
   readonly preventModeConversion: boolean
 }
 
+/** A checked restore. */
 export interface Restore {
   readonly content: VolumeContentSource
   readonly snapshot: VolumeSnapshot

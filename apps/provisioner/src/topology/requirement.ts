@@ -7,11 +7,13 @@ import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 
+/** The nodes and their drivers, from which a topology is computed. */
 export interface TopologyNodes {
   readonly nodes: Pick<Reader<ProvisionerNode>, 'get' | 'values'>
   readonly registrations: Pick<Reader<Registration>, 'get' | 'values'>
 }
 
+/** What restricts the topology of one claim. */
 export interface TopologyRules {
   readonly claimName: string
   /** The selected node. Empty if no node is selected. */

@@ -3,6 +3,7 @@ import { type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import { type DecisionSettings, isMarked, isOurs } from '../claims/decide.ts'
 import type { ClaimMemory } from '../claims/memory.ts'
 
+/** What shows that a creation is running. */
 export interface CreationParts {
   readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'values'> }
   readonly memory: Pick<ClaimMemory, 'inProgress' | 'hasRun'>

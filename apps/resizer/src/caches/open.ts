@@ -14,6 +14,7 @@ import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import { projectClaim, type ResizerClaim } from './claim.ts'
 import { type ResizerVolume, volumeProjection } from './volume.ts'
 
+/** The caches of the resizer. Classes are cached only if the driver can modify volumes. */
 export interface Informers {
   readonly claims: Informer<ResizerClaim, PersistentVolumeClaim>
   readonly volumes: Informer<ResizerVolume, PersistentVolume>
@@ -21,6 +22,7 @@ export interface Informers {
   readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
 }
 
+/** Which objects the resizer caches. */
 export interface ResizerCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string

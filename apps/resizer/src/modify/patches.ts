@@ -6,6 +6,7 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { type Condition, claimPatch, withCondition, withoutConditions } from '../claim/patch.ts'
 
+/** A failed ControllerModifyVolume, by what it means for the next try. */
 export interface ModifyError extends DriverError {
   readonly kind: 'infeasible' | 'final' | 'uncertain'
 }

@@ -15,6 +15,7 @@ import { ownVolumeProjection, type ResizerVolume } from '../caches/volume.ts'
 import { LocalNodeWatch } from './local-node.ts'
 import { OwnVolumes } from './owner.ts'
 
+/** The caches that may be behind each other. */
 export interface ClaimsOfNewVolumesOptions {
   readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
   readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>

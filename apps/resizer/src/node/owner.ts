@@ -26,6 +26,7 @@ export interface ResizerNode {
  */
 export type VolumeOwner = 'own' | 'foreign' | 'shared' | 'none'
 
+/** The node whose volumes this process may change. */
 export interface OwnVolumesOptions {
   /** The node of this process. Undefined until it was read: no volume is owned. */
   readonly node: () => ResizerNode | undefined

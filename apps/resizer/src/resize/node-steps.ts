@@ -8,6 +8,7 @@ import { objectOf, SIDECAR } from '../claim/subject.ts'
 import { isOurs } from './source.ts'
 import { isNodesPart, nodeStatusOf } from './subject.ts'
 
+/** What the report about the kubelet's part of an expansion needs. */
 export interface NodeStepsOptions {
   readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'subscribe'>
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>

@@ -26,6 +26,7 @@ export interface DriverSnapshot
   readonly members?: readonly Snapshot[]
 }
 
+/** The parts of CreateSnapshot that an object and its class decide. */
 export interface CreateRequest {
   readonly name: string
   readonly parameters: Record<string, string>

@@ -25,6 +25,7 @@ export interface Thing {
   readonly sourceVolume: string | undefined
 }
 
+/** The page /debug/unreferenced of one process. */
 export interface UnreferencedPage {
   readonly searches: readonly Search[]
   readonly items: readonly Thing[]

@@ -5,6 +5,7 @@ import { createPlugin, type InlineSource, type VolumeSource } from '../rules/plu
 import { entriesByKey } from '../rules/storage-class.ts'
 import { TranslationError } from '../rules/translation-error.ts'
 
+/** The parts of a volume handle of Azure Files. */
 export interface ShareInfo {
   readonly resourceGroup: string
   readonly accountName: string

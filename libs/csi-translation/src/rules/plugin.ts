@@ -41,6 +41,7 @@ export interface CsiSpec {
   readonly accessModes?: readonly string[] | undefined
 }
 
+/** A translated volume that stands in a pod, not in a PersistentVolume. */
 export interface InlineVolume {
   /**
    * The name of the PersistentVolume for a volume in a pod. It must be unique for each disk, because the staging path
@@ -52,6 +53,7 @@ export interface InlineVolume {
   readonly accessMode?: string
 }
 
+/** The in-tree form of a PersistentVolume's source, with what the plugin stores outside the source. */
 export interface InTreeSource<Field extends SourceField> {
   readonly source: VolumeSource<Field>
   readonly nodeAffinity?: Affinity | undefined

@@ -14,6 +14,7 @@ export interface TopologyFamily {
   readonly zone: string
   readonly region: string
 }
+/** The in-tree form of a volume's topology. */
 export interface InTreeTopology {
   readonly nodeAffinity: Affinity | undefined
   readonly labels: TopologyLabels | undefined

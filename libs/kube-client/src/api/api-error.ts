@@ -1,5 +1,6 @@
 import type { Status, StatusDetails } from '@csi-sidecars/kube-types'
 
+/** The fields of an ApiError, as the API server or the client states them. */
 export interface ApiErrorFields {
   readonly code: number
   readonly reason: string

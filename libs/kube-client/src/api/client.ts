@@ -45,6 +45,7 @@ export interface ListOptions extends Selection, RequestOptions {
   readonly pageSize?: number | undefined
 }
 
+/** How the objects of a read are decoded. */
 export interface Decoding<T> {
   /**
    * Decodes objects from protobuf, which the client then requests. The objects have only the fields that the reader
@@ -53,6 +54,7 @@ export interface Decoding<T> {
   readonly message?: MessageReader<T> | undefined
 }
 
+/** How the objects of a list become the items that the caller keeps. */
 export interface Projecting<T, P> extends Decoding<T> {
   /** Converts an object into the item that the list returns. Returns undefined to leave the object out of the list. */
   project(object: T): P | undefined
@@ -169,6 +171,7 @@ export interface DeleteOptions extends RequestOptions {
   readonly uid?: string | undefined
 }
 
+/** Chooses a subresource, such as `status`. Default: the object itself. */
 export interface SubresourceOption {
   readonly subresource?: string | undefined
 }

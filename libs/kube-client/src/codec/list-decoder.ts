@@ -6,6 +6,7 @@ export interface ListHead {
   readonly continue: string | undefined
 }
 
+/** One page of a list. */
 export interface DecodedList {
   readonly head: ListHead
   /** The objects, parsed when read. Throws NoListError if the text is not JSON. */

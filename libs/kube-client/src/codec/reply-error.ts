@@ -3,6 +3,7 @@ import { ApiError, apiErrorOf, UNPROCESSABLE } from '../api/api-error.ts'
 import type { HttpMethod } from '../api/client.ts'
 import { isProtobuf, spanOf, statusIn } from './protobuf.ts'
 
+/** An answer with a status of 400 or higher. */
 export interface RefusedReply {
   readonly status: number
   readonly contentType: string | undefined
@@ -10,6 +11,7 @@ export interface RefusedReply {
   readonly body: Buffer
 }
 
+/** The request that was refused, for the text of the error. */
 export interface AskedFor {
   readonly method: HttpMethod
   readonly resource?: Resource<unknown> | undefined

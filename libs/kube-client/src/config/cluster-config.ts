@@ -25,6 +25,7 @@ export interface ClusterConfig {
   check?(): void
 }
 
+/** How the client checks the certificate of the API server. */
 export interface ServerTrust {
   /** Reads the certificate authorities; undefined means the authorities of the runtime. */
   authorities(): ConnectionOptions['ca']
@@ -33,6 +34,7 @@ export interface ServerTrust {
   readonly insecure: boolean
 }
 
+/** Where the configuration of the client is read from. */
 export interface ConfigSources {
   readonly env: NodeJS.ProcessEnv
   readonly clock: Clock

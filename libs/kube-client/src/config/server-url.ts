@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 
+/** The URL of the API server, split into the parts that requests need. */
 export interface ServerAddress {
   /** The origin of the server. It contains the port that the user wrote, even a default port of the scheme. */
   readonly origin: string

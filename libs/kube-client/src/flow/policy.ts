@@ -7,6 +7,7 @@ export interface Refusal {
   readonly retryAfterMs: number
 }
 
+/** The end of one request, from which a policy learns. */
 export interface FlowEnd {
   /** The time when the request was admitted. */
   readonly startedAt: number

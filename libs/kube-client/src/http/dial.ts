@@ -6,6 +6,7 @@ import { dialError, dialTimeout, handshakeError, handshakeTimeout } from './netw
 /** Opens one connection to the server, ready for the first request. Rejects with a NetworkError. */
 export type Dial = (signal?: AbortSignal) => Promise<Socket>
 
+/** A host and a port to connect to. */
 export interface Address {
   readonly host: string
   readonly port: number
@@ -17,6 +18,7 @@ export type OpenStream = (address: Address, signal: AbortSignal) => Promise<Sock
 /** Returns the options of a TLS handshake. Called before each handshake, because certificates rotate. */
 export type TlsMaterial = () => ConnectionOptions | Promise<ConnectionOptions>
 
+/** What one connection needs: the address, the way to it and TLS. */
 export interface DialOptions {
   readonly address: Address
   readonly open: OpenStream

@@ -4,11 +4,13 @@ import type { ExchangeSink, HttpConnection } from './connection.ts'
 import { NetworkError } from './network-error.ts'
 import type { ResponseHead } from './response-parser.ts'
 
+/** A complete answer. */
 export interface ServerReply {
   readonly head: ResponseHead
   readonly body: Buffer
 }
 
+/** What ends a request without an answer. */
 export interface ExchangeLimits {
   readonly clock: Clock
   readonly timeoutMs: number

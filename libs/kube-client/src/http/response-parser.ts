@@ -1,5 +1,6 @@
 import { NO_HTTP_1 } from './network-error.ts'
 
+/** The status line and the headers of an answer. */
 export interface ResponseHead {
   readonly status: number
   /** Returns the first value of a header, or undefined if it is missing. The name must be in lower case. */

@@ -5,6 +5,7 @@ import type { FlowOptions, FlowPolicy } from '../flow/policy.ts'
 import type { Dial } from '../http/dial.ts'
 import { ConnectionPool } from '../http/pool.ts'
 
+/** The limits of one lane of requests. With `perGroup`, each API group has a policy of its own. */
 export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
@@ -15,6 +16,7 @@ export interface RequestLaneOptions {
   readonly perGroup: boolean
 }
 
+/** The lanes of a client. Requests for the Lease never wait behind other work. */
 export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane

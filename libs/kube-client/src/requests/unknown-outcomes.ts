@@ -13,6 +13,7 @@ interface Doubt {
 /** Reads one object. The read does not wait for other requests. Rejects if the object does not exist. */
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
+/** A write that can be repeated. Each call of `once` sends the same request. */
 export interface Send<T> {
   readonly signal: AbortSignal | undefined
   once(): Promise<T>

@@ -9,11 +9,13 @@ import type { StreamSink } from '../http/stream.ts'
 import { FrameReader } from './frame-reader.ts'
 import { type ByteReader, LineReader } from './line-reader.ts'
 
+/** Stops and continues the reading from the network. */
 export interface FeedControl {
   pause(): void
   resume(): void
 }
 
+/** What a feed of watch events reports while bytes arrive. */
 export interface FeedOptions {
   readonly clock: Clock
   readonly onActivity: (() => void) | undefined

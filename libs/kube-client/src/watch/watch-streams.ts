@@ -2,6 +2,7 @@ import { type Cancel, CancelledError, type Clock, type Scope, scope } from '@csi
 import type { HttpConnection } from '../http/connection.ts'
 import { WatchFeed } from './watch-feed.ts'
 
+/** How a watch replaces a stream that is silent. */
 export interface WatchStreamsOptions {
   readonly clock: Clock
   /** The version to resume from. Undefined until all existing objects were received. */

@@ -11,6 +11,10 @@ const WAIT_MS = 500
 /** How long an answer is valid: longer than the period and the time limit of a Probe together. */
 const VALID_MS = 15_000
 
+/**
+ * What the record of the driver's answers needs. `probe` is called only while no other call shows that the driver
+ * answers.
+ */
 export interface DriverAnswersOptions {
   readonly driver: Pick<Driver, 'name' | 'subscribe'>
   readonly clock: Clock

@@ -30,6 +30,7 @@ export interface CapabilityQuestion {
   readonly startError?: (capabilities: DriverCapabilities) => StartError | undefined
 }
 
+/** The limits of the questions about capabilities. Aborting `signal` ends all of them. */
 export interface AskOptions {
   readonly clock: Clock
   readonly signal: AbortSignal

@@ -12,6 +12,7 @@ export interface FlaggedApp {
   readonly driverFlags?: DriverFlags
 }
 
+/** The flags of an app, by who may set them in the combined process. */
 export interface DriverFlags {
   /** Flags that need the prefix of the app if other apps run. */
   readonly needsPrefix: ReadonlySet<string>

@@ -22,6 +22,7 @@ export type ResolvedGates<N extends string> =
 /** The stage of a gate. It decides whether AllAlpha or AllBeta sets the gate, and how its use is logged. */
 export type GateStage = 'alpha' | 'beta' | 'ga' | 'deprecated'
 
+/** A gate that --feature-gates accepts. */
 export interface FeatureGate {
   readonly stage: GateStage
   readonly default: boolean

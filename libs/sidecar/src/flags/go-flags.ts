@@ -41,6 +41,7 @@ export type ChartKey =
 /** The type of a flag's value: a union of the choices for type `choice`, otherwise the type in `FlagValues`. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]
 
+/** The values of all flags of a table, set or default. */
 export interface Flags<T extends FlagTable> {
   readonly values: { readonly [F in T[number] as F['name']]: ValueOf<F> }
   /** The flags on the command line, even with their default values. */

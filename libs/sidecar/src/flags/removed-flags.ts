@@ -24,6 +24,7 @@ export interface RemovedFlagNotice {
   readonly pairs: Readonly<Record<string, string>>
 }
 
+/** The arguments without removed flags, and one notice for each removed flag. */
 export interface PresentArguments {
   readonly args: readonly string[]
   readonly notices: readonly RemovedFlagNotice[]

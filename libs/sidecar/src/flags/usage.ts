@@ -1,6 +1,7 @@
 import { FLAG_TYPES, type FlagType } from './flag-types.ts'
 import type { Flag, FlagTable } from './go-flags.ts'
 
+/** The parts of a help text that differ by program. */
 export interface UsageOptions {
   /** Further lines of the help by flag, such as the gates of the app. */
   readonly notes?: Readonly<Record<string, string>>

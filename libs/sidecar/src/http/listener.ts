@@ -15,6 +15,7 @@ import { systemCodeOf, toError } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { listenError, parseListenAddress } from './listen-address.ts'
 
+/** The answer of one path. The listener compresses a `compressible` body if the client accepts it. */
 export interface EndpointReply {
   readonly status: number
   readonly body: string
@@ -22,6 +23,7 @@ export interface EndpointReply {
   readonly compressible?: boolean
 }
 
+/** A GET or HEAD request for one path. */
 export interface Asked {
   readonly query: URLSearchParams
   /** Aborted when the client disconnects. */

@@ -24,6 +24,7 @@ export interface HealthChecks {
   readonly ready?: EndpointCheck
 }
 
+/** The paths of one HTTP server. Only the metrics are always served. */
 export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly metricsPath: string
   readonly metrics: Metrics

@@ -3,6 +3,7 @@ import { systemCodeOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type FlaggedApp, type FlagsOfApp, flagsForOne } from '../flags/combined-flags.ts'
 
+/** The places that can name the namespace of the Lease. The flag comes first, then the environment, then the file. */
 export interface NamespaceSources {
   /** The value of --leader-election-namespace. */
   readonly flag: string

@@ -3,6 +3,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { LeaseHolder } from '@csi-sidecars/leader-election'
 import type { Logger } from '@csi-sidecars/telemetry'
 
+/** The Leases that must be free before this process works, and how often they are read. */
 export interface OtherLeasesOptions {
   readonly client: KubeClient
   readonly namespace: string

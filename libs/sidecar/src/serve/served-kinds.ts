@@ -5,6 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { FeatureGates } from '../flags/feature-gates.ts'
 import type { Cache } from './caches.ts'
 
+/** The kinds to wait for. */
 export interface ServedKindsOptions {
   /** Custom resources of one group and version. */
   readonly resources: readonly [Resource<unknown>, ...Resource<unknown>[]]

@@ -8,6 +8,7 @@ import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import type { LeadingApp } from './roles.ts'
 
+/** A chosen app together with the values of its feature gates. */
 export interface GatedApp extends ChosenApp {
   readonly gates: FeatureGates
 }

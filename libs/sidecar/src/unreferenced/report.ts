@@ -60,6 +60,7 @@ export interface UnreferencedFindings {
   readonly listing: ListingState
 }
 
+/** One searched kind of one sidecar. A failed listing rejects `read`. */
 export interface UnreferencedSource {
   readonly sidecar: string
   readonly kind: BackEndKind
@@ -78,6 +79,7 @@ const METRICS: Readonly<Record<BackEndKind, KindMetrics>> = {
   snapshot: { count: UNREFERENCED_SNAPSHOTS, bytes: UNREFERENCED_SNAPSHOTS_BYTES, missing: MISSING_SNAPSHOTS },
 }
 
+/** The driver whose back end is reported, and the registry of the gauges. */
 export interface ReportOptions {
   readonly driver: string
   readonly metrics: Metrics

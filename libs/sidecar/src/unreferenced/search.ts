@@ -4,6 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 /** The wait before the first search of a leader. It first repeats the calls of an earlier leader. */
 const FIRST_SEARCH_MS = 5 * 60_000
 
+/** How often the back end is listed. An error of `search` is logged, and the next period tries again. */
 export interface SearchOptions {
   /** The milliseconds between two searches. 0 or less: no searches. */
   readonly intervalMs: number

@@ -7,6 +7,7 @@ export interface SightedThing<T> {
   readonly since: number
 }
 
+/** The things that one listing has found so far. A listing that fails is never ended. */
 export interface SightingsOfListing<T> {
   readonly add: (id: string, thing: T) => void
   readonly remove: (id: string) => void

@@ -9,6 +9,7 @@ import type { Attributes } from './span.ts'
 import { SpanBuffer } from './span-buffer.ts'
 import { RunTracer } from './tracer.ts'
 
+/** What tracing needs from the program. The settings come from the variables OTEL_*. */
 export interface TracingOptions {
   readonly runs: RunContexts
   readonly clock: Clock
@@ -19,6 +20,7 @@ export interface TracingOptions {
   readonly program: { readonly name: string; readonly version: string; readonly hostName: string }
 }
 
+/** An open tracer. `close` sends the last spans and ends when `signal` is aborted. */
 export interface Tracing {
   readonly tracer: RunTracer
   /** Sends the waiting spans, at most until the signal is aborted. */

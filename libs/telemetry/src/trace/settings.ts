@@ -16,6 +16,7 @@ export interface ExportSettings {
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
 }
 
+/** When spans are sent. Times are in milliseconds, sizes in spans. */
 export interface BatchSettings {
   /** How long a span waits for further spans. */
   readonly delayMs: number
@@ -26,6 +27,7 @@ export interface BatchSettings {
   readonly timeoutMs: number
 }
 
+/** The settings of tracing, read from the variables OTEL_*. */
 export interface TraceSettings {
   readonly export: ExportSettings
   readonly batch: BatchSettings

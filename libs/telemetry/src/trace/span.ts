@@ -1,5 +1,6 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
+/** A span that has begun. */
 export interface ActiveSpan {
   /** The header `traceparent` of the request, so that the server continues the trace. */
   readonly traceparent: string

@@ -5,6 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { type EndpointGuard, type EndpointReply, ERROR_HEADERS } from '../listener.ts'
 import type { ReviewedUser, Reviews } from './reviews.ts'
 
+/** Who may read which path of a protected server. */
 export interface GuardOptions {
   /** The paths that every client may read. A path that ends with /* covers all paths below it. */
   readonly alwaysAllow: readonly string[]

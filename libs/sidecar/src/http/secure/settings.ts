@@ -1,6 +1,7 @@
 import { getCiphers, type SecureVersion } from 'node:tls'
 import type { StandardValues } from '../../flags/flag-checks.ts'
 
+/** The TLS settings of a protected server, checked at the start. */
 export interface TlsSettings {
   /** The certificate files. Undefined: the process creates a self-signed certificate. */
   readonly pair: { readonly certFile: string; readonly keyFile: string } | undefined
