@@ -14,6 +14,12 @@ describe('multiAttachText', () => {
     expect(text).toEqual({ what: 'Multi-Attach error', why })
   })
 
+  it('the multi-attach event names the pods in alphabetical order, in whichever order they came', () => {
+    const users = ['a/two', 'b/other', 'a/one', 'a/three']
+    const { why } = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: false })
+    expect(why).toBe('Volume is already used by pod(s) one, three, two and 1 pod(s) in different namespaces')
+  })
+
   it.each([
     [
       [],

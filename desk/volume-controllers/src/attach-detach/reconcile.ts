@@ -219,7 +219,10 @@ export function multiAttachText(
 
 function usersText(pod: PodRef, users: readonly PodRef[]): string {
   const [namespace] = pod.key.split('/')
-  const local = users.filter(({ key }) => key.startsWith(`${namespace}/`)).map(({ key }) => key.split('/')[1])
+  const local = users
+    .filter(({ key }) => key.startsWith(`${namespace}/`))
+    .map(({ key }) => key.split('/')[1])
+    .sort()
   const foreign = users.length - local.length
   const foreignText = `${foreign} pod(s) in different namespaces`
   if (local.length === 0) return foreignText
