@@ -1,4 +1,5 @@
 import { NODES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { attachmentName } from '@csi-sidecars/volume-controllers'
 import { describe, expect, it, jest } from '@jest/globals'
 import {
   attachDetachOnly,
@@ -9,8 +10,8 @@ import {
   ON_2,
   removePod,
 } from '../../src/testing/attach-detach.ts'
-import { setInUse, VOLUME_NAME } from '../../src/testing/bound-volume.ts'
-import { podOf } from '../../src/testing/cluster.ts'
+import { addBoundVolume, setInUse, VOLUME_NAME } from '../../src/testing/bound-volume.ts'
+import { podOf, startTestCluster } from '../../src/testing/cluster.ts'
 
 jest.setTimeout(20_000)
 
@@ -149,6 +150,20 @@ describe('attachDetachController', () => {
     test.api.delete(NODES, { name: 'node-1' })
     await removePod(test, 'app')
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+  })
+
+  it('a volume of a migrated in-tree plugin is attached by the CSI driver that replaces the plugin', async () => {
+    await using test = await startTestCluster({ controllers: ['attach-detach'], substitutes: [] })
+    const awsElasticBlockStore = { volumeID: 'aws://eu-west-1a/vol-7' }
+    addBoundVolume(test, { spec: { csi: undefined, awsElasticBlockStore } })
+    test.api.create(PODS, podOf('app', 'node-1', 'data'))
+    const name = attachmentName({ driver: 'ebs.csi.aws.com', volumeHandle: 'vol-7' }, 'node-1')
+    await test.until(VOLUME_ATTACHMENTS, { name }, (va) => va !== undefined)
+    expect(test.api.get(VOLUME_ATTACHMENTS, { name })?.spec).toEqual({
+      attacher: 'ebs.csi.aws.com',
+      nodeName: 'node-1',
+      source: { persistentVolumeName: 'pv-1' },
+    })
   })
 
   it('the attach/detach controller reports to the pod why its volume cannot be attached', async () => {

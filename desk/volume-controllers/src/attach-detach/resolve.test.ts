@@ -3,6 +3,7 @@ import { boundPair, claim, csiDriver, lookups, pod, refTo, volume } from '../tes
 import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
 
 const bound = boundPair({ volume: { csi: { driver: 'csi.example.com', volumeHandle: 'vol-1' } } })
+const EBS = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-7' }
 const volumeName = 'kubernetes.io/csi/csi.example.com^vol-1'
 const attachable = { kind: 'attachable', spec: { volumeName, pvName: 'pv-1', multiAttach: false } }
 const resolved = (stores: Parameters<typeof lookups>[0], volumes = pod().volumes) =>
@@ -35,6 +36,14 @@ describe('resolveVolumes', () => {
       'does not attach a volume without a CSI driver',
       { claims, volumes: [{ ...bound.volume, csi: undefined }] },
       { kind: 'notAttachable', volumeName: undefined },
+    ],
+    [
+      'attaches a volume of a migrated in-tree plugin by the CSI driver of that plugin',
+      {
+        claims,
+        volumes: [{ ...bound.volume, csi: undefined, migrated: { csi: EBS, accessModes: ['ReadWriteOnce'] } }],
+      },
+      { ...attachable, spec: { ...attachable.spec, volumeName: 'kubernetes.io/csi/ebs.csi.aws.com^vol-7' } },
     ],
   ]
   it.each(rows)('the attach/detach controller %s', (_, stores, expected) => {
@@ -78,6 +87,12 @@ describe('mayAttachTwice', () => {
     [['ReadOnlyMany'], true],
     [[], true],
   ])('a volume with the access modes %j may be attached to two nodes: %s', (accessModes, may) => {
-    expect(mayAttachTwice({ accessModes })).toBe(may)
+    expect(mayAttachTwice({ accessModes, migrated: undefined })).toBe(may)
+  })
+
+  it('the access modes of a translated volume decide whether it may be attached to two nodes', () => {
+    const csi = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
+    const migrated = { csi, accessModes: ['ReadOnlyMany'] }
+    expect(mayAttachTwice({ accessModes: ['ReadWriteOnce'], migrated })).toBe(true)
   })
 })

@@ -1,7 +1,7 @@
 import type { Lookups } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
-import type { Volume } from '../caches/volume.ts'
+import { attachModesOf, csiSourceOf, type Volume } from '../caches/volume.ts'
 import { uniqueVolumeName } from '../volume-names.ts'
 import type { VolumeSpec } from './desired-state.ts'
 
@@ -37,7 +37,7 @@ export function boundVolume(claim: Claim, { volumes }: Pick<Lookups, 'volumes'>)
 }
 
 function resolve(volume: Volume, stores: Lookups): ResolvedSpec {
-  const { csi } = volume
+  const csi = csiSourceOf(volume)
   if (csi === undefined) return { kind: 'notAttachable', volumeName: undefined }
   const volumeName = uniqueVolumeName(csi)
   if (!needsAttach(csi.driver, stores)) return { kind: 'notAttachable', volumeName }
@@ -50,6 +50,7 @@ export function needsAttach(driver: string, { drivers }: Pick<Lookups, 'drivers'
 }
 
 /** Reports whether several nodes may attach a volume, which includes a volume without access modes. */
-export function mayAttachTwice({ accessModes }: Pick<Volume, 'accessModes'>): boolean {
+export function mayAttachTwice(volume: Pick<Volume, 'accessModes' | 'migrated'>): boolean {
+  const accessModes = attachModesOf(volume)
   return accessModes.length === 0 || accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
 }

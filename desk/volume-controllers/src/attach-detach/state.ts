@@ -2,6 +2,7 @@ import { type Caches, handleKey, PODS_BY_NODE, VOLUMES_BY_HANDLE } from '../cach
 import { isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { Attachment } from '../caches/storage.ts'
+import { csiSourceOf } from '../caches/volume.ts'
 import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.ts'
 import { ActualAttachments } from './actual-state.ts'
 import type { AttachDetachView, NodeView } from './decide.ts'
@@ -112,7 +113,8 @@ export class AttachDetachState {
 
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
     const volume = pvName === undefined ? undefined : this.#caches.volumes.store.get(pvName)
-    if (volume?.csi !== undefined) return uniqueVolumeName(volume.csi)
+    const source = volume && csiSourceOf(volume)
+    if (source !== undefined) return uniqueVolumeName(source)
     // Without a known PersistentVolume, the name of the attachment identifies one of the node's volumes.
     for (const volumeName of this.actual.volumesOn(nodeName)) {
       const id = csiVolumeOf(volumeName)

@@ -39,7 +39,7 @@ import {
   csiNodeProjection,
   driverProjection,
 } from './storage.ts'
-import { claimKeyOf, type Volume, volumeProjection } from './volume.ts'
+import { claimKeyOf, csiSourceOf, type Volume, volumeProjection } from './volume.ts'
 
 /** One cache of each kind, shared by all controllers of this process, as in kube-controller-manager. */
 export interface Caches {
@@ -118,7 +118,10 @@ export function createCaches(parts: CacheParts): Caches {
       resource: PERSISTENT_VOLUMES,
       project: volumeProjection,
       indexes: {
-        [VOLUMES_BY_HANDLE]: ({ csi }) => (csi === undefined ? [] : [handleKey(csi)]),
+        [VOLUMES_BY_HANDLE]: (volume) => {
+          const csi = csiSourceOf(volume)
+          return csi === undefined ? [] : [handleKey(csi)]
+        },
         [VOLUMES_BY_CLAIM]: ({ claimRef }) => (claimRef === undefined ? [] : [claimKeyOf(claimRef)]),
         [FREE_VOLUMES_BY_CLASS]: ({ claimRef, className }) => (claimRef === undefined ? [className] : []),
       },

@@ -3,7 +3,7 @@ import { claimProjection } from './claim.ts'
 import { nodeProjection } from './node.ts'
 import { isTerminated, podProjection } from './pod.ts'
 import { classProjection, csiNodeProjection, driverProjection } from './storage.ts'
-import { isForClaim, volumeProjection } from './volume.ts'
+import { csiSourceOf, isForClaim, volumeProjection } from './volume.ts'
 
 const metadata = { name: 'one', namespace: 'default', uid: 'u', resourceVersion: '7' }
 
@@ -58,8 +58,30 @@ describe('volumeProjection', () => {
       reclaimPolicy: 'Retain',
       claimRef: undefined,
       csi: undefined,
+      migrated: undefined,
       className: '',
     })
+  })
+
+  it('a cached volume of a migrated in-tree plugin has its translated source', () => {
+    const accessModes = ['ReadWriteOnce']
+    const ebs = { volumeID: 'aws://eu-west-1a/vol-7', fsType: 'ext4' }
+    const migrated = volumeProjection({ metadata, spec: { accessModes, awsElasticBlockStore: ebs } })
+    expect(migrated.csi).toBeUndefined()
+    expect(migrated.migrated).toMatchObject({
+      csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-7', fsType: 'ext4' },
+      accessModes,
+    })
+    expect(csiSourceOf(migrated)).toBe(migrated.migrated?.csi)
+  })
+
+  it('no driver attaches a volume whose in-tree source cannot be translated', () => {
+    const awsElasticBlockStore = { volumeID: 'aws://eu-west-1a/' }
+    expect(volumeProjection({ metadata, spec: { awsElasticBlockStore } }).migrated).toBeUndefined()
+  })
+
+  it('a volume without a driver, such as a folder of a node, has no source for one', () => {
+    expect(volumeProjection({ metadata, spec: { hostPath: { path: '/data' } } }).migrated).toBeUndefined()
   })
 })
 

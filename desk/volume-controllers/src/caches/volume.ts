@@ -1,3 +1,4 @@
+import { isPVMigratable, TranslationError, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { Cached } from '@csi-sidecars/informer'
 import type { CSIPersistentVolumeSource, NodeSelector, PersistentVolume } from '@csi-sidecars/kube-types'
 import { type VolumeMode, volumeModeOf } from './claim.ts'
@@ -10,6 +11,12 @@ export interface ClaimRef {
   readonly namespace: string
   readonly name: string
   readonly uid: string | undefined
+}
+
+/** An in-tree volume as the CSI driver that replaces its plugin sees it. */
+export interface MigratedSource {
+  readonly csi: CSIPersistentVolumeSource
+  readonly accessModes: readonly string[]
 }
 
 /** The cached fields of a PersistentVolume. */
@@ -29,6 +36,8 @@ export interface Volume extends Cached {
   readonly mountOptions: readonly string[]
   /** The CSI source. Undefined if the volume has another kind of source. */
   readonly csi: CSIPersistentVolumeSource | undefined
+  /** The translated source of a volume whose in-tree plugin is migrated to a CSI driver. */
+  readonly migrated: MigratedSource | undefined
   readonly phase: VolumePhase
 }
 
@@ -52,8 +61,34 @@ export function volumeProjection(pv: PersistentVolume): Volume {
     required: spec?.nodeAffinity?.required ?? undefined,
     mountOptions: spec?.mountOptions ?? [],
     csi: spec?.csi ?? undefined,
+    migrated: migratedSource(pv),
     phase: phaseOf(status?.phase),
   }
+}
+
+/** Returns undefined for a source that cannot be translated, because no driver can attach or mount it. */
+function migratedSource(pv: PersistentVolume): MigratedSource | undefined {
+  if (pv.spec?.csi != null || !isPVMigratable(pv)) return undefined
+  try {
+    const { csi, accessModes } = translateInTreePVToCSI(pv).spec ?? {}
+    return csi == null ? undefined : { csi, accessModes: accessModes ?? [] }
+  } catch (error) {
+    if (error instanceof TranslationError) return undefined
+    throw error
+  }
+}
+
+/** Returns the source that a CSI driver attaches and mounts. Undefined for a volume without a driver. */
+export function csiSourceOf({
+  csi,
+  migrated,
+}: Pick<Volume, 'csi' | 'migrated'>): CSIPersistentVolumeSource | undefined {
+  return csi ?? migrated?.csi
+}
+
+/** Returns the access modes that decide on how many nodes a driver attaches the volume. */
+export function attachModesOf({ accessModes, migrated }: Pick<Volume, 'accessModes' | 'migrated'>): readonly string[] {
+  return migrated?.accessModes ?? accessModes
 }
 
 const PHASES: readonly string[] = ['Available', 'Bound', 'Released', 'Failed'] satisfies VolumePhase[]

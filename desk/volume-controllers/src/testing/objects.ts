@@ -62,6 +62,7 @@ export function volume(change: Partial<Volume> = {}): Volume {
     required: undefined,
     mountOptions: [],
     csi: { driver: DRIVER, volumeHandle: `handle-${key}` },
+    migrated: undefined,
     phase: 'Available',
     ...change,
   }

@@ -3,7 +3,7 @@ import type { Lookups } from '../caches/caches.ts'
 import { CLAIM_PROTECTION } from '../caches/metadata.ts'
 import type { CachedPod, PodVolume } from '../caches/pod.ts'
 import type { CachedDriver } from '../caches/storage.ts'
-import type { Volume } from '../caches/volume.ts'
+import { attachModesOf, csiSourceOf, type Volume } from '../caches/volume.ts'
 import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
 
@@ -70,15 +70,15 @@ function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { kind: 'claim'
   const wrong = wrongMode(pod, volume.name, bound)
   if (wrong !== undefined) return { kind: 'refused', why: wrong }
   const { readOnly } = volume
-  const { csi } = bound
+  const csi = csiSourceOf(bound)
   if (csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
-  const { key: name, accessModes, mountOptions, volumeMode } = bound
+  const { key: name, mountOptions, volumeMode } = bound
   const source: MountSource = {
     kind: 'csi',
     volumeName: uniqueVolumeName(csi),
     name,
     csi,
-    accessModes,
+    accessModes: attachModesOf(bound),
     mountOptions,
     block: volumeMode === 'Block',
     attach: needsAttach(csi.driver, stores),

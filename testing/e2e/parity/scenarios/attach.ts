@@ -57,6 +57,17 @@ export const attachScenarios: readonly Scenario[] = [
     [app('second', 'n2')],
     [deleted(PODS, 'app'), inUse('n1')],
   ),
+  attach(
+    'three pods use the volume on another node',
+    [app(), app('second'), app('third'), inUse('n1', 'pv')],
+    [app('fourth', 'n2')],
+  ),
+  attachOf(
+    { csi: null, awsElasticBlockStore: { volumeID: 'aws://eu-west-1a/vol-7', fsType: 'ext4' } },
+    'the in-tree plugin of the volume is migrated',
+    [app()],
+    [deleted(PODS, 'app')],
+  ),
   attach('the pod moves to another node', [app()], [deleted(PODS, 'app')], [app('second', 'n2')]),
   attach(
     'the pod moves to another node while the old node uses the volume',
