@@ -17,6 +17,7 @@ describe('readCommandLine', () => {
       driver: undefined,
       binaries: { attacher: undefined, resizer: undefined, provisioner: undefined, snapshotter: undefined },
       kubeconfig: undefined,
+      kubernetesMinor: undefined,
       controllers: undefined,
       data: undefined,
       timeoutMs: 30_000,
@@ -40,7 +41,12 @@ describe('readCommandLine', () => {
     })
   })
 
+  it('the flag `--kubernetes` selects the behaviour of the controllers', async () => {
+    expect(await parse('--kubernetes', '1.38')).toMatchObject({ kubernetesMinor: 38 })
+  })
+
   it.each([
+    [['--kubernetes', '1.12'], '--kubernetes 1.12: known are 1.36, 1.37, 1.38'],
     [['--nodes', '0'], '--nodes must be a whole number of 1 or more'],
     [['--nodes', 'x'], '--nodes must be a whole number of 1 or more'],
     [

@@ -11,6 +11,8 @@ export interface Options {
   readonly driver: string | undefined
   readonly binaries: SidecarPaths
   readonly kubeconfig: string | undefined
+  /** The minor version of Kubernetes whose behaviour the controllers copy. Undefined: that of the API server. */
+  readonly kubernetesMinor: number | undefined
   readonly data: string | undefined
   /** The Kubernetes controllers to run. Undefined: all. */
   readonly controllers: readonly ControllerName[] | undefined
@@ -21,12 +23,16 @@ export interface Options {
   readonly pagePort: number
 }
 
+/** The versions of Kubernetes whose controllers behave differently. A newer version behaves like the last one. */
+const KUBERNETES_VERSIONS = ['1.36', '1.37', '1.38'] as const
+
 export const STORY_FLAGS = {
   exit: { type: 'boolean', default: false, describe: 'End after the story: 0 if all of it came true, else 1' },
   nodes: numberFlag('Nodes; 2, or 1 with --driver'),
   driver: textFlag('Your own CSI driver, unix:///path'),
   ...SIDECAR_FLAGS,
   kubeconfig: textFlag('A real API server instead of the emulated one'),
+  kubernetes: textFlag(`Behave as the controllers of Kubernetes ${KUBERNETES_VERSIONS.join(', ')}`),
   controllers: textFlag(`Parts to run beside a real controller manager, of ${CONTROLLERS.join(',')}`),
   data: textFlag('Where volumes are really mounted'),
   patience: numberFlag('Seconds that a step may take; 30, or 300 with --driver'),
@@ -46,6 +52,7 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
     driver,
     binaries: { attacher, resizer, provisioner, snapshotter },
     kubeconfig,
+    kubernetesMinor: values.kubernetes === undefined ? undefined : kubernetesMinor(values.kubernetes),
     data,
     controllers: values.controllers === undefined ? undefined : parseControllers(values.controllers),
     timeoutMs: 1000 * positive('patience', values.patience ?? (driver === undefined ? 30 : 300)),
@@ -60,6 +67,12 @@ function parseControllers(text: string): readonly ControllerName[] {
     if (known === undefined) throw new Error(`--controllers ${name}: known are ${CONTROLLERS.join(', ')}`)
     return known
   })
+}
+
+function kubernetesMinor(text: string): number {
+  const known = KUBERNETES_VERSIONS.find((each) => each === text)
+  if (known === undefined) throw new Error(`--kubernetes ${text}: known are ${KUBERNETES_VERSIONS.join(', ')}`)
+  return Number(known.split('.')[1])
 }
 
 /** Refuses `--nodes` above 1 with `--driver`, because the driver's socket serves one node. */

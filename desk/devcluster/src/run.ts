@@ -81,6 +81,7 @@ async function start(
     {
       nodes: options.nodes,
       controllers: options.controllers,
+      kubernetesMinor: options.kubernetesMinor,
       kubeconfig: options.kubeconfig,
       driver: options.driver,
       driverSettings: { controller: [...DEFAULT_SETTINGS.controller, ...COPYING] },

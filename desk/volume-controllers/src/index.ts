@@ -1,5 +1,5 @@
 export { attachDetachController } from './attach-detach/controller.ts'
-export { AttachDetachState } from './attach-detach/state.ts'
+export { AttachDetachState, type AttachDetachStateOptions } from './attach-detach/state.ts'
 export { binder, SCHEDULER } from './binder/controller.ts'
 export {
   ATTACHMENTS_BY_VOLUME,

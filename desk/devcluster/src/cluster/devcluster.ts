@@ -38,6 +38,8 @@ export interface DevclusterOptions extends SocketOptions {
   readonly controllers?: readonly ControllerName[] | undefined
   /** The kubeconfig of a real API server. Undefined: the emulated API server is started. */
   readonly kubeconfig?: string | undefined
+  /** The minor version of Kubernetes whose behaviour the controllers copy. Undefined: that of the API server. */
+  readonly kubernetesMinor?: number | undefined
   /**
    * The answer of each node to NodeGetInfo. Undefined: the cluster asks the driver. If this is set without
    * `nodeSockets`, the node services are emulated and nothing is mounted.
@@ -111,7 +113,7 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   await followApi(caches, stack, signal)
   const parts = { client, caches, clock, log }
   const nodes = nodesOf(nodeNames, nodeDrivers, options)
-  const minor = await minorVersion(client, signal)
+  const minor = options.kubernetesMinor ?? (await minorVersion(client, signal))
   const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
@@ -157,7 +159,7 @@ async function servesSnapshots(client: OwnedKubeClient, signal: AbortSignal): Pr
   return served !== undefined
 }
 
-/** Returns the minor version of the API server. The controllers behave like those of that Kubernetes release. */
+/** Returns the minor version of the API server. */
 async function minorVersion(client: OwnedKubeClient, signal: AbortSignal): Promise<number> {
   const version = await client.discover('/version', { signal })
   const minor = typeof version === 'object' && version !== null && 'minor' in version ? version.minor : undefined

@@ -32,6 +32,10 @@ export type ControllerName = (typeof CONTROLLERS)[number]
 const UNUSED_SINCE = 37
 /** The minor version since which the event for an occupied volume is "Waiting for detach", not "Multi-Attach error". */
 const WAITING_SINCE = 37
+/** The minor version since which the volumes of a deleted Node are detached at once. */
+const RELEASING_SINCE = 38
+/** The minor version since which a start deletes unused attachments of drivers that need no attach. */
+const DETACHING_WITHOUT_NEED_SINCE = 38
 
 export interface ControllersOptions {
   /** The controllers to start. Undefined: all. */
@@ -67,7 +71,13 @@ export function startControllers(
   const components: Record<ControllerName, () => readonly Controller[]> = {
     'persistent-volume': () => persistentVolumeControllers(pv, { resyncMs, recordsUnused: minor >= UNUSED_SINCE }),
     binder: () => [binder(scheduler)],
-    'attach-detach': () => [attachDetachController(attachDetach, { waitingMessage: minor >= WAITING_SINCE })],
+    'attach-detach': () => [
+      attachDetachController(attachDetach, {
+        waitingMessage: minor >= WAITING_SINCE,
+        deletedNodeReleasesVolumes: minor >= RELEASING_SINCE,
+        detachesWithoutNeed: minor >= DETACHING_WITHOUT_NEED_SINCE,
+      }),
+    ],
     'ephemeral-volume': () => ephemeralVolumeControllers(ephemeral),
     expander: () => [expander(expansion)],
     'snapshot-controller': () => snapshotControllers(snapshot),

@@ -6,8 +6,15 @@ export const ON_1 = attachmentOn('node-1')
 export const ON_2 = attachmentOn('node-2')
 
 /** Starts a cluster with the attach/detach controller, an attacher and a bound claim, but without kubelets. */
-export async function attachDetachOnly(modes = ['ReadWriteOnce']): Promise<TestCluster> {
-  const test = await startTestCluster({ controllers: ['attach-detach'], substitutes: ['csi-attacher'] })
+export async function attachDetachOnly(
+  modes = ['ReadWriteOnce'],
+  { kubernetesMinor }: { readonly kubernetesMinor?: number } = {},
+): Promise<TestCluster> {
+  const test = await startTestCluster({
+    controllers: ['attach-detach'],
+    kubernetesMinor,
+    substitutes: ['csi-attacher'],
+  })
   addBoundVolume(test, { modes })
   return test
 }

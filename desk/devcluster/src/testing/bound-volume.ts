@@ -57,10 +57,15 @@ export function setAttached({ api }: TestCluster, node: string, names: readonly 
 
 /** Creates an attached VolumeAttachment and then lists the volume in the node's status, as the controllers would. */
 export function attach(test: TestCluster, node: string): void {
-  test.api.create(VOLUME_ATTACHMENTS, {
+  createAttachment(test, node)
+  setAttached(test, node, [VOLUME_NAME])
+}
+
+/** Creates an attached VolumeAttachment. The Node may be missing. */
+export function createAttachment({ api }: TestCluster, node: string): void {
+  api.create(VOLUME_ATTACHMENTS, {
     metadata: attachmentOn(node),
     spec: { attacher: VOLUME.driver, nodeName: node, source: { persistentVolumeName: 'pv-1' } },
     status: { attached: true, attachmentMetadata: { device: '/dev/x' } },
   })
-  setAttached(test, node, [VOLUME_NAME])
 }

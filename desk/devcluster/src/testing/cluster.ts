@@ -36,6 +36,7 @@ export interface TestCluster extends AsyncDisposable {
 export interface TestClusterOptions {
   readonly nodes?: number
   readonly controllers?: readonly ControllerName[]
+  readonly kubernetesMinor?: number | undefined
   /** The sidecars for which substitutes run. Undefined: the attacher, the resizer and the provisioner. */
   readonly substitutes?: readonly SubstituteName[]
   readonly storageClass?: Partial<StorageClass>
@@ -47,7 +48,7 @@ export interface TestClusterOptions {
 const TIMEOUT_MS = 15_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
-  const { nodes = 2, controllers, substitutes, storageClass } = options
+  const { nodes = 2, controllers, kubernetesMinor, substitutes, storageClass } = options
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
@@ -56,6 +57,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
     {
       nodes,
       controllers,
+      kubernetesMinor,
       driverSettings,
       keptRequests: 10_000,
       directory,

@@ -152,6 +152,27 @@ describe('attachDetachController', () => {
     await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
   })
 
+  it('in Kubernetes 1.38 the attach/detach controller detaches at once from a deleted Node that used the volume', async () => {
+    await using test = await attachDetachOnly(undefined, { kubernetesMinor: 38 })
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    test.api.delete(NODES, { name: 'node-1' })
+    await removePod(test, 'app')
+    await test.untilGone(VOLUME_ATTACHMENTS, ON_1)
+  })
+
+  it('in Kubernetes 1.37 the attach/detach controller waits for a deleted Node that used the volume', async () => {
+    await using test = await attachDetachOnly(undefined, { kubernetesMinor: 37 })
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    await attachedTo1(test)
+    test.api.delete(NODES, { name: 'node-1' })
+    await removePod(test, 'app')
+    // The event about the next pod proves that the controller has handled the deleted pod.
+    test.api.create(PODS, podOf('next', 'node-2', 'data'))
+    await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
+    expect(deletes(test)).toEqual([])
+  })
+
   it('a volume of a migrated in-tree plugin is attached by the CSI driver that replaces the plugin', async () => {
     await using test = await startTestCluster({ controllers: ['attach-detach'], substitutes: [] })
     const awsElasticBlockStore = { volumeID: 'aws://eu-west-1a/vol-7' }

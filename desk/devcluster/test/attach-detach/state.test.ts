@@ -1,12 +1,14 @@
 import { CSI_DRIVERS, PODS } from '@csi-sidecars/kube-types'
-import { AttachDetachState } from '@csi-sidecars/volume-controllers'
+import { AttachDetachState, type AttachDetachStateOptions } from '@csi-sidecars/volume-controllers'
 import { describe, expect, it } from '@jest/globals'
 import {
   addBoundVolume,
   attach,
   attachmentOn,
+  createAttachment,
   setAttached,
   setInUse,
+  VOLUME,
   VOLUME_NAME,
 } from '../../src/testing/bound-volume.ts'
 import { inDefault, podOf, startTestCluster, type TestCluster } from '../../src/testing/cluster.ts'
@@ -21,8 +23,13 @@ async function quietCluster(): Promise<TestCluster> {
   return test
 }
 
-const newState = ({ cluster }: TestCluster): AttachDetachState =>
-  new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined })
+type Behaviour = Omit<AttachDetachStateOptions, 'maxWaitForUnmountMs'>
+
+const OF_137: Behaviour = { deletedNodeReleasesVolumes: false, detachesWithoutNeed: false }
+const OF_138: Behaviour = { deletedNodeReleasesVolumes: true, detachesWithoutNeed: true }
+
+const newState = ({ cluster }: TestCluster, behaviour = OF_137): AttachDetachState =>
+  new AttachDetachState(cluster.caches, { maxWaitForUnmountMs: undefined, ...behaviour })
 
 describe('restart', () => {
   it('the attach/detach controller takes attached volumes from the node status, even without an attachment', async () => {
@@ -49,6 +56,61 @@ describe('restart', () => {
     expect(state.observe(VOLUME_NAME, 0).nodes).toMatchObject([
       { node: 'node-2', actual: { state: 'uncertain' }, isReported: false, attachment: 'attached' },
     ])
+  })
+})
+
+describe('restart after a loss', () => {
+  it.each([
+    ['1.37 may be in use by the machine', OF_137, true],
+    ['1.38 is not in use', OF_138, false],
+  ])('after a restart, an attachment of a deleted Node in Kubernetes %s', async (_version, behaviour, inUse) => {
+    await using test = await quietCluster()
+    createAttachment(test, 'node-9')
+    await test.untilCached(test.cluster.caches.attachments, attachmentOn('node-9').name, () => true)
+    const state = newState(test, behaviour)
+    state.rebuild()
+    expect(state.observe(VOLUME_NAME, 0).nodes).toMatchObject([
+      { node: 'node-9', actual: { state: 'uncertain' }, inUse, health: 'gone' },
+    ])
+  })
+
+  it.each([
+    ['1.37 keeps', OF_137, []],
+    ['1.38 detaches', OF_138, [VOLUME_NAME]],
+  ])(
+    'the controller of %s an unused attachment of a driver that needs no attach',
+    async (_version, behaviour, known) => {
+      await using test = await quietCluster()
+      createAttachment(test, 'node-1')
+      test.api.update(CSI_DRIVERS, { name: VOLUME.driver }, ({ spec, ...old }) => ({
+        ...old,
+        spec: { ...spec, attachRequired: false },
+      }))
+      const { caches } = test.cluster
+      await test.untilCached(caches.drivers, VOLUME.driver, ({ attachRequired }) => !attachRequired)
+      await test.untilCached(caches.attachments, attachmentOn('node-1').name, () => true)
+      const state = newState(test, behaviour)
+      state.rebuild()
+      expect([...state.volumeNames()]).toEqual(known)
+    },
+  )
+})
+
+describe('AttachDetachState.deleteNode', () => {
+  it.each([
+    ['1.37 waits for its unmount', OF_137, true],
+    ['1.38 counts its volumes as released', OF_138, false],
+  ])('when a Node that uses a volume is deleted, the controller of %s', async (_version, behaviour, inUse) => {
+    await using test = await quietCluster()
+    setAttached(test, 'node-1', [VOLUME_NAME])
+    setInUse(test, 'node-1', [VOLUME_NAME])
+    const { nodes } = test.cluster.caches
+    await test.untilCached(nodes, 'node-1', ({ volumesInUse }) => volumesInUse.length === 1)
+    const state = newState(test, behaviour)
+    state.rebuild()
+    const node = nodes.store.get('node-1')
+    expect(node && state.deleteNode(node)).toContain(VOLUME_NAME)
+    expect(state.observe(VOLUME_NAME, 0).nodes).toMatchObject([{ node: 'node-1', inUse }])
   })
 })
 

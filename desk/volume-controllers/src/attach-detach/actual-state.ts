@@ -90,6 +90,11 @@ export class ActualAttachments {
     return [...before.symmetricDifference(after)]
   }
 
+  /** Stores that a node may use a volume, until the node reports what it uses. */
+  assumeInUse(volumeName: string, node: string): void {
+    this.#inUse.set(node, new Set([...this.inUseOn(node), volumeName]))
+  }
+
   inUseOn(node: string): ReadonlySet<string> {
     return this.#inUse.get(node) ?? new Set()
   }

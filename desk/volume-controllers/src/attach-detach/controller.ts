@@ -15,6 +15,10 @@ export interface AttachDetachOptions {
   readonly populateMs?: number
   /** True if events say "Waiting for detach" instead of "Multi-Attach error", as in Kubernetes 1.37. */
   readonly waitingMessage?: boolean
+  /** True if a deleted Node counts as a machine that is gone and uses no volumes, as in Kubernetes 1.38. */
+  readonly deletedNodeReleasesVolumes?: boolean
+  /** True if a start deletes the unused attachments of drivers that need no attach, as in Kubernetes 1.38. */
+  readonly detachesWithoutNeed?: boolean
 }
 
 const WORKERS = 32
@@ -25,15 +29,16 @@ const POPULATE_MS = 60_000
 export function attachDetachController(parts: ControllerParts, options: AttachDetachOptions = {}): Controller {
   const { caches, clock, client } = parts
   const { populateMs = POPULATE_MS, waitingMessage = false } = options
+  const { deletedNodeReleasesVolumes = false, detachesWithoutNeed = false } = options
   const maxWaitForUnmountMs = 'maxWaitForUnmountMs' in options ? options.maxWaitForUnmountMs : MAX_WAIT_FOR_UNMOUNT_MS
-  const state = new AttachDetachState(caches, { maxWaitForUnmountMs })
+  const state = new AttachDetachState(caches, { maxWaitForUnmountMs, deletedNodeReleasesVolumes, detachesWithoutNeed })
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => state.actual.reportedOn(node))
   const attachDetachParts = { ...parts, waitingMessage, state, writeStatus }
-  const { attachments, nodes, pods, claims, volumes } = caches
+  const { attachments, nodes, pods, claims, volumes, drivers } = caches
   return {
     ...baseController('volume', parts),
     workers: WORKERS,
-    caches: [attachments, nodes, pods, claims, volumes],
+    caches: [attachments, nodes, pods, claims, volumes, drivers],
     sources: [
       keysOf(nodes, (event) => onNode(event, state)),
       keysOf(pods, (event) => onPod(event, state)),
@@ -63,8 +68,7 @@ function onPod(event: InformerEvent<CachedPod>, state: AttachDetachState): reado
 function onNode(event: InformerEvent<CachedNode>, state: AttachDetachState): readonly string[] {
   const node = objectOf(event)
   if (event.type === 'deleted') {
-    state.desired.deleteNode(node.key)
-    return [...state.actual.setInUse(node.key, node.volumesInUse), ...state.actual.volumesOn(node.key)]
+    return state.deleteNode(node)
   }
   // A new node has no attached volumes, whatever a deleted node of the same name reported.
   if (event.type === 'added') state.actual.unreportAll(node.key)

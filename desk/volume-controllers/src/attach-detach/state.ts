@@ -1,5 +1,5 @@
 import { type Caches, handleKey, PODS_BY_NODE, VOLUMES_BY_HANDLE } from '../caches/caches.ts'
-import { isOutOfService } from '../caches/node.ts'
+import { type CachedNode, isOutOfService } from '../caches/node.ts'
 import type { CachedPod } from '../caches/pod.ts'
 import type { Attachment } from '../caches/storage.ts'
 import { csiSourceOf } from '../caches/volume.ts'
@@ -7,10 +7,14 @@ import { attachmentName, csiVolumeOf, uniqueVolumeName } from '../volume-names.t
 import { ActualAttachments } from './actual-state.ts'
 import type { AttachDetachView, NodeView } from './decide.ts'
 import { DesiredAttachments, type PodRef } from './desired-state.ts'
-import { mayAttachTwice, resolveVolumes, wantsVolumes } from './resolve.ts'
+import { mayAttachTwice, needsAttach, resolveVolumes, wantsVolumes } from './resolve.ts'
 
 export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
+  /** True if a deleted Node counts as a machine that is gone and uses no volumes. */
+  readonly deletedNodeReleasesVolumes: boolean
+  /** True if `rebuild` counts attachments of drivers that need no attach, so that unused ones are detached. */
+  readonly detachesWithoutNeed: boolean
 }
 
 /** The facts about an attachment that only this controller knows, because no cache contains them. */
@@ -43,10 +47,12 @@ export class AttachDetachState {
 
   /**
    * Builds the desired and the actual state after a start. A volume that a node status lists counts as attached. A
-   * VolumeAttachment that no status lists counts as uncertain, because the attach may not be complete.
+   * VolumeAttachment that no status lists counts as uncertain, because the attach may not be complete. If its Node is
+   * missing, the machine may still use the volume, unless a deleted Node releases its volumes.
    */
   rebuild(): void {
     const { nodes, attachments, pods } = this.#caches
+    const { deletedNodeReleasesVolumes, detachesWithoutNeed } = this.#options
     for (const node of nodes.store.values()) {
       if (node.managed) this.desired.addNode(node.key)
       for (const { name } of node.volumesAttached) {
@@ -56,8 +62,12 @@ export class AttachDetachState {
     }
     for (const attachment of attachments.store.values()) {
       const volumeName = this.volumeNameOf(attachment)
-      if (volumeName === undefined || this.actual.on(volumeName, attachment.nodeName) !== undefined) continue
-      this.actual.markUncertain(volumeName, attachment.nodeName)
+      const { attacher, nodeName } = attachment
+      if (volumeName === undefined || this.actual.on(volumeName, nodeName) !== undefined) continue
+      if (!detachesWithoutNeed && !needsAttach(attacher, this.#caches)) continue
+      this.actual.markUncertain(volumeName, nodeName)
+      const isGone = nodes.store.get(nodeName) === undefined
+      if (isGone && !deletedNodeReleasesVolumes) this.actual.assumeInUse(volumeName, nodeName)
     }
     for (const pod of pods.store.values()) this.syncPod(pod)
   }
@@ -109,6 +119,13 @@ export class AttachDetachState {
       for (const pod of this.#caches.pods.store.byIndex(PODS_BY_NODE, node)) changed.push(...this.syncPod(pod))
     }
     return changed
+  }
+
+  /** Updates the desired and the actual state for a deleted node. Returns the volumes to reconcile. */
+  deleteNode({ key, volumesInUse }: CachedNode): readonly string[] {
+    this.desired.deleteNode(key)
+    const inUse = this.#options.deletedNodeReleasesVolumes ? [] : volumesInUse
+    return [...this.actual.setInUse(key, inUse), ...this.actual.volumesOn(key)]
   }
 
   volumeNameOf({ pvName, key, nodeName }: Attachment): string | undefined {
