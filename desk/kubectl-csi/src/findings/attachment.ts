@@ -34,7 +34,8 @@ function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
     evidence: [
       ...cause.evidence,
       ...stateEvidence(va),
-      ...nodeEvidence(va, facts),
+      // The cause itself has the evidence of a missing node.
+      ...(cause.reason === 'NodeGone' ? [] : nodeEvidence(va, facts)),
       ...leaseEvidence(leadership, facts),
       ...pendingEvidence(pending),
     ],

@@ -203,6 +203,11 @@ export async function checkState(
   for (const threshold of [1_000, 180_000, 600_000]) {
     expect(await ask(client, explain(kind, name), { stuckAfterMs: threshold })).toMatchObject({ first })
   }
+  const { text: json } = await ask(client, explain(kind, name), { json: true, stuckAfterMs })
+  for (const { evidence } of (JSON.parse(json) as { findings: readonly { evidence: readonly object[] }[] }).findings) {
+    const entries = evidence.map((entry) => JSON.stringify(entry))
+    expect(entries).toEqual([...new Set(entries)])
+  }
   const found = items.map((item) => `${item.reason}: ${item.waitsFor}`)
   const expected = state.listedAs ?? `${reason}: ${says.replace(aboutOther, '')}`
   if (state.idle) expect(found).not.toContain(expected)
