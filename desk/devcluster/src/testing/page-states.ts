@@ -1,4 +1,5 @@
 import { systemClock } from '@csi-sidecars/base'
+import { DEFAULT_SETTINGS } from '@csi-sidecars/emulator'
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '@csi-sidecars/kube-types'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Page, startPage } from '../page/page.ts'
@@ -58,7 +59,7 @@ async function running({ test, page }: OpenPage): Promise<void> {
 }
 
 async function reported({ page }: OpenPage): Promise<void> {
-  await page.until(`document.querySelectorAll('.step').length === 9`)
+  await page.until(`document.querySelectorAll('.step').length === 10`)
   await page.evaluate(`document.querySelector('[aria-label^="Run step 3"]').click()`)
   await page.until(`document.querySelectorAll('.step .tag.succeeded').length === 3`)
 }
@@ -117,13 +118,18 @@ export const PAGE_STATES: readonly PageState[] = [
   { name: 'stopped', like: DESK, make: stopped },
 ]
 
-/** Calls `look` with the page in the given state. The cluster has two nodes and substitutes for the sidecars. */
+/**
+ * Calls `look` with the page in the given state. The cluster has two nodes, substitutes for the sidecars and a driver
+ * that takes snapshots and clones volumes, so the page has the steps of `npm start`.
+ */
 export async function inOpenPage(
   open: (url: string) => Promise<BrowserPage>,
   { like, make }: PageState,
   look: (scene: OpenPage) => Promise<void>,
 ): Promise<void> {
-  await using test = await startTestCluster()
+  const controller = [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'] as const
+  const substitutes = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'] as const
+  await using test = await startTestCluster({ driver: { controller }, substitutes })
   await using served = await servePage(test)
   await using page = await open(served.url)
   await page.look(like)

@@ -139,9 +139,8 @@ function wantedOf({ claim, pods, volume }: ClaimRow): readonly HTMLElement[] {
   const parts: HTMLElement[] = []
   if (claim !== undefined) {
     const { size, className, attributesClass, phase, deleting } = claim
-    const of = classText(className)
     const second = attributesClass === '' ? '' : `, ${attributesClass}`
-    parts.push(make('div', {}, `${size.text} of ${of}${second} `, tag(deleting ? 'deleting' : phase)))
+    parts.push(make('div', {}, `${size.text}, ${classText(className)}${second} `, tag(deleting ? 'deleting' : phase)))
   } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'not claimed'))
   for (const { key, node, phase, deleting } of pods) {
     const where = node === '' ? 'on any node' : `on ${node}`
@@ -175,6 +174,6 @@ function kindOf({ claim, volume }: ClaimRow): string {
 }
 
 function classText(className: string | undefined): string {
-  if (className === undefined) return 'no class named'
+  if (className === undefined) return 'the default class'
   return className === '' ? 'no class' : `class ${className}`
 }

@@ -58,7 +58,7 @@ function ofActor({ id, why, last }: Actor, now: number): Shown[] {
   if (why === undefined) return []
   return [
     {
-      wait: { who: id, level: 'trouble', about: 'all its callers', why, since: last?.at ?? now, stuck: false },
+      wait: { who: id, level: 'trouble', about: 'all callers', why, since: last?.at ?? now, stuck: false },
       row: undefined,
     },
   ]
