@@ -12,7 +12,7 @@ describe('EarlyFindings', () => {
     const results = early.results()
     expect(verdictLines(results, 'test --again')).toEqual([
       'FAIL before the first seed\n',
-      '     The driver ends only when it is asked to: the driver ended with code 1 while clones were tried (3 times)\n',
+      '     The driver ends only when it is asked to: the driver ended with code 1 while clones were tried (3 times)\n       CSI specification: Supervised Lifecycle Management\n',
       '     again: test --again\n',
     ])
     const report = { driver: 'csi.example.com', address: 'unix:///csi.sock', leftOut: [], results, again: () => 'test' }

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { SECTIONS } from './checks/checks.ts'
 import { junitOf, markdownOf, type TestReport } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
@@ -52,6 +55,7 @@ describe('junitOf', () => {
     const [failure = ''] = /<failure[\s\S]*<\/failure>/.exec(junitOf(report(bad))) ?? []
     expect(failure).toContain('volume &lt;vol-1&gt; &amp; &quot;more&quot; is left (3 times)')
     expect(failure).toContain('+1.000 s CreateVolume \ufffd')
+    expect(failure).toContain('CSI specification: DeleteVolume, DeleteSnapshot, NodeUnpublishVolume')
     expect(failure).toContain("test --seed='2'")
   })
 
@@ -61,7 +65,25 @@ describe('junitOf', () => {
   })
 })
 
+describe('SECTIONS', () => {
+  it('each section of the CSI specification about a call has the name of a call in csi.proto', () => {
+    const proto = readFileSync(join(import.meta.dirname, '../../../proto/csi/v1/csi.proto'), 'utf8')
+    const calls = [...proto.matchAll(/\brpc (\w+)/g)].map(([, name = '']) => name)
+    const others = ['Error Scheme', 'Timeouts', 'Volume Lifecycle', 'Supervised Lifecycle Management']
+    const unknown = Object.values(SECTIONS)
+      .flat()
+      .filter((section) => ![...calls, ...others].includes(section))
+    expect(unknown).toEqual([])
+  })
+})
+
 describe('markdownOf', () => {
+  it('the Markdown report links each finding to the sections of the CSI specification', () => {
+    expect(markdownOf(report(bad))).toContain(
+      'CSI specification: [DeleteVolume](https://github.com/container-storage-interface/spec/blob/master/spec.md#deletevolume), [DeleteSnapshot](',
+    )
+  })
+
   it('the Markdown report contains one line if all promises were kept', () => {
     const text = markdownOf(report(good))
     expect(text).toContain('All promises were kept.')

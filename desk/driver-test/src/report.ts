@@ -1,5 +1,5 @@
 import type { Finding } from './checks/checker.ts'
-import { CHECKS, type CheckName } from './checks/checks.ts'
+import { CHECKS, type CheckName, SECTIONS, specificationLink } from './checks/checks.ts'
 import type { SeedResult } from './seed.ts'
 
 /** The results of a whole test. */
@@ -27,7 +27,11 @@ export function junitOf({ driver, leftOut: untried, results, again }: TestReport
     const { title, seed, seconds, findings, clusterFaults } = result
     const cases = NAMES.map((name) => {
       const broken = findings.filter(({ check }) => check === name)
-      return caseOf(driver, CHECKS[name], broken.length === 0 ? [] : [...broken.map(findingText), again(seed)])
+      return caseOf(
+        driver,
+        CHECKS[name],
+        broken.length === 0 ? [] : [...broken.map(findingText), sectionsText(name), again(seed)],
+      )
     })
     const allCases = [...cases, caseOf(driver, CLUSTER_RULES, clusterFaults)]
     const failures = allCases.filter((each) => each.includes('<failure')).length
@@ -107,6 +111,8 @@ function foundOf(
       `### ${CHECKS[check]}`,
       '',
       `${text}${occurrencesText(occurrences)}`,
+      '',
+      `CSI specification: ${SECTIONS[check].map((section) => `[${section}](${specificationLink(section)})`).join(', ')}`,
       ...(calls.length === 0 ? [] : ['', '```text', ...calls, '```']),
       ...(timeline.length <= calls.length ? [] : timelineOf(timeline)),
     ]),
@@ -130,6 +136,11 @@ function timelineOf(timeline: readonly string[]): readonly string[] {
 
 function listOf(title: string, texts: readonly string[]): readonly string[] {
   return texts.length === 0 ? [] : ['', title, '', ...texts.map((text) => `- ${text}`)]
+}
+
+/** Returns the sections of the CSI specification on which a check rests, as a line. */
+export function sectionsText(check: CheckName): string {
+  return `CSI specification: ${SECTIONS[check].join(', ')}`
 }
 
 export function occurrencesText(occurrences: number): string {

@@ -27,7 +27,10 @@ describe('verdictOf', () => {
     const text = 'volume vol-1 is gone (2 times)'
     const rule = 'Volumes, snapshots and attachments exist until their deletion is requested'
     expect(first).toMatchObject({ summary: '9 actions, 20 calls', findings: [{ rule, text }] })
-    expect(first.details?.({ rule, text })).toEqual(['+1.000 s ListVolumes'])
+    expect(first.details?.({ rule, text })).toEqual([
+      '+1.000 s ListVolumes',
+      'CSI specification: ListVolumes, ListSnapshots',
+    ])
     const second = verdictOf(seed(2, withCalls), [seed(1, { ...gone, text: 'volume vol-9 is gone' })])
     expect(second.details?.({ rule, text })).toEqual(['as in seed 1'])
   })

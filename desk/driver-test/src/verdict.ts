@@ -1,7 +1,7 @@
 import { tableOf, type Verdict } from '@csi-sidecars/disturb'
 import { causeOf, type Finding, withoutNames } from './checks/checker.ts'
 import { CHECKS } from './checks/checks.ts'
-import { CLUSTER_RULES, occurrencesText } from './report.ts'
+import { CLUSTER_RULES, occurrencesText, sectionsText } from './report.ts'
 import type { SeedResult } from './seed.ts'
 
 /** Returns the lines about a seed. A finding that an earlier seed had too is shown without its calls. */
@@ -61,7 +61,9 @@ export function remainingText(result: SeedResult, remaining: number): string | u
 export function verdictLines(results: readonly SeedResult[], again: string): readonly string[] {
   return results.flatMap(({ title, findings }) => [
     `FAIL ${title}\n`,
-    ...findings.map((finding) => `     ${CHECKS[finding.check]}: ${lineOf(finding)}\n`),
+    ...findings.map(
+      (finding) => `     ${CHECKS[finding.check]}: ${lineOf(finding)}\n       ${sectionsText(finding.check)}\n`,
+    ),
     `     again: ${again}\n`,
   ])
 }
@@ -72,5 +74,5 @@ function lineOf({ text, occurrences }: Finding): string {
 
 function detailsOf(finding: Finding, earlier: readonly SeedResult[]): readonly string[] {
   const before = earlier.find(({ findings }) => findings.some((each) => causeOf(each) === causeOf(finding)))
-  return before === undefined ? finding.calls : [`as in ${before.title}`]
+  return before === undefined ? [...finding.calls, sectionsText(finding.check)] : [`as in ${before.title}`]
 }

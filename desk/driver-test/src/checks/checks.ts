@@ -26,6 +26,38 @@ export const CHECKS = {
 
 export type CheckName = keyof typeof CHECKS
 
+/** The sections of the CSI specification on which each check rests. */
+export const SECTIONS: Readonly<Record<CheckName, readonly string[]>> = {
+  idempotence: ['Timeouts', 'Error Scheme'],
+  oneVolume: ['CreateVolume'],
+  named: ['CreateVolume'],
+  context: ['ControllerPublishVolume'],
+  capacity: ['CreateVolume', 'ControllerExpandVolume'],
+  reach: ['CreateVolume'],
+  content: ['CreateVolume'],
+  kept: ['ListVolumes', 'ListSnapshots'],
+  ended: ['DeleteVolume', 'DeleteSnapshot', 'ControllerUnpublishVolume'],
+  placed: ['NodePublishVolume', 'NodeUnpublishVolume'],
+  data: ['Volume Lifecycle', 'CreateVolume'],
+  readOnly: ['NodePublishVolume'],
+  options: ['NodeStageVolume', 'NodePublishVolume'],
+  snapshots: ['CreateSnapshot', 'DeleteSnapshot', 'ListSnapshots'],
+  usage: ['NodeGetVolumeStats'],
+  listed: ['ListVolumes', 'ListSnapshots'],
+  oneNode: ['ControllerPublishVolume'],
+  inUse: ['DeleteVolume'],
+  strict: ['Error Scheme'],
+  noLeak: ['DeleteVolume', 'DeleteSnapshot', 'NodeUnpublishVolume'],
+  converges: ['Error Scheme', 'Timeouts'],
+  alive: ['Supervised Lifecycle Management'],
+}
+
+/** Returns the address of a section of the CSI specification. */
+export function specificationLink(section: string): string {
+  const anchor = section.toLowerCase().replaceAll(' ', '-')
+  return `https://github.com/container-storage-interface/spec/blob/master/spec.md#${anchor}`
+}
+
 /** One violation of a check by the driver, as the report prints it. */
 export interface Violation {
   readonly check: CheckName
