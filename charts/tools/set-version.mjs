@@ -20,7 +20,11 @@ for (const file of ['README.md', 'docs/drivers.md', 'docs/migration.md', 'docs/r
 }
 for (const file of ['README.md', 'docs/drivers.md', 'docs/migration.md', 'docs/releases.md'])
   replace(file, /(--version )\S+/g, `$1${version}`)
-replace('docs/drivers.md', /(releases\/download\/v)[^/]+(\/csi-driver-test-)\S+?(\.tgz)/g, `$1${version}$2${version}$3`)
+replace(
+  'docs/driver-test.md',
+  /(releases\/download\/v)[^/]+(\/csi-driver-test-)\S+?(\.tgz)/g,
+  `$1${version}$2${version}$3`,
+)
 replace('docs/drivers.md', /(newTag: )v.*/g, `$1v${version}`)
 replace('docs/drivers.md', /(- name: csi-sidecars\n\s+version: ).*/, `$1${version}`)
 replace('charts/csi-sidecars/Chart.yaml', /(ghcr\.io\/\S+:v)\S+/g, `$1${version}`)

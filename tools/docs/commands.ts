@@ -12,7 +12,20 @@ export interface Command {
 }
 
 /** Programs whose arguments are not checked, because they need a cluster, a registry or a user. */
-const ELSEWHERE = ['kubectl', 'cosign', 'curl', 'export', 'gh', 'git', 'open', 'docker', 'buildah', 'kind']
+const ELSEWHERE = [
+  'kubectl',
+  'cosign',
+  'curl',
+  'export',
+  'gh',
+  'git',
+  'open',
+  'docker',
+  'buildah',
+  'kind',
+  'bash',
+  'for',
+]
 
 /** Returns the commands of a document: the lines of shell blocks, and other code that begins with a known program. */
 export function commandsIn({ path, text }: Document): readonly Command[] {
@@ -40,6 +53,7 @@ export function allCommands(): readonly Command[] {
 export function whyNot(line: string, withHelm: boolean): string | undefined {
   let folder = ROOT
   for (const part of line.split(/\s+(?:&&|\|\||\||;)\s+/)) {
+    if (/^[A-Z_]+='[^']*'$/.test(part.trim())) continue
     const words = part.trim().split(/\s+/)
     while (/^[A-Z_][A-Z0-9_]*=/.test(words[0] ?? '')) words.shift()
     const [program = '', ...args] = words

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { helmPath, VENDOR_CHART } from '../../charts/tests/helm.ts'
 import { homeOf, registryOf } from '../../images/tools/fill.ts'
-import { COMMAND_RUNS, runOf } from './command-runs.ts'
 import { allCommands, commandsIn, kustomize, whyNot } from './commands.ts'
 import { allDocuments, codeBlocks } from './documents.ts'
 import { anchorsOf, brokenLinks, linksIn } from './links.ts'
@@ -60,13 +60,40 @@ it('docs/architecture.md names only functions and fields that exist in the code'
   expect(named.filter((name) => !sources.includes(name))).toEqual([])
 })
 
+describe('named tests', () => {
+  const listed = execFileSync(process.execPath, [join(ROOT, 'testing/e2e/main.ts'), '--list'], { encoding: 'utf8' })
+
+  /** Returns the code spans in the last cell of each row of a document's tables. */
+  const lastCells = (path: string): readonly string[] =>
+    [...read(path).matchAll(/^\|.*\|([^|]+)\|$/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+    )
+
+  it.each(['docs/threat-model.md', 'docs/found-defects.md'])('the tests that %s names exist', (path) => {
+    const names = lastCells(path).filter((name) => !name.startsWith('npm '))
+    expect(names.length).toBeGreaterThan(8)
+    expect(names.filter((name) => !listed.includes(name) && !existsSync(join(ROOT, name)))).toEqual([])
+  })
+})
+
+describe('the lines from nothing to a volume', () => {
+  it('the script of the nightly workflow finds the lines in README.md', () => {
+    const script = read('.github/kind/first-volume.sh')
+    const [, heading = ''] = /\^## ([^$]+)\$/.exec(script) ?? []
+    const [, rest = ''] = read('README.md').split(`\n## ${heading}\n`)
+    const [block] = codeBlocks(rest)
+    expect(block?.language).toBe('sh')
+    expect(block?.text).toMatch(/^npm ci.*\nkind create cluster.*\nkubectl wait [^\n]*\n$/s)
+  })
+})
+
 describe('versions', () => {
   const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
 
   it('the version in documents equals the version of the sidecars (npm run version-packages)', () => {
     const ours =
       /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-driver-test-(\d\S*)\.tgz/gm
-    const found = ['README.md', 'docs/drivers.md', 'docs/migration.md'].flatMap((path) =>
+    const found = ['README.md', 'docs/drivers.md', 'docs/driver-test.md', 'docs/migration.md'].flatMap((path) =>
       [...read(path).matchAll(ours)].map((groups) => [path, groups.slice(1).find((each) => each !== undefined)]),
     )
     expect(found.length).toBeGreaterThan(15)
@@ -88,18 +115,17 @@ describe('commands', () => {
     )
   })
 
-  it.each(commands.map((command) => [command.path, command.line, command] as const))(
-    'a command in the document %s has a test that runs it, or a reason why it has no test: %s',
-    (_path, _line, command) => {
-      const run = runOf(command)
-      if (run === undefined) throw new Error('tools/docs/command-runs.ts has neither what runs it nor why nothing does')
-      if ('by' in run) expect(read(run.by)).toContain(run.sign)
-    },
-  )
-
-  it('every entry of `COMMAND_RUNS` belongs to a command in the documents', () => {
-    const used = new Set(commands.map(runOf))
-    expect(COMMAND_RUNS.filter((run) => !used.has(run)).map(({ lines }) => lines)).toEqual([])
+  it.each([
+    ['README.md', 'testing/e2e/tests/chart/documents.ts'],
+    ['README.md', '.github/kind/first-volume.sh'],
+    ['README.md', 'tools/walk.mjs'],
+    ['docs/migration.md', 'testing/e2e/tests/chart/documents.ts'],
+    ['docs/operations.md', 'testing/e2e/tests/chart/documents.ts'],
+    ['docs/operations.md', 'testing/e2e/tests/explain/cluster.ts'],
+    ['docs/driver-test.md', 'testing/e2e/tests/ground/documents.ts'],
+    ['CONTRIBUTING.md', 'testing/e2e/tests/ground/documents.ts'],
+  ])('commands of %s are run by %s', (document, by) => {
+    expect(read(by)).toContain(document)
   })
 
   it('the commands of a document include commands in fenced blocks, in indented blocks and in code spans', () => {
@@ -129,7 +155,7 @@ describe('docs/drivers.md', () => {
 
   it('docs/drivers.md contains valid YAML', () => {
     const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
-    expect(plain).toHaveLength(5)
+    expect(plain).toHaveLength(4)
     for (const { text } of plain) expect(() => load(text)).not.toThrow()
   })
 
@@ -165,9 +191,9 @@ describe('docs/drivers.md', () => {
     for (const line of includes) expect(lines(chart).map(unindented)).toContain(unindented(line))
   })
 
-  it('docs/drivers.md lists exactly the requirements of the driver test', () => {
+  it('docs/driver-test.md lists exactly the requirements of the driver test', () => {
     const titles = [...read('desk/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
-    const [, table = ''] = /^\| requirement \| .*\n(?:.*\n)((?:\|.*\n)+)/m.exec(read('docs/drivers.md')) ?? []
+    const [, table = ''] = /^\| requirement \| .*\n(?:.*\n)((?:\|.*\n)+)/m.exec(read('docs/driver-test.md')) ?? []
     const rows = [...table.matchAll(/^\| ([^|]+) \|/gm)].map(([, title]) => title)
     expect(rows.toSorted()).toEqual(titles.map(([, title]) => title).toSorted())
     expect(rows.length).toBeGreaterThan(20)

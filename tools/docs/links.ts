@@ -26,10 +26,12 @@ function leadsSomewhere(from: string, text: string, link: string): boolean {
   return statSync(file).isFile() && anchorsOf(readFileSync(file, 'utf8')).has(anchor)
 }
 
-/** Returns the anchors of a document's headings, as links name them. */
+/** Returns the anchors of a document: its headings, as links name them, and its marks `<a id="...">`. */
 export function anchorsOf(text: string): ReadonlySet<string> {
-  const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
-  return new Set(headings.map(slugOf))
+  const bare = withoutBlocks(text)
+  const headings = [...bare.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => slugOf(heading))
+  const marks = [...bare.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)
+  return new Set([...headings, ...marks])
 }
 
 function slugOf(heading: string): string {

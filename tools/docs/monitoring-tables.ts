@@ -59,16 +59,15 @@ interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string }
 }
 
-/** Returns a section for each alert of the chart. The `runbook_url` of the alert leads to its heading. */
-export function alertSections(): string {
+/** Returns a table with a row for each alert of the chart. The `runbook_url` of the alert leads to its row. */
+export function alertTable(): string {
   const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
   const words = (text: string): string =>
-    text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '<$1>').replace(/\{\{ \$value[^}]*\}\}/g, '<value>')
-  return alerts
-    .map(({ alert, labels, annotations, for: after }) => {
-      const { summary, description } = annotations
-      const when = after === undefined ? 'at once' : `after ${after}`
-      return `### ${alert}\n\n**${words(summary)}** ${description}\n\nSeverity ${labels.severity}, ${when}.`
-    })
-    .join('\n\n')
+    text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`').replace(/\{\{ \$value[^}]*\}\}/g, '`<value>`')
+  const rows = alerts.map(({ alert, labels, annotations, for: after }) => {
+    const when = after === undefined ? 'at once' : `after ${after}`
+    const name = `<a id="${alert.toLowerCase()}"></a>${code(alert)}, ${labels.severity}, ${when}`
+    return [name, words(annotations.summary), annotations.description]
+  })
+  return table(['alert', 'it means', 'do'], rows)
 }

@@ -11,7 +11,7 @@ import {
 } from './flag-tables.ts'
 import { headlineTable } from './headline-table.ts'
 import { code, sectionNames, table, withNewSection } from './markdown.ts'
-import { alertSections, metricTable } from './monitoring-tables.ts'
+import { alertTable, metricTable } from './monitoring-tables.ts'
 import { publicDriversTable } from './public-drivers-table.ts'
 import { rollbackTable } from './rollback-table.ts'
 import { swapChangesTables } from './swap-changes-table.ts'
@@ -25,7 +25,7 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'feature-gates': featureGates,
   'generic-gates': genericGates,
   metrics: metricTable,
-  alerts: alertSections,
+  alerts: alertTable,
   'rollback-flags': rollbackTable,
   'public-drivers': publicDriversTable,
   'swap-changes': swapChangesTables,

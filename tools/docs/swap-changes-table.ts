@@ -12,7 +12,7 @@ const ORIGINALS: Readonly<Record<SidecarName, string>> = {
 /** Returns a table of the changes for each sidecar, under a heading of its own. */
 export function swapChangesTables(): string {
   const sidecars = Object.keys(ORIGINALS) as readonly SidecarName[]
-  return sidecars.map((sidecar) => `#### ${headingOf(sidecar)}\n\n${changesTable(sidecar)}`).join('\n\n')
+  return sidecars.map((sidecar) => `### ${headingOf(sidecar)}\n\n${changesTable(sidecar)}`).join('\n\n')
 }
 
 function headingOf(sidecar: SidecarName): string {

@@ -112,7 +112,8 @@ describe('the documentation', () => {
   })
 
   it('the documentation is right about which log lines of the Go originals our sidecars write', () => {
-    const [, section = ''] = /^### Lines of the log\n(.*?)^## /ms.exec(read('docs/migration.md')) ?? []
+    const [, section = ''] =
+      /^### Differences from the lines of the Go sidecars\n(.*?)^## /ms.exec(read('docs/reference.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, message = '']) => ({
@@ -154,6 +155,7 @@ describe('the documentation', () => {
       'docs/reference.md',
       'docs/migration.md',
       'docs/drivers.md',
+      'docs/driver-test.md',
       'docs/architecture.md',
       'SECURITY.md',
     ]) {

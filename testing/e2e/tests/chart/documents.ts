@@ -141,7 +141,7 @@ migration('commands of docs/migration.md merge two processes, separate them, and
   await using here = await ground(t)
   const { kubelet, shell } = here
   const released = releasedChart(t)
-  const [there = '', back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
+  const [there = '', , , back = '', nodes = '', upgrade = '', status = '', rollback = ''] = MIGRATION.slice(SWAP)
   await shell(released(lineOf('helm upgrade --install')))
   await onlyRuns(kubelet, OURS)
   await works(t, '1')
@@ -167,7 +167,7 @@ migration('the commands of docs/migration.md merge all sidecars into one process
   driver.capabilities.controller.push('CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT')
   driver.on('CreateSnapshot', snapshot())
   const released = releasedChart(t)
-  const [there = '', back = ''] = MIGRATION.slice(-2)
+  const [, there = '', back = ''] = MIGRATION.slice(SWAP)
   await shell(released(lineOf('helm upgrade --install')))
   await onlyRuns(kubelet, OURS)
   await shell(released(there))

@@ -36,7 +36,7 @@ const LINES: readonly Line[] = [
   },
   { path: 'testing/e2e/README.md', line: 'npm run e2e -- --list', prints: /embedded cluster/ },
   { path: 'images/README.md', line: 'npm exec -- node images/tools/main.ts programs', prints: /krew\.yaml\n/ },
-  { path: 'docs/drivers.md', line: 'npm exec -- node images/tools/main.ts npm', prints: /npm-package\n/ },
+  { path: 'docs/driver-test.md', line: 'npm exec -- node images/tools/main.ts npm', prints: /npm-package\n/ },
 ]
 
 for (const { path, line, prints } of LINES) {

@@ -117,7 +117,7 @@ function attributesClasses(verbs: readonly string[]): NeededRight {
   return right(STORAGE, 'volumeattributesclasses', verbs, 'claims with a VolumeAttributesClass')
 }
 
-// biome-ignore lint/complexity/useMaxParams: one line of a table, as in docs/drivers.md.
+// biome-ignore lint/complexity/useMaxParams: one line of a table, as in docs/reference.md.
 function right(group: string, resource: string, verbs: readonly string[], onlyFor?: string): NeededRight {
   return { group, resource, verbs, namespace: undefined, onlyFor }
 }
