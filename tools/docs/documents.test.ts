@@ -118,7 +118,6 @@ describe('commands', () => {
   it.each([
     ['README.md', 'testing/e2e/tests/chart/documents.ts'],
     ['README.md', '.github/kind/first-volume.sh'],
-    ['README.md', 'tools/walk.mjs'],
     ['docs/migration.md', 'testing/e2e/tests/chart/documents.ts'],
     ['docs/operations.md', 'testing/e2e/tests/chart/documents.ts'],
     ['docs/operations.md', 'testing/e2e/tests/explain/cluster.ts'],

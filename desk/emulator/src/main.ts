@@ -2,7 +2,7 @@ import { messageOf, systemClock } from '@csi-sidecars/base'
 import { createLogger } from '@csi-sidecars/telemetry'
 
 /** Generates missing code that the imports below need. */
-await import(new URL('../../../tools/ensure-made.mjs', import.meta.url).href)
+await import(new URL('../../../tools/start.mjs', import.meta.url).href)
 const { readCommandLine, startCommand } = await import('./command.ts')
 
 /** Prints the addresses, and runs until a signal ends it. Resolves with the exit code. */
