@@ -1,24 +1,35 @@
 import { expect, it } from '@jest/globals'
-import { deviceText, KUBELET_FOLDER, loopDevicesOf } from './leftovers.ts'
+import { deviceText, loopDevicesOf } from './leftovers.ts'
 
-const device = (name: string, file: string | null, inode: number, number = '254:0') => ({
+const device = (name: string, inode: number, number = '254:0') => ({
   name,
-  'back-file': file,
   'back-ino': inode,
-  'back-maj:min': number,
+  // losetup of util-linux 2.38 pads the number.
+  'back-maj:min': `     ${number}  `,
 })
+
+const filesOfDevices = (name: string): string | undefined => `0:6 ${name.replace('/dev/loop', '9')}`
 
 it('only loop devices with a file of the node belong to it', () => {
   const devices = [
-    device('/dev/loop0', '/volume', 7),
-    device('/dev/loop1', '/volume', 8),
-    device('/dev/loop2', '/volume', 7, '8:1'),
-    device('/dev/loop3', `${KUBELET_FOLDER}/plugins/kubernetes.io/csi/volumeDevices/pv/dev/1`, 9),
-    device('/dev/loop4', `${KUBELET_FOLDER}/plugins/kubernetes.io/csi/volumeDevices/pv/dev/2`, 9),
-    device('/dev/loop5', null, 0),
+    device('/dev/loop0', 7),
+    device('/dev/loop1', 8),
+    device('/dev/loop2', 7, '8:1'),
+    device('/dev/loop3', 0),
   ]
-  const found = loopDevicesOf(devices, new Set(['254:0 7']), (path) => path.endsWith('/1'))
-  expect(found.map(({ name }) => name)).toEqual(['/dev/loop0', '/dev/loop3'])
+  const found = loopDevicesOf(devices, new Set(['254:0 7']), filesOfDevices)
+  expect(found.map(({ name }) => name)).toEqual(['/dev/loop0'])
+})
+
+it('loop devices on loop devices of the node come before them', () => {
+  const devices = [
+    device('/dev/loop0', 7),
+    device('/dev/loop1', 90, '0:6'),
+    device('/dev/loop2', 91, '0:6'),
+    device('/dev/loop3', 95, '0:6'),
+  ]
+  const found = loopDevicesOf(devices, new Set(['254:0 7']), filesOfDevices)
+  expect(found.map(({ name }) => name)).toEqual(['/dev/loop2', '/dev/loop1', '/dev/loop0'])
 })
 
 it.each([

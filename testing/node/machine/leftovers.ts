@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeBuildStore } from '../build/image-store.ts'
@@ -27,7 +27,7 @@ export async function endProcesses(): Promise<void> {
 /** Removes everything of a node: of the running one, or of one that was killed. Changes nothing if there is none. */
 export async function removeNode(): Promise<void> {
   await endProcesses()
-  detachLoopDevices()
+  await detachLoopDevices()
   removeBuildStore()
   if (existsSync(KUBELET_FOLDER_MARK) && readdirSync(KUBELET_FOLDER).length === 0) rmdirSync(KUBELET_FOLDER)
   rmSync(FOLDERS.state, { recursive: true, force: true })
@@ -35,35 +35,39 @@ export async function removeNode(): Promise<void> {
 
 interface LoopDevice {
   readonly name: string
-  readonly 'back-file': string | null
   readonly 'back-ino': number
   readonly 'back-maj:min': string
 }
 
 /** Detaches the loop devices of volumes, which survive all processes. */
-function detachLoopDevices(): void {
+async function detachLoopDevices(): Promise<void> {
   if (!existsSync(FOLDERS.state)) return
-  const columns = 'NAME,BACK-FILE,BACK-INO,BACK-MAJ:MIN'
-  const { stdout, status } = spawnSync('losetup', ['--list', '--json', '--output', columns], { encoding: 'utf8' })
-  if (status !== 0 || stdout.trim() === '') return
-  const { loopdevices } = JSON.parse(stdout) as { readonly loopdevices: readonly LoopDevice[] }
-  for (const { name } of loopDevicesOf(loopdevices, filesIn(join(FOLDERS.state, 'data')), nodeFileExists)) {
-    spawnSync('losetup', ['--detach', name])
-  }
+  const ofNode = (): readonly LoopDevice[] =>
+    loopDevicesOf(attachedLoopDevices(), filesIn(join(FOLDERS.state, 'data')), identityOf)
+  for (const { name } of ofNode()) execFileSync('losetup', ['--detach', name])
+  const left = (): string =>
+    ofNode()
+      .map(({ name }) => name)
+      .join(' ')
+  // A device that another process has open at this moment, such as another losetup, is detached when it is closed.
+  await until('end of the loop devices', () => left() === '', { seconds: 30, diagnose: left })
 }
 
-/** Reports whether a path of the kubelet's folder, as the node sees it, exists in the state of the node. */
-function nodeFileExists(path: string): boolean {
-  return existsSync(join(FOLDERS.state, 'kubelet', path.slice(KUBELET_FOLDER.length)))
+function attachedLoopDevices(): readonly LoopDevice[] {
+  const columns = 'NAME,BACK-INO,BACK-MAJ:MIN'
+  const text = execFileSync('losetup', ['--list', '--json', '--output', columns], { encoding: 'utf8' })
+  // losetup prints nothing if there are no loop devices.
+  return text.trim() === '' ? [] : (JSON.parse(text) as { loopdevices: LoopDevice[] }).loopdevices
 }
 
-/** Returns the device number and inode of each file, as losetup prints them. */
 function filesIn(folder: string): ReadonlySet<string> {
-  const stats = globSync('**', { cwd: folder }).flatMap((file) => {
-    const found = statSync(join(folder, file), { throwIfNoEntry: false })
-    return found === undefined ? [] : [`${deviceText(found.dev)} ${found.ino}`]
-  })
-  return new Set(stats)
+  return new Set(globSync('**', { cwd: folder }).flatMap((file) => identityOf(join(folder, file)) ?? []))
+}
+
+/** Returns the device number and the inode of a file, as losetup prints them. */
+function identityOf(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found && `${deviceText(found.dev)} ${found.ino}`
 }
 
 /** Converts a device number to `major:minor`. */
@@ -72,17 +76,16 @@ export function deviceText(dev: number): string {
 }
 
 /**
- * Returns the loop devices whose file belongs to the node: a file of the driver's data, by its inode, or a device file
- * in the kubelet's folder, by its path.
+ * Returns the loop devices whose file belongs to the node: a file of the driver's data, or a loop device of the node,
+ * on which the kubelet has put another one. The latter come first, because they keep the device below them open. Paths
+ * do not identify the files: the kernel shows other paths after the mounts of the node have ended.
  */
 export function loopDevicesOf(
   devices: readonly LoopDevice[],
   files: ReadonlySet<string>,
-  existsInNode: (path: string) => boolean,
+  identity: (path: string) => string | undefined,
 ): readonly LoopDevice[] {
-  return devices.filter((device) => {
-    if (files.has(`${device['back-maj:min']} ${device['back-ino']}`)) return true
-    const file = device['back-file']
-    return file?.startsWith(`${KUBELET_FOLDER}/`) === true && existsInNode(file)
-  })
+  const found = devices.filter((device) => files.has(`${device['back-maj:min'].trim()} ${device['back-ino']}`))
+  if (found.length === 0) return []
+  return [...loopDevicesOf(devices, new Set(found.flatMap(({ name }) => identity(name) ?? [])), identity), ...found]
 }
