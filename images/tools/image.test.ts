@@ -1,20 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { type ProcessOptions, type RunningProcess, startProcess } from '@csi-sidecars/command'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
@@ -22,22 +10,20 @@ import { startCluster } from '@csi-sidecars/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROOT, releaseVersion, SIDECARS, type Sidecar } from './bundle.ts'
 import { makeContext } from './context.ts'
+import { ImageStore } from './image-store.ts'
 
 const lacking = lackingForImages()
 if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
 
 const UNKNOWN_USER = '12345:54321'
 const ARGS = {
-  BASE: 'localhost/base',
   VERSION: 'v1.2.3',
   REVISION: 'abc',
   SOURCE: 'https://example.com/csi-sidecars',
 }
 const DOCKERFILE = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
 const BAKE = readFileSync(join(ROOT, 'images/docker-bake.hcl'), 'utf8')
-const [, NODE_IMAGE = ''] = /^FROM (\S+) AS official$/m.exec(DOCKERFILE) ?? []
 const MINUTES = 60_000
-const MIB = 1024 * 1024
 const START_LINES: Readonly<Record<Sidecar, string>> = {
   'csi-attacher': FACTS.attacher.startLine,
   'csi-resizer': FACTS.resizer.startLine,
@@ -73,7 +59,7 @@ it('docker-bake.hcl builds each sidecar, on the common base and on UBI, for the 
 const withBuildah = lacking === undefined ? describe : describe.skip
 
 withBuildah('the Dockerfile', () => {
-  let store: ImageStore
+  let store: SidecarImages
   let shared: string
   const images = new Map<string, string>()
   const roots = new Map<Sidecar, string>()
@@ -81,14 +67,14 @@ withBuildah('the Dockerfile', () => {
   const rootOf = (name: Sidecar): string => roots.get(name) ?? ''
 
   beforeAll(() => {
-    store = new ImageStore()
+    store = new SidecarImages()
     shared = mkdtempSync(join(tmpdir(), 'shared-'))
     for (const name of SIDECARS) {
       const target = name.replace('csi-', '')
-      images.set(target, store.build(target, join(ROOT, 'images/dist')))
+      images.set(target, store.build(target))
       roots.set(name, store.unpack(target))
     }
-    store.build('attacher-nonroot', join(ROOT, 'images/dist'))
+    store.build('attacher-nonroot')
   }, 5 * MINUTES)
 
   afterAll(() => {
@@ -161,7 +147,7 @@ withBuildah('the Dockerfile', () => {
   it(
     'two builds of an image in different stores and folders are equal byte by byte',
     () => {
-      using again = new ImageStore()
+      using again = new SidecarImages()
       const context = join(again.folder, 'another folder')
       makeContext(context)
       expect(again.build('attacher', context)).toBe(images.get('attacher'))
@@ -268,41 +254,26 @@ interface ImageConfig {
   readonly rootfs: { readonly diff_ids: readonly string[] }
 }
 
-/** A temporary store of images. It contains local images in place of the base images of the Dockerfile. */
-class ImageStore implements Disposable {
+/** The images of the Dockerfile in a temporary store. */
+class SidecarImages implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'images-'))
+  readonly #store = new ImageStore(this.folder)
   readonly #mounted: string[] = []
-  readonly #bases: readonly string[]
 
-  constructor() {
-    const libraries = librariesOf(process.execPath)
-    // The base images of the test must lack libatomic, because the Dockerfile adds it.
-    this.#commit(
-      'base',
-      libraries.filter((path) => !path.includes('libatomic')),
-      {},
-    )
-    this.#commit('node', libraries, NODE_FILES)
-    this.#bases = ['--build-context', `${NODE_IMAGE}=container-image://localhost/node`]
-  }
-
-  /** Builds a target of the Dockerfile. Returns the ID of the image, which is the digest of its configuration. */
-  build(target: string, context: string): string {
-    const args = Object.entries(ARGS).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`])
-    const options = ['--isolation', 'chroot', '--timestamp', '0', '--layers', '--quiet', '--target', target]
-    const printed = this.#buildah('bud', ...options, ...this.#bases, ...args, '--tag', target, context)
-    return printed.split('\n').at(-1) ?? ''
+  /** Builds a target of the Dockerfile. Returns the ID of the image. */
+  build(target: string, context = join(ROOT, 'images/dist')): string {
+    return this.#store.buildSidecar(target, context, ARGS)
   }
 
   inspect(image: string): ImageConfig {
-    const { OCIv1 } = JSON.parse(this.#buildah('inspect', '--type', 'image', image)) as { OCIv1: ImageConfig }
+    const { OCIv1 } = JSON.parse(this.#store.buildah('inspect', '--type', 'image', image)) as { OCIv1: ImageConfig }
     return OCIv1
   }
 
   /** Returns the size of each layer in bytes, as a registry stores it. */
   compressedSizes(image: string): readonly number[] {
     const layout = join(this.folder, 'layout')
-    this.#buildah('push', '--quiet', image, `oci:${layout}:${image}`)
+    this.#store.buildah('push', '--quiet', image, `oci:${layout}:${image}`)
     const blob = (digest: string): string => join(layout, 'blobs', digest.replace(':', '/'))
     const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8')) as { manifests: Blob[] }
     const { layers } = JSON.parse(readFileSync(blob(manifests[0]?.digest ?? ''), 'utf8')) as { layers: Blob[] }
@@ -311,61 +282,19 @@ class ImageStore implements Disposable {
 
   /** Returns the folder with the files of the image. */
   unpack(image: string): string {
-    const container = this.#buildah('from', '--pull-never', image)
+    const container = this.#store.buildah('from', '--pull-never', image)
     this.#mounted.push(container)
-    return this.#buildah('mount', container)
+    return this.#store.buildah('mount', container)
   }
 
   [Symbol.dispose](): void {
-    for (const container of this.#mounted) this.#buildah('umount', container)
-    // Unmounts the overlay of the store, if the store uses an overlay.
-    spawnSync('umount', ['--recursive', join(this.folder, 'root/overlay')])
-    rmSync(this.folder, { recursive: true, force: true })
-  }
-
-  #commit(name: string, libraries: readonly string[], files: Readonly<Record<string, string>>): void {
-    const root = join(this.folder, name)
-    // Like real base images, this image has links such as /bin. The Dockerfile must not overwrite them.
-    for (const folder of ['bin', 'lib', 'lib64']) {
-      mkdirSync(join(root, 'usr', folder), { recursive: true })
-      symlinkSync(`usr/${folder}`, join(root, folder))
-    }
-    for (const path of libraries) copy(path, join(root, path))
-    for (const [path, from] of Object.entries(files)) copy(from, join(root, path))
-    writeFileSync(join(this.folder, 'Plain'), 'FROM scratch\nCOPY . /\nENV PATH=/usr/local/bin\n')
-    const options = ['--isolation', 'chroot', '--timestamp', '0', '--quiet', '--file', join(this.folder, 'Plain')]
-    this.#buildah('bud', ...options, '--tag', `localhost/${name}`, root)
-    rmSync(root, { recursive: true })
-  }
-
-  #buildah(command: string, ...args: readonly string[]): string {
-    const store = ['--root', join(this.folder, 'root'), '--runroot', join(this.folder, 'run')]
-    return execFileSync('buildah', [...store, command, ...args], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-      maxBuffer: 16 * MIB,
-    }).trim()
+    for (const container of this.#mounted) this.#store.buildah('umount', container)
+    this.#store[Symbol.dispose]()
   }
 }
 
 interface Blob {
   readonly digest: string
-}
-
-/** The files that the Dockerfile copies from the official Node.js image, with their paths on this machine. */
-const NODE_FILES: Readonly<Record<string, string>> = {
-  '/usr/local/bin/node': process.execPath,
-  '/usr/local/LICENSE': join(process.execPath, '../../LICENSE'),
-}
-
-/** Returns the paths of the shared libraries of a program. */
-function librariesOf(program: string): readonly string[] {
-  return execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+(?= \(0x)/g) ?? []
-}
-
-function copy(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true })
-  copyFileSync(from, to)
 }
 
 const CONTAINER = `

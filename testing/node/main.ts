@@ -8,7 +8,7 @@ import { checkMachine } from './machine/checks.ts'
 import { runInside } from './machine/inside.ts'
 import { removeNode } from './machine/leftovers.ts'
 import { type NodeRecord, runningNode } from './machine/record.ts'
-import { recordResult, rows, storedResults } from './results/table.ts'
+import { recordResult, rowOfLast, rows, storedResults } from './results/table.ts'
 import { chart } from './runs/chart.ts'
 import { faults } from './runs/faults.ts'
 import { life } from './runs/life.ts'
@@ -59,7 +59,7 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
   const { kubernetes, driver } = node
   const record = (line: string, result: { readonly text: string; readonly seconds: number }): void => {
     recordResult({ command: line, kubernetes, driver, ...result })
-    print(rows(storedResults()).findLast((row) => row.includes(`\`npm run node -- ${line}\``)) ?? '')
+    print(rowOfLast(storedResults()) ?? '')
   }
   switch (command.kind) {
     case 'life':

@@ -4,12 +4,12 @@ import { existsSync, globSync, readFileSync, realpathSync, statSync, writeFileSy
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { onPath } from '../../../charts/tests/helm.ts'
+import { type FilesImage, ImageStore } from '../../../images/tools/image-store.ts'
 import { cacheFolder } from '../../e2e/tools/binaries.ts'
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
-import { type FilesImage, ImageStore, librariesOf } from './image-store.ts'
 
 const CONTEXT = join(ROOT, 'images', 'dist')
 const MADE = join(FOLDERS.images, 'made.json')
@@ -29,7 +29,7 @@ const PAUSE = `#!/bin/sh\ntrap 'exit 0' TERM INT\nsleep infinity &\nwait\n`
 interface Wanted {
   readonly tag: string
   readonly inputs: string
-  readonly make: (store: ImageStore) => void
+  readonly make: (store: ImageStore) => unknown
 }
 
 /** Builds the missing and outdated images into the layout of the node's registry. */
@@ -45,52 +45,24 @@ export async function provideImages(
   if (missing.length === 0) return
   if (onPath('buildah') === undefined) throw new RefusedError('there is no buildah: apt-get install buildah')
   print(`building images: ${missing.map(({ tag }) => tag).join(', ')}`)
-  using store = new ImageStore()
+  using store = new ImageStore(FOLDERS.buildStore)
   for (const { tag, inputs, make } of missing) {
     make(store)
-    store.save(tag)
+    store.buildah('push', '--quiet', '--disable-compression', `localhost/${tag}`, `oci:${FOLDERS.images}:${tag}`)
     made[tag] = inputs
     writeFileSync(MADE, JSON.stringify(made))
   }
 }
 
-/** Our images, by the Dockerfile of this repository. */
+/** Our images, by the Dockerfile of this repository. Each build of the sidecars writes all files again. */
 function ourImages(): readonly Wanted[] {
-  const inputs = hashOf(globSync('**', { cwd: CONTEXT }).map((file) => join(CONTEXT, file)))
-  return OURS.map((tag) => ({ tag, inputs, make: (store) => buildTarget(store, tag) }))
-}
-
-/** Builds a target of our Dockerfile. Files of this machine replace the base images, which come from a registry. */
-function buildTarget(store: ImageStore, target: string): void {
-  for (const isNode of [true, false]) {
-    const tag = isNode ? 'base-node' : 'base'
-    if (!store.has(tag)) store.commit(tag, baseImage(isNode))
+  const hash = createHash('sha256')
+  for (const file of globSync('**', { cwd: CONTEXT }).sort()) {
+    const path = join(CONTEXT, file)
+    if (statSync(path).isFile()) hash.update(file).update(readFileSync(path))
   }
-  const [, node = ''] = /^FROM (\S+) AS official$/m.exec(readFileSync(join(CONTEXT, 'Dockerfile'), 'utf8')) ?? []
-  store.build(target, CONTEXT, [
-    '--build-context',
-    `${node}=container-image://localhost/base-node`,
-    '--build-arg',
-    'BASE=localhost/base',
-  ])
-}
-
-function baseImage(isNode: boolean): FilesImage {
-  const libraries = librariesOf(process.execPath)
-    // The Dockerfile adds this library to the base image.
-    .filter((path) => isNode || !path.includes('libatomic'))
-    .map((path) => [path, path])
-  const node = {
-    '/usr/local/bin/node': process.execPath,
-    '/usr/local/LICENSE': join(process.execPath, '../../LICENSE'),
-  }
-  return {
-    // Real base images have these links.
-    links: { '/bin': 'usr/bin', '/lib': 'usr/lib', '/lib64': 'usr/lib64' },
-    folders: ['/usr/bin', '/usr/lib', '/usr/lib64'],
-    files: { ...Object.fromEntries(libraries), ...(isNode ? node : {}) },
-    entrypoint: [],
-  }
+  const inputs = hash.digest('hex')
+  return OURS.map((tag) => ({ tag, inputs, make: (store) => store.buildSidecar(tag, CONTEXT) }))
 }
 
 function testImages(version: KubernetesVersion): readonly Wanted[] {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeBuildStore } from '../build/image-store.ts'
+import { removeImageStore } from '../../../images/tools/image-store.ts'
 import { hierarchies, killIfAlive, removeCgroups } from './cgroups.ts'
 import { FOLDERS } from './folders.ts'
 import { runningNode } from './record.ts'
@@ -28,7 +28,7 @@ export async function endProcesses(): Promise<void> {
 export async function removeNode(): Promise<void> {
   await endProcesses()
   await detachLoopDevices()
-  removeBuildStore()
+  removeImageStore(FOLDERS.buildStore)
   if (existsSync(KUBELET_FOLDER_MARK) && readdirSync(KUBELET_FOLDER).length === 0) rmdirSync(KUBELET_FOLDER)
   rmSync(FOLDERS.state, { recursive: true, force: true })
 }

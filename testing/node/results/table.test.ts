@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { type RunResult, rows } from './table.ts'
+import { type RunResult, rowOfLast, rows } from './table.ts'
 
 const result = (command: string, seconds: number, text = 'nothing is left'): RunResult => ({
   command,
@@ -19,4 +19,11 @@ it('a row has the last text of a command, and the median time of its last three 
 
 it('runs on other versions of Kubernetes have a row of their own', () => {
   expect(rows([result('life', 1), { ...result('life', 2), kubernetes: '1.37' }])).toHaveLength(2)
+})
+
+it('the row of the last run is the row of its driver, although another driver has a later row', () => {
+  const run = { ...result('life', 5), driver: 'hostpath' } as const
+  expect(rowOfLast([run, result('life', 7), run])).toBe(
+    '| `npm run node -- life` | nothing is left; 5 s, median of 2; Kubernetes 1.36, csi-driver-host-path |',
+  )
 })

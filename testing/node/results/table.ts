@@ -31,8 +31,7 @@ export function storedResults(): readonly RunResult[] {
 
 /** Returns the rows for docs/testing.md: a row for each command, with its last text and its median time. */
 export function rows(results: readonly RunResult[]): readonly string[] {
-  const groups = Map.groupBy(results, ({ command, kubernetes, driver }) => `${command} ${kubernetes} ${driver}`)
-  return [...groups.values()].flatMap((group) => {
+  return [...Map.groupBy(results, keyOf).values()].flatMap((group) => {
     const last = group.at(-1)
     if (last === undefined) return []
     const rounds = group.slice(-ROUNDS).map(({ seconds }) => seconds)
@@ -40,6 +39,14 @@ export function rows(results: readonly RunResult[]): readonly string[] {
     return [`| \`npm run node -- ${last.command}\` | ${last.text}; ${time}; ${kindOf(last)} |`]
   })
 }
+
+/** Returns the row of the command that has run last. Undefined if none has run. */
+export function rowOfLast(results: readonly RunResult[]): string | undefined {
+  const last = results.at(-1)
+  return last && rows(results.filter((each) => keyOf(each) === keyOf(last)))[0]
+}
+
+const keyOf = ({ command, kubernetes, driver }: RunResult): string => `${command} ${kubernetes} ${driver}`
 
 function kindOf({ kubernetes, driver }: RunResult): string {
   return `Kubernetes ${kubernetes}, ${driver === 'ours' ? 'the driver of this repository' : 'csi-driver-host-path'}`
