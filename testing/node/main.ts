@@ -64,20 +64,18 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
   switch (command.kind) {
     case 'life':
       for (const sidecars of command.sidecars) {
-        for (let round = 0; round < command.rounds; round += 1) {
-          deploy(node, sidecars)
-          const seconds = await life(node, print)
-          record(`life --sidecars ${sidecars}`, { text: 'nothing is left', seconds })
-        }
+        deploy(node, sidecars)
+        const seconds = await life(node, print)
+        record(`life --sidecars ${sidecars}`, { text: 'nothing is left', seconds })
       }
       return 0
     case 'storage-tests': {
       let areGood = true
       for (const sidecars of command.sidecars) {
         const { isGood, ...result } = await storageTests(node, { sidecars, selection: command.selection, print })
-        const { group, focus, skip } = command.selection
+        const { group, focus } = command.selection
         // A part of a group is no result of the group.
-        if ((focus ?? skip) === undefined) record(`storage-tests --group ${group} --sidecars ${sidecars}`, result)
+        if (focus === undefined) record(`storage-tests --group ${group} --sidecars ${sidecars}`, result)
         else print(result.text)
         areGood &&= isGood
       }

@@ -3,7 +3,6 @@ import { parseOptions } from './options.ts'
 
 const silent = (): void => undefined
 const unset = { kubernetes: undefined, driver: undefined }
-const selection = { group: 'usual', focus: undefined, skip: undefined, processes: 8 }
 
 it.each([
   ['up', { command: { kind: 'up' }, settings: unset }],
@@ -21,11 +20,11 @@ it.each([
     { command: { kind: 'run', command: ['kubectl', 'get', '-A', 'pods'] }, settings: unset },
   ],
   ['deploy go', { command: { kind: 'deploy', sidecars: 'go' }, settings: unset }],
-  ['life --sidecars go,chart', { command: { kind: 'life', sidecars: ['go', 'chart'], rounds: 1 }, settings: unset }],
+  ['life --sidecars go,chart', { command: { kind: 'life', sidecars: ['go', 'chart'] }, settings: unset }],
   [
-    'storage-tests --focus a.b --processes 2',
+    'storage-tests --focus a.b',
     {
-      command: { kind: 'storage-tests', sidecars: ['ours'], selection: { ...selection, focus: 'a.b', processes: 2 } },
+      command: { kind: 'storage-tests', sidecars: ['ours'], selection: { group: 'usual', focus: 'a.b' } },
       settings: unset,
     },
   ],
@@ -44,7 +43,7 @@ it.each([
   ['up --driver ours --driver ours', '--driver is given more than once'],
   ['run', 'run needs a command'],
   ['life --sidecars rust', '--sidecars rust: known are go, ours, chart'],
-  ['life --rounds 0', '--rounds is a whole number from 1 on'],
+  ['life --sidecars', 'Not enough arguments following: sidecars'],
 ])('the arguments %s are refused in one line that says why', async (line, why) => {
   const refused = parseOptions(line === '' ? [] : line.split(' '), silent)
   await expect(refused).rejects.toThrow(why)

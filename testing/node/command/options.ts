@@ -30,10 +30,8 @@ export interface NodeSettings {
 
 export interface TestSelection {
   readonly group: TestGroup
-  /** Regular expressions that replace those of the group. */
+  /** A regular expression that replaces the selection of the group, but not its exclusion. */
   readonly focus: string | undefined
-  readonly skip: string | undefined
-  readonly processes: number
 }
 
 export type NodeCommand =
@@ -45,7 +43,7 @@ export type NodeCommand =
 /** A command that tests something on the node, and has a row in the table of results. */
 export type TestCommand =
   | { readonly kind: 'swap' | 'chart' | 'faults' }
-  | { readonly kind: 'life'; readonly sidecars: readonly SidecarVariant[]; readonly rounds: number }
+  | { readonly kind: 'life'; readonly sidecars: readonly SidecarVariant[] }
   | { readonly kind: 'storage-tests'; readonly sidecars: readonly SidecarVariant[]; readonly selection: TestSelection }
 
 export interface NodeCommandLine {
@@ -113,14 +111,9 @@ async function parse(args: readonly string[], write: (text: string) => void): Pr
         command = { kind: 'deploy', sidecars: which }
       },
     )
-    .command(
-      'life',
-      'The life of a volume, from its claim to its deletion',
-      { sidecars, rounds: { type: 'number', default: 1, describe: 'How often', requiresArg: true } },
-      (values) => {
-        command = { kind: 'life', sidecars: sidecarsIn(values.sidecars), rounds: atLeastOne('rounds', values.rounds) }
-      },
-    )
+    .command('life', 'The life of a volume, from its claim to its deletion', { sidecars }, (values) => {
+      command = { kind: 'life', sidecars: sidecarsIn(values.sidecars) }
+    })
     .command(
       'storage-tests',
       "Kubernetes' own storage tests",
@@ -128,12 +121,9 @@ async function parse(args: readonly string[], write: (text: string) => void): Pr
         sidecars,
         group: { choices: TEST_GROUPS, default: 'usual' as const, describe: 'Which tests', requiresArg: true },
         focus: { type: 'string', describe: 'A regular expression that replaces the selection', requiresArg: true },
-        skip: { type: 'string', describe: 'A regular expression that replaces the exclusion', requiresArg: true },
-        processes: { type: 'number', default: 8, describe: 'How many tests at once', requiresArg: true },
       },
-      ({ sidecars: which, group, focus, skip, processes }) => {
-        const selection = { group, focus, skip, processes: atLeastOne('processes', processes) }
-        command = { kind: 'storage-tests', sidecars: sidecarsIn(which), selection }
+      ({ sidecars: which, group, focus }) => {
+        command = { kind: 'storage-tests', sidecars: sidecarsIn(which), selection: { group, focus } }
       },
     )
     .command('swap', 'Swap the Go sidecars for ours and back, below a pod that writes', {}, simple({ kind: 'swap' }))
@@ -154,7 +144,7 @@ async function parse(args: readonly string[], write: (text: string) => void): Pr
     .fail(throwRefusal)
   const values = await answeredOrValues(parser, args, write)
   if (values === 'answered' || command === undefined) return 'answered'
-  refuseRepeated(values, ['kubernetes', 'driver', 'registrar', 'sidecars', 'group', 'focus', 'skip'])
+  refuseRepeated(values, ['kubernetes', 'driver', 'registrar', 'sidecars', 'group', 'focus'])
   return { command, settings: { kubernetes: values.kubernetes, driver: driverChoice(values.driver, values.registrar) } }
 }
 
@@ -181,11 +171,6 @@ function sidecarsIn(text: string): readonly SidecarVariant[] {
     if (found === undefined) throw new Error(`--sidecars ${name}: known are ${SIDECARS.join(', ')}`)
     return found
   })
-}
-
-function atLeastOne(flag: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${flag} is a whole number from 1 on`)
-  return value
 }
 
 function afterDashes(values: object): readonly string[] {

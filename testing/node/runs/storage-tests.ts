@@ -1,4 +1,4 @@
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
@@ -11,13 +11,17 @@ import { testDriver } from '../deploy/manifests.ts'
 import { FOLDERS, programsOf } from '../machine/folders.ts'
 import { inside, logInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
-import { commonSeconds, countsOf, differences, isAsGoodAs, readJunit, type TestRun } from '../results/junit.ts'
+import { commonSeconds, countsOf, differences, isAsGoodAs, readReport, type TestRun } from '../results/report.ts'
 import { expectThat } from './report.ts'
 
 interface Expressions {
   readonly focus: string
   readonly skip: string
 }
+
+const REPORT = 'report.json'
+/** How many tests run at once. They mostly wait. */
+const PROCESSES = '8'
 
 const NEVER = '\\[Disruptive\\]|Feature:(Windows|VolumeSourceXFS|snapshotmetadata)|\\(xfs\\)'
 
@@ -49,7 +53,7 @@ export async function storageTests(
   node: NodeRecord,
   { sidecars, selection, print }: { sidecars: SidecarVariant; selection: TestSelection; print: Print },
 ): Promise<StorageTestResult> {
-  const { group, focus = GROUPS[group].focus, skip = GROUPS[group].skip, processes } = selection
+  const { group, focus } = selection
   if (group === 'mock' && node.driver !== 'hostpath') {
     throw new RefusedError(
       'the mock tests run csi-driver-host-path as their driver: up --driver hostpath=FILE --registrar FILE',
@@ -57,7 +61,7 @@ export async function storageTests(
   }
   deploy(node, sidecars)
   if (group === 'mock') useAsUpstream(node, sidecars === 'go' ? 'go' : 'ours')
-  const tests = (selection.focus ?? selection.skip) === undefined ? group : 'selected'
+  const tests = focus === undefined ? group : 'selected'
   // Outcomes of another driver or version are no comparison.
   const folderOf = (which: SidecarVariant): string =>
     join(FOLDERS.results, [tests, node.kubernetes, node.driver, which].join('-'))
@@ -67,8 +71,10 @@ export async function storageTests(
   const driver = join(folder, 'driver.json')
   writeFileSync(driver, JSON.stringify(testDriver(driverFacts(node.driver))))
   const programs = programsOf(node.kubernetes)
-  const ginkgo = ['-p', '--procs', String(processes), '--no-color', '--timeout', '3h', '--focus', focus, '--skip', skip]
-  const e2e = ['--kubeconfig', join(FOLDERS.state, 'admin.conf'), '--provider', 'skeleton', '--report-dir', folder]
+  const selected = ['--focus', focus ?? GROUPS[group].focus, '--skip', GROUPS[group].skip]
+  const report = ['--output-dir', folder, '--json-report', REPORT]
+  const ginkgo = ['-p', '--procs', PROCESSES, '--no-color', '--timeout', '3h', ...selected, ...report]
+  const e2e = ['--kubeconfig', join(FOLDERS.state, 'admin.conf'), '--provider', 'skeleton']
   const quiet = ['--minStartupPods', '0', '--allowed-not-ready-nodes', '0', '--disable-log-dump']
   const command = [join(programs, 'ginkgo'), ...ginkgo, join(programs, 'e2e.test'), '--', ...e2e, ...quiet]
   print(`running the ${group} storage tests with ${sidecars}; their log is in ${folder}`)
@@ -96,10 +102,8 @@ function summary(run: TestRun, go: TestRun, print: Print): Omit<StorageTestResul
 }
 
 function reportIn(folder: string): TestRun {
-  const runs = globSync('junit*.xml', { cwd: folder }).map((file) =>
-    readJunit(readFileSync(join(folder, file), 'utf8')),
-  )
-  return new Map(runs.flatMap((run) => [...run]))
+  const file = join(folder, REPORT)
+  return existsSync(file) ? readReport(readFileSync(file, 'utf8')) : new Map()
 }
 
 /** Makes the Go sidecars or ours answer to the names of the Go sidecars, and forgets the images pulled until now. */
