@@ -24,7 +24,7 @@ import { observe } from './observe.ts'
 import { contentTable } from './pending.ts'
 import { reconcile } from './reconcile.ts'
 import type { ContentDeps, ContentWakeKind } from './run.ts'
-import { contentTrigger, lostContents, wakesOnMember } from './triggers.ts'
+import { contentTrigger, lostContents, wakesOnHandles } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
@@ -70,7 +70,11 @@ export function contentController(
         source: wakesOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
       },
       secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
-      group: { object: 'group snapshot', reason: 'MemberNotReported', source: wakesOn(contents, wakesOnMember) },
+      handles: {
+        object: `the handles of ${kind.resource.kind}`,
+        reason: 'MemberNotReported',
+        source: wakesOn(contents, wakesOnHandles),
+      },
     },
     reconcile: (key, run) => reconcile(key, deps, run),
     onFailure: (key, cause) => logFailure(key, cause, deps),

@@ -343,7 +343,7 @@ describe('waiting contents', () => {
         operation: 'create-snapshot',
         state: 'waiting',
         reason: 'MemberNotReported',
-        waitsFor: ['group snapshot group-1'],
+        waitsFor: ['the handles of VolumeSnapshotContent c'],
       },
     ])
     fixture.storage.add('snap-m')
@@ -352,6 +352,24 @@ describe('waiting contents', () => {
     expect(fixture.takeWire()).toEqual(['ListSnapshots', 'status'])
     expect(statusOf(fixture)?.readyToUse).toBe(true)
     expect([...fixture.running.backlog.pending()]).toEqual([])
+  })
+
+  it('the other members of a group snapshot do not run when one member gets its handles', async () => {
+    const annotations = { [MEMBER_ANNOTATION]: 'group-1' }
+    const member = (name: string) =>
+      [
+        VOLUME_SNAPSHOT_CONTENTS,
+        vsc(name, { metadata: { annotations }, spec: { volumeSnapshotClassName: null } }),
+      ] as const
+    const fixture = await Fixture.running({ settings, objects: [member('a'), member('b'), member('c')] })
+    fixture.storage.add('snap-a')
+    const status = { snapshotHandle: 'snap-a', volumeGroupSnapshotHandle: 'group-1' }
+    await fixture.edit(VOLUME_SNAPSHOT_CONTENTS, 'a', { status })
+    expect(fixture.takeWire()).toEqual(['ListSnapshots', 'status'])
+    expect([...fixture.running.backlog.pending()].map(({ key, tries }) => [key, tries])).toEqual([
+      ['b', 1],
+      ['c', 1],
+    ])
   })
 })
 

@@ -33,7 +33,7 @@ export type ContentStep =
   /** Asks the driver about an existing snapshot. */
   | { readonly kind: 'check' }
   /** Waits until the snapshot-controller has written the handles of a group member. */
-  | { readonly kind: 'awaitHandles'; readonly waitsFor: WakeEvent<'group'> }
+  | { readonly kind: 'awaitHandles'; readonly waitsFor: WakeEvent<'handles'> }
   /** Removes the annotation being-created. */
   | { readonly kind: 'removeBeingCreated' }
   | DeletionStep
@@ -108,10 +108,8 @@ function existsInDriver({ content: { preProvisioned, status } }: ContentView): R
   return preProvisioned !== undefined || isMemberWithHandles ? last({ kind: 'check' }) : undefined
 }
 
-function awaitsHandles({ content: { memberOf } }: ContentView): Result {
-  return memberOf === undefined
-    ? undefined
-    : last({ kind: 'awaitHandles', waitsFor: { kind: 'group', name: memberOf } })
+function awaitsHandles({ content: { key, memberOf } }: ContentView): Result {
+  return memberOf === undefined ? undefined : last({ kind: 'awaitHandles', waitsFor: { kind: 'handles', name: key } })
 }
 
 function isNotReady(): Result {

@@ -12,8 +12,8 @@ import { StoredContent } from './api.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 
-/** The events that a content waits for: a change of its class or of a Secret, and the handle of a group member. */
-export type ContentWakeKind = 'class' | 'secret' | 'group'
+/** The events that a content waits for: a change of its class or of a Secret, and its handles as a group member. */
+export type ContentWakeKind = 'class' | 'secret' | 'handles'
 
 /** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {

@@ -34,10 +34,10 @@ function mayNeedRun({ before, after, origin }: Update): boolean {
   return getsHandles(before, after)
 }
 
-/** Wakes the members of a group snapshot when the snapshot-controller has written the handles of one of them. */
-export function wakesOnMember(event: InformerEvent<Content>): readonly WakeEvent<'group'>[] {
-  if (event.type !== 'updated' || event.after.memberOf === undefined) return []
-  return getsHandles(event.before, event.after) ? [{ kind: 'group', name: event.after.memberOf }] : []
+/** Wakes the member of a group snapshot whose handles the snapshot-controller has written. The other members keep waiting. */
+export function wakesOnHandles(event: InformerEvent<Content>): readonly WakeEvent<'handles'>[] {
+  if (event.type !== 'updated' || !getsHandles(event.before, event.after)) return []
+  return [{ kind: 'handles', name: event.after.key }]
 }
 
 function getsHandles(before: Content, after: Content): boolean {
