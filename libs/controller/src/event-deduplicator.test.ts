@@ -41,6 +41,29 @@ describe('EventDeduplicator', () => {
     expect(['c', 'b', 'a'].map((key) => events.shouldRecord(key, 'x'))).toEqual([false, false, true])
   })
 
+  it('two events about one object keep the shortest interval, even if their messages differ', async () => {
+    const clock = new FakeClock()
+    const events = new EventDeduplicator({ clock, minIntervalMs: MINUTE_MS })
+    expect(events.shouldRecord('a', 'x')).toBe(true)
+    await clock.advance(MINUTE_MS - 1)
+    expect(events.shouldRecord('a', 'y')).toBe(false)
+    expect(events.shouldRecord('b', 'y')).toBe(true)
+    await clock.advance(1)
+    expect(events.shouldRecord('a', 'y')).toBe(true)
+  })
+
+  it('an event that is due and not recorded stays due', async () => {
+    const events = new EventDeduplicator({ clock: new FakeClock() })
+    expect([events.isDue('a', 'x'), events.isDue('a', 'x'), events.size]).toEqual([true, true, 0])
+    events.record('a', 'x')
+    expect([events.isDue('a', 'x'), events.isDue('a', 'y'), events.isDue('b', 'x')]).toEqual([false, true, true])
+  })
+
+  it('a recreated object gets the message of the deleted object, because its UID differs', () => {
+    const events = new EventDeduplicator({ clock: new FakeClock() })
+    expect([events.shouldRecord('uid-1', 'x'), events.shouldRecord('uid-2', 'x')]).toEqual([true, true])
+  })
+
   it('a forgotten object may get the same message again', () => {
     const events = new EventDeduplicator({ clock: new FakeClock() })
     events.shouldRecord('a', 'x')

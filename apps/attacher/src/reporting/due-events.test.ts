@@ -1,3 +1,4 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
 import type { PendingWork } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { FailureSeriesTable, PERIOD_MS, QUIET_MS, type SelectedEvents } from './due-events.ts'
@@ -17,33 +18,29 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
   ...change,
 })
 
+let clock: FakeClock
 let table: FailureSeriesTable
 beforeEach(() => {
-  table = new FailureSeriesTable()
+  clock = new FakeClock({ now: 0 })
+  table = new FailureSeriesTable(clock)
 })
 
-function look(pending: readonly PendingWork[], now: number, most: number): SelectedEvents {
-  const looking = table.select(now, most)
-  for (const each of pending) looking.add(each)
-  return looking.result()
+function select(pending: readonly PendingWork[], maxEvents: number): SelectedEvents {
+  const selection = table.select(maxEvents)
+  for (const each of pending) selection.add(each)
+  return selection.result()
 }
 
-/** Chooses the due events, and marks them as written, as the reporter does. */
-function report(
+/** Chooses the due events `ms` after the start, and records them, as the reporter does. */
+async function reportAt(
+  ms: number,
   pending: readonly PendingWork[],
-  now: number,
-  most = 100,
-): { reported: string[] } & Pick<SelectedEvents, 'skipped'> {
-  const { chosen, skipped } = look(pending, now, most)
-  for (const { work: reported, series } of chosen) {
-    Object.assign(series, {
-      nextEventAt: now + PERIOD_MS,
-      reportedAt: now,
-      tries: reported.tries,
-      message: reported.message,
-    })
-  }
-  return { reported: chosen.map(({ work: { key } }) => key), skipped }
+  maxEvents = 100,
+): Promise<{ reported: string[] } & Pick<SelectedEvents, 'skipped'>> {
+  await clock.advance(ms - clock.now())
+  const { chosen, skipped } = select(pending, maxEvents)
+  for (const each of chosen) table.record(each)
+  return { reported: chosen.map(({ key }) => key), skipped }
 }
 
 describe('FailureSeriesTable', () => {
@@ -57,76 +54,97 @@ describe('FailureSeriesTable', () => {
     ],
     ['belongs to a deleted object', { object: undefined }, QUIET_MS],
     ['removes a finalizer from a volume', { operation: 'release' }, QUIET_MS],
-  ])('there is no event for a pending operation that %s', (_, change, now) => {
-    expect(report([work('a', change)], now).reported).toEqual([])
+  ])('there is no event for a pending operation that %s', async (_, change, ms) => {
+    expect((await reportAt(ms, [work('a', change)])).reported).toEqual([])
   })
 
-  it('a failing operation gets at most one event a minute', () => {
-    expect(report([work('a')], QUIET_MS).reported).toEqual(['a'])
-    expect(report([work('a', { tries: 2 })], QUIET_MS + PERIOD_MS - 1).reported).toEqual([])
-    expect(report([work('a', { tries: 3 })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
+  it('a failing operation gets at most one event a minute', async () => {
+    expect((await reportAt(QUIET_MS, [work('a')])).reported).toEqual(['a'])
+    expect((await reportAt(QUIET_MS + PERIOD_MS - 1, [work('a', { tries: 2 })])).reported).toEqual([])
+    expect((await reportAt(QUIET_MS + PERIOD_MS, [work('a', { tries: 3 })])).reported).toEqual(['a'])
   })
 
-  it('an object gets its next event only after a new try or a new message', () => {
-    report([work('a')], QUIET_MS)
-    expect(report([work('a')], QUIET_MS + PERIOD_MS).reported).toEqual([])
-    expect(report([work('a', { message: 'other' })], QUIET_MS + PERIOD_MS).reported).toEqual(['a'])
+  it('an object gets its next event only after a new try or a new message', async () => {
+    await reportAt(QUIET_MS, [work('a')])
+    expect((await reportAt(QUIET_MS + PERIOD_MS, [work('a')])).reported).toEqual([])
+    expect((await reportAt(QUIET_MS + PERIOD_MS, [work('a', { message: 'other' })])).reported).toEqual(['a'])
   })
 
-  it('an object gets an event at once if its operation changes or the object is recreated', () => {
-    report([work('a')], QUIET_MS)
-    expect(report([work('a', { operation: 'detach' })], QUIET_MS).reported).toEqual(['a'])
+  it('the event of blocked work is renewed after 15 minutes, before it expires', async () => {
+    await reportAt(QUIET_MS, [work('a')])
+    expect((await reportAt(QUIET_MS + 15 * PERIOD_MS - 1, [work('a')])).reported).toEqual([])
+    expect((await reportAt(QUIET_MS + 15 * PERIOD_MS, [work('a')])).reported).toEqual(['a'])
+  })
+
+  it('an object gets an event at once if its operation changes or the object is recreated', async () => {
+    await reportAt(QUIET_MS, [work('a')])
+    expect((await reportAt(QUIET_MS, [work('a', { operation: 'detach' })])).reported).toEqual(['a'])
     const object = { kind: 'VolumeAttachment', namespace: '', name: 'a', uid: 'other' }
-    expect(report([work('a', { object })], QUIET_MS).reported).toEqual(['a'])
+    expect((await reportAt(QUIET_MS, [work('a', { object })])).reported).toEqual(['a'])
   })
 })
 
 describe('full table', () => {
   const three = (tries: number): PendingWork[] => ['a', 'b', 'c'].map((name) => work(name, { tries }))
 
-  it('failing objects get events in turn, beginning with the object that has failed for the longest time', () => {
-    expect(report([work('young', { since: 1 }), work('old')], 20_000, 1).reported).toEqual(['old'])
-    expect(report([work('young', { since: 1, tries: 2 }), work('old', { tries: 2 })], 90_000, 1).reported).toEqual([
-      'young',
-    ])
+  it('failing objects get events in turn, beginning with the object that has failed for the longest time', async () => {
+    const pending = (tries: number) => [work('young', { since: 1, tries }), work('old', { tries })]
+    expect((await reportAt(20_000, pending(1), 1)).reported).toEqual(['old'])
+    expect((await reportAt(90_000, pending(2), 1)).reported).toEqual(['young'])
+    expect((await reportAt(160_000, pending(3), 1)).reported).toEqual(['old'])
   })
 
-  it('an object that appears twice in the list of pending operations gets one event', () => {
-    expect(look([work('a'), work('b'), work('a')], QUIET_MS, 3).chosen.map((event) => event.work.key)).toEqual([
-      'a',
-      'b',
-    ])
+  it('no object is left out, even if the turn takes longer than a message is remembered', async () => {
+    const pending = (tries: number): PendingWork[] =>
+      Array.from({ length: 20 }, (_, index) => work(`${index}`, { tries, since: index }))
+    const reported: string[] = []
+    for (let tries = 1; tries <= 20; tries += 1)
+      reported.push(...(await reportAt(tries * 2 * PERIOD_MS, pending(tries), 1)).reported)
+    expect(reported).toEqual(pending(1).map(({ key }) => key))
   })
 
-  it('a skipped event is counted for each minute in which a failing object gets no event', () => {
-    const skips = [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000].map(
-      (ms) => report(three(ms), QUIET_MS + ms, ms === 0 ? 1 : 0).skipped,
-    )
+  it('an object that appears twice in the list of pending operations gets one event', async () => {
+    await clock.advance(QUIET_MS)
+    expect(select([work('a'), work('b'), work('a')], 3).chosen.map(({ key }) => key)).toEqual(['a', 'b'])
+  })
+
+  it('a skipped event is counted for each minute in which a failing object gets no event', async () => {
+    const skips: number[] = []
+    for (const ms of [0, 5_000, 59_999, 60_000, 65_000, 119_999, 120_000])
+      skips.push((await reportAt(QUIET_MS + ms, three(ms), ms === 0 ? 1 : 0)).skipped)
     expect(skips).toEqual([0, 0, 0, 2, 0, 0, 3])
   })
 })
 
 describe('recovery', () => {
-  it('the chosen event of an object is dropped when the object recovers', () => {
-    const { chosen } = look([work('a'), work('b')], QUIET_MS, 2)
+  it('the chosen event of an object is dropped when the object recovers', async () => {
+    await clock.advance(QUIET_MS)
+    const { chosen } = select([work('a'), work('b')], 2)
     table.take(work('a'))
-    expect(chosen.map((event) => [event.work.key, table.stillFails(event)])).toEqual([
+    expect(chosen.map((each) => [each.key, table.stillFails(each)])).toEqual([
       ['a', false],
       ['b', true],
     ])
   })
 
-  it('the table of failures returns the events of a recovered object only once', () => {
-    report([work('a')], QUIET_MS)
+  it('the table of failures returns the events of a recovered object only once', async () => {
+    await reportAt(QUIET_MS, [work('a')])
     expect(table.take(work('a'))).toMatchObject({ tries: 1 })
     expect(table.take(work('a'))).toBeUndefined()
   })
 
-  it('the table of failures returns no events for a recovered object without a written event', () => {
-    look([work('a')], QUIET_MS, 0)
+  it('an object that fails again after its recovery gets an event at once', async () => {
+    await reportAt(QUIET_MS, [work('a')])
+    table.take(work('a'))
+    expect((await reportAt(QUIET_MS, [work('a')])).reported).toEqual(['a'])
+  })
+
+  it('the table of failures returns no events for a recovered object without a written event', async () => {
+    await clock.advance(QUIET_MS)
+    select([work('a')], 0)
     expect(table.take(work('a'))).toBeUndefined()
-    report([work('b')], QUIET_MS)
-    report([], QUIET_MS)
+    await reportAt(QUIET_MS, [work('b')])
+    await reportAt(QUIET_MS, [])
     expect([table.take(work('b')), table.size]).toEqual([undefined, 0])
   })
 })

@@ -1,16 +1,14 @@
-import type { PendingWork } from '@csi-sidecars/controller'
+import type { Clock } from '@csi-sidecars/base'
+import { EventDeduplicator, type PendingWork } from '@csi-sidecars/controller'
 import type { EventTarget } from '@csi-sidecars/events'
 import type { Event } from '@csi-sidecars/kube-types'
 
-/** The events about one object whose attach or detach fails. */
+/** The recorded events about one object whose attach or detach fails. */
 export interface FailureSeries {
-  /** The time of the next event of this series. */
-  nextEventAt: number
-  /** The time of the last event of this series; 0 if there was none. */
-  reportedAt: number
-  /** The number of tries and the message in the last event of this series. */
+  /** The time of the last event, in milliseconds since 1970. */
+  recordedAt: number
+  /** The number of tries in the last event. */
   tries: number
-  message: string | undefined
   /** The last Event about the attachment, and the last Event about the claim. */
   readonly events: Map<'attachment' | 'claim', Event>
   /** The volume's PersistentVolumeClaim. Null: the volume has none. Undefined: not read yet. */
@@ -25,112 +23,156 @@ export const PERIOD_MS = 60_000
  */
 export const QUIET_MS = 10_000
 
-/** A failing attach or detach, and the series of its events. */
-export interface DueEvent {
-  readonly work: PendingWork
-  readonly series: FailureSeries
-}
-
-/** The events of one scan, and the number of those left out. */
+/** The events of one selection, and the number of skipped events. */
 export interface SelectedEvents {
-  /** The events to write, up to the limit. Objects with the oldest event come first. */
-  readonly chosen: readonly DueEvent[]
-  /** The number of events that were due for a whole minute and not chosen. */
+  /** The work to write events about, up to the limit. Objects with the oldest event come first. */
+  readonly chosen: readonly PendingWork[]
+  /** The number of objects whose event has been due for a further whole minute and was not chosen. */
   readonly skipped: number
 }
 
-/** The series of events of all failing objects. An object that no longer fails has no series. */
+/**
+ * The series of events of all failing objects.
+ *
+ * Guarantees: `EventDeduplicator` decides which events are due. If more are due than may be written, each object gets an
+ * event in turn. An object that no longer fails uses no memory.
+ */
 export class FailureSeriesTable {
+  readonly #clock: Clock
+  readonly #deduplicator: EventDeduplicator
+  /** The series of objects with a recorded event. */
   readonly #series = new Map<string, FailureSeries>()
+  /** The objects that failed at the last selection and have not recovered since. */
+  #failing: Set<string> = new Set()
+  #lastSelectionAt: number | undefined
 
-  /** Begins a choice of at most `maxEvents` events. The events are due at `now`. */
-  select(now: number, maxEvents: number): EventSelection {
-    return new EventSelection(this.#series, now, maxEvents)
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#deduplicator = new EventDeduplicator({ clock, minIntervalMs: PERIOD_MS })
+  }
+
+  /** Begins a choice of at most `maxEvents` events among the due events. */
+  select(maxEvents: number): EventSelection {
+    const now = this.#clock.now()
+    const lastSelectionAt = this.#lastSelectionAt ?? now
+    this.#lastSelectionAt = now
+    return new EventSelection({
+      now,
+      lastSelectionAt,
+      maxEvents,
+      isDue: (work) => this.#deduplicator.isDue(idOf(work), causeOf(work)),
+      recordedAt: (work) => this.#series.get(idOf(work))?.recordedAt,
+      end: (failing) => this.#retain(failing),
+    })
   }
 
   /** Reports whether the object of a chosen event still fails. */
-  stillFails({ work, series }: DueEvent): boolean {
-    return this.#series.get(idOf(work)) === series
+  stillFails(work: PendingWork): boolean {
+    return this.#failing.has(idOf(work))
   }
 
-  /** Removes and returns the events of an object that has recovered. Returns undefined if no event was written. */
+  /** Records an event that is about to be written. Returns its series. */
+  record(work: PendingWork): FailureSeries {
+    const id = idOf(work)
+    const series = this.#series.get(id) ?? { recordedAt: 0, tries: 0, events: new Map(), claim: undefined }
+    this.#series.set(id, Object.assign(series, { recordedAt: this.#clock.now(), tries: work.tries }))
+    this.#deduplicator.record(id, causeOf(work))
+    return series
+  }
+
+  /** Removes and returns the events of an object that has recovered. Returns undefined if no event was recorded. */
   take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
-    this.#series.delete(id)
-    return series === undefined || series.reportedAt === 0 ? undefined : series
+    this.#failing.delete(id)
+    this.#forget(id)
+    return series
   }
 
   get size(): number {
     return this.#series.size
   }
+
+  /** Drops the series of objects that no longer fail. */
+  #retain(failing: Set<string>): void {
+    this.#failing = failing
+    for (const id of this.#series.keys()) if (!failing.has(id)) this.#forget(id)
+  }
+
+  #forget(id: string): void {
+    this.#series.delete(id)
+    this.#deduplicator.forget(id)
+  }
+}
+
+interface SelectionOptions {
+  readonly now: number
+  /** The time of the last selection; `now` for the first one. */
+  readonly lastSelectionAt: number
+  readonly maxEvents: number
+  readonly isDue: (work: PendingWork) => boolean
+  /** Returns the time of the last event about the object. Undefined if there was none. */
+  readonly recordedAt: (work: PendingWork) => number | undefined
+  /** Called with the IDs of all failing objects. */
+  readonly end: (failing: Set<string>) => void
 }
 
 /** Chooses the due events of all pending work. The caller adds the work in batches and can pause between them. */
 class EventSelection {
-  readonly #series: Map<string, FailureSeries>
-  readonly #now: number
-  readonly #maxEvents: number
+  readonly #options: SelectionOptions
   readonly #failing = new Set<string>()
-  /** The events to write for the pending work that was added so far. The oldest last event comes first. */
-  readonly #chosen: DueEvent[] = []
+  /** The work to write events about, among the work that was added so far. The oldest last event comes first. */
+  readonly #chosen: PendingWork[] = []
   #skipped = 0
 
-  constructor(series: Map<string, FailureSeries>, now: number, maxEvents: number) {
-    this.#series = series
-    this.#now = now
-    this.#maxEvents = maxEvents
+  constructor(options: SelectionOptions) {
+    this.#options = options
   }
 
   add(work: PendingWork): void {
     const id = idOf(work)
-    if (!isReported(work, this.#now) || this.#failing.has(id)) return
+    if (!isReported(work, this.#options.now) || this.#failing.has(id)) return
     this.#failing.add(id)
-    const series = this.#seriesOf(id)
-    const hasChanged = series.reportedAt === 0 || series.tries !== work.tries || series.message !== work.message
-    if (series.nextEventAt <= this.#now && hasChanged) this.#insert({ work, series })
+    if (this.#options.isDue(work)) this.#insert(work)
   }
 
-  /** Returns the chosen events, and drops the series of objects that no longer fail. */
+  /** Returns the chosen events, and ends the selection. */
   result(): SelectedEvents {
-    for (const id of this.#series.keys()) {
-      if (!this.#failing.has(id)) this.#series.delete(id)
-    }
+    this.#options.end(this.#failing)
     return { chosen: this.#chosen, skipped: this.#skipped }
   }
 
-  #insert(event: DueEvent): void {
-    const behind = this.#chosen.findIndex((other) => isBefore(event, other))
-    this.#chosen.splice(behind < 0 ? this.#chosen.length : behind, 0, event)
-    const last = this.#chosen.length > this.#maxEvents ? this.#chosen.pop() : undefined
-    if (last !== undefined) this.#skip(last.series)
+  #insert(work: PendingWork): void {
+    const behind = this.#chosen.findIndex((other) => this.#isBefore(work, other))
+    this.#chosen.splice(behind < 0 ? this.#chosen.length : behind, 0, work)
+    const last = this.#chosen.length > this.#options.maxEvents ? this.#chosen.pop() : undefined
+    if (last !== undefined && this.#hasWaitedAnotherMinute(last)) this.#skipped += 1
   }
 
-  /** Counts a due event that was not chosen, at most once a minute for each object. */
-  #skip(series: FailureSeries): void {
-    if (this.#now - series.nextEventAt < PERIOD_MS) return
-    series.nextEventAt += PERIOD_MS
-    this.#skipped += 1
+  #isBefore(a: PendingWork, b: PendingWork): boolean {
+    const { recordedAt } = this.#options
+    const [before, after] = [recordedAt(a) ?? 0, recordedAt(b) ?? 0]
+    return before === after ? a.since < b.since : before < after
   }
 
-  #seriesOf(id: string): FailureSeries {
-    const known = this.#series.get(id)
-    if (known !== undefined) return known
-    const nextEventAt = this.#now
-    const series = { nextEventAt, reportedAt: 0, tries: 0, message: undefined, events: new Map(), claim: undefined }
-    this.#series.set(id, series)
-    return series
+  /** Reports whether a further minute without an event has passed since the last selection. */
+  #hasWaitedAnotherMinute(work: PendingWork): boolean {
+    const { now, lastSelectionAt, recordedAt } = this.#options
+    const last = recordedAt(work)
+    const dueAt = last === undefined ? work.since + QUIET_MS : last + PERIOD_MS
+    const minutesAt = (time: number): number => Math.floor(Math.max(0, time - dueAt) / PERIOD_MS)
+    return minutesAt(now) > minutesAt(lastSelectionAt)
   }
-}
-
-function isBefore(a: DueEvent, b: DueEvent): boolean {
-  const [before, after] = [a.series.reportedAt, b.series.reportedAt]
-  return before === after ? a.work.since < b.work.since : before < after
 }
 
 function isReported({ operation, object, message, since }: PendingWork, now: number): boolean {
   if (object?.kind !== 'VolumeAttachment' || message === undefined) return false
   return (operation === 'attach' || operation === 'detach') && now - since >= QUIET_MS
+}
+
+/** Returns the cause of an event: a new try is one, because the event counts the tries. */
+function causeOf({ tries, message }: PendingWork): string {
+  return `${tries} ${message}`
 }
 
 function idOf({ operation, object }: Pick<PendingWork, 'operation' | 'object'>): string {

@@ -4,7 +4,7 @@ import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/ev
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { type FailureSeries, FailureSeriesTable, PERIOD_MS } from './due-events.ts'
+import { type FailureSeries, FailureSeriesTable } from './due-events.ts'
 
 /** The reasons and messages of the events about failures and recoveries. */
 export interface FailureTexts {
@@ -59,19 +59,28 @@ interface Recovery {
 }
 
 /**
- * Writes events about attaches and detaches that keep failing, and about their recovery. It writes them in the
- * background, so attaches and detaches never wait for it. Even if ten thousand objects fail, its rate is limited.
+ * Writes events about attaches and detaches that keep failing, and about their recovery.
+ *
+ * Guarantees: attaches and detaches never wait for an event. Even if ten thousand objects fail, at most
+ * `WRITES_PER_SECOND` events are written, and the objects whose last event is oldest come first. The count of an event is
+ * the number of tries.
+ *
+ * Caveats: it is no `Recorder`, which counts events and not tries, and which writes events in the order of their failures.
+ * `EventDeduplicator` decides which events are due, as in the other sidecars.
+ *
+ * Errors: an event that cannot be written is logged and dropped. After a refusal no event is written for ten minutes.
  */
 export class FailureReporter {
   readonly #options: FailureReporterOptions
   readonly #writer: SeriesWriter
   readonly #bucket: TokenBucket
-  readonly #series = new FailureSeriesTable()
+  readonly #series: FailureSeriesTable
   #recovered: Recovery[] = []
 
   constructor(options: FailureReporterOptions) {
     const { api: client, clock, driverName } = options
     this.#options = options
+    this.#series = new FailureSeriesTable(clock)
     this.#writer = new SeriesWriter({ client, clock, component: `${SIDECAR} ${driverName}` })
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
@@ -102,18 +111,16 @@ export class FailureReporter {
       const text = texts.recovered(subject, series.tries)
       await this.#write(subject, { series: { ...series, events: new Map() }, text, count: 1, signal })
     }
-    const selection = this.#series.select(clock.now(), OBJECTS_PER_SCAN)
+    const selection = this.#series.select(OBJECTS_PER_SCAN)
     const addWork = (work: PendingWork): void => {
       if (work.sidecar === SIDECAR) selection.add(work)
     }
     await inBatches(backlog.pending(), addWork, { clock, signal })
     const { chosen, skipped } = selection.result()
     if (skipped > 0) backlog.eventsSkipped(skipped)
-    for (const event of chosen) {
-      if (!this.#series.stillFails(event)) continue
-      const { work, series } = event
-      const now = clock.now()
-      Object.assign(series, { nextEventAt: now + PERIOD_MS, reportedAt: now, tries: work.tries, message: work.message })
+    for (const work of chosen) {
+      if (!this.#series.stillFails(work)) continue
+      const series = this.#series.record(work)
       await this.#write(work, { series, text: texts.failed(work), count: Math.max(1, work.tries), signal })
     }
   }
