@@ -15,7 +15,7 @@ export { EventDeduplicator } from './event-deduplicator.ts'
 export { failureLog } from './failure.ts'
 export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
-export { last, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
+export { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
 export { adaptToPressure } from './pressure.ts'
 export {
   bringsNews,

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { last, next, type PlanCheck, planOf } from './plan.ts'
+import { checked, last, next, type PlanCheck, planOf } from './plan.ts'
 
 type Check = PlanCheck<number, string>
 
@@ -22,4 +22,9 @@ it.each<[what: string, checks: readonly Check[], plan: readonly string[]]>([
   ['is empty without checks', [], []],
 ])('a plan %s', (_, checks, plan) => {
   expect(planOf(checks, 7)).toEqual(plan)
+})
+
+it('a fact that no earlier check has verified is an error', () => {
+  expect(checked(7)).toBe(7)
+  expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
 })

@@ -1,3 +1,5 @@
+import { invariant } from '@csi-sidecars/base'
+
 /**
  * A check of a decision. It returns the steps that it adds to the plan, or undefined if it adds none. A decision is a
  * list of checks, so that a reader sees all rules in their order.
@@ -27,4 +29,10 @@ export function next<Step>(step: Step): PlanCheckResult<Step> {
 /** Ends the plan with these steps. */
 export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
   return { steps, isLast: true }
+}
+
+/** Returns a fact that an earlier check has verified. Throws if it is undefined. */
+export function checked<T>(fact: T | undefined): T {
+  invariant(fact !== undefined, 'an earlier check ends the plan without this fact')
+  return fact
 }

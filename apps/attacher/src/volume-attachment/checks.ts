@@ -1,4 +1,3 @@
-import { invariant } from '@csi-sidecars/base'
 import { last, next, type PlanCheckResult, type WorkSubject } from '@csi-sidecars/controller'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
@@ -29,12 +28,6 @@ export interface LoadSecretStep {
 export interface CallFacts {
   readonly view: AttachmentView
   readonly source: PublishSource
-}
-
-/** Returns a fact that an earlier check has verified. Throws if it is undefined. */
-export function checked<T>(fact: T | undefined): T {
-  invariant(fact !== undefined, 'an earlier check ends the plan without this fact')
-  return fact
 }
 
 export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {

@@ -1,12 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
-import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { volumeCapabilityOf } from '@csi-sidecars/csi'
 import type { VolumeCapability } from '@csi-sidecars/csi-proto'
 import { callSource, type PublishRequest, type UsableSource, usable } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
   type CallFacts,
-  checked,
   type FailStep,
   type LoadSecretStep,
   nodeFailure,

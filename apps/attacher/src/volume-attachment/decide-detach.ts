@@ -1,10 +1,9 @@
-import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import {
   type AttachObstacle,
   type CallFacts,
-  checked,
   type FailStep,
   hasStaleError,
   type LoadSecretStep,

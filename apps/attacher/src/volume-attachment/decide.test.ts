@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { TIME } from '../testing/reconcile-fixture.ts'
 import { attachment, FINALIZER, view, withFinalizer } from '../testing/views.ts'
-import { checked, hasStaleError } from './checks.ts'
+import { hasStaleError } from './checks.ts'
 import { decide, type KeepStep, operationOf } from './decide.ts'
 import type { AttachmentView } from './observe.ts'
 
@@ -53,13 +53,6 @@ describe('the plan for an attached attachment', () => {
   ]
   it.each(rows)('for an attached attachment, the attacher %s', (_, change, steps) => {
     expect(decide(view(change)).steps).toEqual(steps)
-  })
-})
-
-describe('checked', () => {
-  it('`checked` returns a defined value, and throws for undefined', () => {
-    expect(checked('id')).toBe('id')
-    expect(() => checked(undefined)).toThrow('an earlier check ends the plan without this fact')
   })
 })
 

@@ -1,23 +1,8 @@
-import { unreachable } from '@csi-sidecars/base'
-import {
-  type Outcome,
-  objectOf,
-  type QueueTrigger,
-  SETTLED,
-  type Trigger,
-  updateLatest,
-} from '@csi-sidecars/controller'
-import type { InformerEvent } from '@csi-sidecars/informer'
+import { type Outcome, SETTLED, updateLatest } from '@csi-sidecars/controller'
 import { isMissing } from '@csi-sidecars/kube-client'
 import type { ResizerClaim } from '../caches/claim.ts'
-import {
-  CONFLICT_TRIES,
-  confirmLastWrite,
-  isKnown,
-  type ResizerClaimDeps,
-  type ResizerClaimRun,
-  readClaim,
-} from './run.ts'
+import { CONFLICT_TRIES, confirmLastWrite, isKnown, readClaim } from './api.ts'
+import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 interface OfClaim {
   readonly claim: ResizerClaim
@@ -37,8 +22,6 @@ export interface ClaimSteps<V extends OfClaim, W extends OfClaim> {
   perform(work: W): Promise<Outcome>
   forget(claim: ResizerClaim): void
 }
-
-export type ClaimUpdate = InformerEvent<ResizerClaim> & { readonly type: 'updated' }
 
 /**
  * Runs once for one claim: records the start, calls the driver, records the result. The run holds the claim's mutex
@@ -85,35 +68,5 @@ async function begin<V extends OfClaim, W extends OfClaim>(
     run.signal.throwIfAborted()
     if (claim !== undefined && isMissing(error) && !isKnown(run, claim)) return { end: SETTLED }
     return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
-  }
-}
-
-/** Returns a trigger for new claims and relevant updates, whichever driver the volume belongs to. */
-export function claimTrigger(matters: (update: ClaimUpdate) => boolean): Trigger<ResizerClaim> {
-  return (event) => {
-    switch (event.type) {
-      case 'added':
-        return [event.object.key]
-      case 'deleted':
-        return []
-      case 'updated':
-        return matters(event) ? [event.after.key] : []
-      default:
-        return unreachable(event)
-    }
-  }
-}
-
-/**
- * Returns a trigger that skips claims without pending work at the start and at a resync. Runs for them would take half
- * of the CPU time of a start.
- */
-export function unlessAtRest(
-  trigger: QueueTrigger<ResizerClaim>,
-  isAtRest: (claim: ResizerClaim) => boolean,
-): QueueTrigger<ResizerClaim> {
-  return (event, queue) => {
-    const isUnchanged = event.type === 'added' || (event.type === 'updated' && event.origin === 'resync')
-    return isUnchanged && isAtRest(objectOf(event)) ? [] : trigger(event, queue)
   }
 }

@@ -212,7 +212,7 @@ function viewOf(row: Row): ModifyView {
     classOf: (name) => classes.get(name),
     uncertain,
     slow,
-    reportedClass,
+    isClassReported: ({ uid }) => uid === reportedClass,
     nodeDeployment,
     now: 0,
   }

@@ -1,4 +1,12 @@
-import type { WakeEvent } from '@csi-sidecars/controller'
+import {
+  checked,
+  last,
+  next,
+  type PlanCheck,
+  type PlanCheckResult,
+  planOf,
+  type WakeEvent,
+} from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
@@ -37,38 +45,115 @@ export type ModifyStep =
   | { readonly kind: 'modify'; readonly target: AttributesClass; readonly volume: ResizerVolume }
   | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ModifyWakeKind> }
 
-/**
- * Returns the steps of a run, in order. The first check that applies ends the list, so the order of the checks decides
- * the result.
- */
-export function decideModify(view: ModifyView): readonly ModifyStep[] {
-  const { claim, volume } = view
-  if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [missingVolume(view)]
-  if (volume.kind !== 'own') return [noop('Skipping PV provisioned by different driver')]
-  if (claim.phase !== 'Bound') return [noop('No need to modify PV')]
-  if (view.slow && asksForItsTarget(claim)) return [{ kind: 'skip' }]
-  const steps = decideClass(view, volume)
-  return view.slow ? [{ kind: 'speedUp' }, ...steps] : steps
+/** The view, and the class that the modification applies. */
+interface ModifyFacts {
+  readonly view: ModifyView
+  /** True if a modification that may be running is finished first, even if its class is no longer requested. */
+  readonly continues: boolean
+  /** The name of the class to apply. Empty if the request is withdrawn. */
+  readonly className: string
+  /** The class to apply. Undefined if it does not exist. */
+  readonly target: AttributesClass | undefined
 }
 
-function decideClass(view: ModifyView, volume: ResizerVolume): readonly ModifyStep[] {
-  const { claim, uncertain } = view
-  const { wantedClass, modifying } = claim
-  if (hasItsClass(claim)) return [noop('No need to modify PVC')]
-  // A modification that may be running is finished before another begins, even if its class is no longer requested.
-  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
-  if (inProgress && (uncertain || wantedClass === '')) return carryOn(view, modifying.target, volume)
-  if (wantedClass === '' && isModifying(claim)) return [{ kind: 'cancel', patch: cancelPatch(claim) }]
-  if (wantedClass === '') return [noop('stop reconcile for rolled back PVC')]
-  const target = view.classOf(wantedClass)
-  if (target === undefined) return [pend(claim)]
-  return [...reportDriver(view, target, volume), start(view), { kind: 'modify', target, volume }]
+type Result = PlanCheckResult<ModifyStep>
+
+/** The checks of a modification. Checks that need no call come first, so that a call has all its objects. */
+const MODIFY_CHECKS: readonly PlanCheck<ModifyFacts, ModifyStep>[] = [
+  claimIsUnbound, // Does nothing for a claim without a PersistentVolume.
+  volumeIsMissing, // Waits for the PersistentVolume.
+  volumeIsForeign, // Leaves the volume of another driver to its resizer.
+  claimIsNotReady, // Does nothing for a claim whose phase is not Bound.
+  wasRefused, // Makes no call shortly after the driver has refused the same request as infeasible.
+  refusalIsOutdated, // Ends the pause after a refusal, because the claim requests another class.
+  hasRequestedClass, // Does nothing for a claim whose class is applied.
+  requestIsWithdrawn, // Removes the condition of a modification that no user requests.
+  classOfRunningCallIsMissing, // Waits for the class of a modification that may be running.
+  classIsMissing, // Waits for the requested class.
+  classIsForeign, // Reports a class of another driver, once for each claim and class.
+  startIsNotRecorded, // Stores in the claim that the modification begins.
+  mustBeModified, // Calls ControllerModifyVolume.
+]
+
+/** Returns the steps of a run in their order. */
+export function decideModify(view: ModifyView): readonly ModifyStep[] {
+  const { wantedClass, modifying } = view.claim
+  const isInProgress = modifying?.status === MODIFY_STATUS.inProgress
+  const continues = isInProgress && (view.uncertain || wantedClass === '')
+  const className = continues ? modifying.target : wantedClass
+  return planOf(MODIFY_CHECKS, { view, continues, className, target: view.classOf(className) })
 }
 
 /** Reports whether the caches show that a run over the claim would do nothing. */
 export function isClassAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined): boolean {
   return volume !== undefined && hasItsClass(claim)
+}
+
+function claimIsUnbound({ view }: ModifyFacts): Result {
+  return view.claim.volumeName === '' ? noop('PV bound to PVC is not created yet') : undefined
+}
+
+/** With `--node-deployment`, a volume that is not cached is on another node, and may move to this node. */
+function volumeIsMissing({ view: { claim, volume, nodeDeployment } }: ModifyFacts): Result {
+  if (volume !== undefined) return undefined
+  const { key, volumeName } = claim
+  const waitsFor = { kind: 'volume', name: volumeName } as const
+  if (nodeDeployment) return last({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
+  const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
+  return last({ kind: 'fail', message, waitsFor })
+}
+
+function volumeIsForeign({ view: { volume } }: ModifyFacts): Result {
+  return checked(volume).kind === 'own' ? undefined : noop('Skipping PV provisioned by different driver')
+}
+
+function claimIsNotReady({ view: { claim } }: ModifyFacts): Result {
+  return claim.phase === 'Bound' ? undefined : noop('No need to modify PV')
+}
+
+function wasRefused({ view: { claim, slow } }: ModifyFacts): Result {
+  return slow && asksForItsTarget(claim) ? last({ kind: 'skip' }) : undefined
+}
+
+function refusalIsOutdated({ view: { slow } }: ModifyFacts): Result {
+  return slow ? next({ kind: 'speedUp' }) : undefined
+}
+
+function hasRequestedClass({ view: { claim } }: ModifyFacts): Result {
+  return hasItsClass(claim) ? noop('No need to modify PVC') : undefined
+}
+
+function requestIsWithdrawn({ view: { claim }, continues }: ModifyFacts): Result {
+  if (continues || claim.wantedClass !== '') return undefined
+  return isModifying(claim)
+    ? last({ kind: 'cancel', patch: cancelPatch(claim) })
+    : noop('stop reconcile for rolled back PVC')
+}
+
+function classOfRunningCallIsMissing({ continues, className, target }: ModifyFacts): Result {
+  if (!continues || target !== undefined) return undefined
+  const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
+  return last({ kind: 'stall', className, message, waitsFor: { kind: 'class', name: className } })
+}
+
+function classIsMissing({ view: { claim }, className, target }: ModifyFacts): Result {
+  if (target !== undefined) return undefined
+  return last({ kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { kind: 'class', name: className } })
+}
+
+function classIsForeign({ view: { volume, isClassReported }, target }: ModifyFacts): Result {
+  const known = checked(target)
+  const volumeDriver = volume?.source?.spec?.csi?.driver ?? ''
+  if (known.driverName === volumeDriver || isClassReported(known)) return undefined
+  return next({ kind: 'reportDriver', target: known, volumeDriver })
+}
+
+function startIsNotRecorded({ view: { claim, now }, continues, className }: ModifyFacts): Result {
+  return continues ? undefined : next({ kind: 'start', patch: startPatch(claim, className, now), className })
+}
+
+function mustBeModified({ view: { volume }, target }: ModifyFacts): Result {
+  return last({ kind: 'modify', target: checked(target), volume: checked(volume) })
 }
 
 function hasItsClass({ modifying, wantedClass, currentClass }: ResizerClaim): boolean {
@@ -79,41 +164,7 @@ function asksForItsTarget({ modifying, wantedClass }: ResizerClaim): boolean {
   return modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
 }
 
-function carryOn(view: ModifyView, className: string, volume: ResizerVolume): readonly ModifyStep[] {
-  const target = view.classOf(className)
-  if (target !== undefined) return [...reportDriver(view, target, volume), { kind: 'modify', target, volume }]
-  const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
-  return [{ kind: 'stall', className, message, waitsFor: { kind: 'class', name: className } }]
-}
-
-function pend(claim: ResizerClaim): ModifyStep {
-  const className = claim.wantedClass
-  return { kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { kind: 'class', name: className } }
-}
-
-function start({ claim, now }: ModifyView): ModifyStep {
-  return { kind: 'start', patch: startPatch(claim, claim.wantedClass, now), className: claim.wantedClass }
-}
-
-/** Reports a class of another driver once for each claim and class, not with each try. */
-function reportDriver(
-  { reportedClass }: ModifyView,
-  target: AttributesClass,
-  volume: ResizerVolume,
-): readonly ModifyStep[] {
-  const volumeDriver = volume.source?.spec?.csi?.driver ?? ''
-  if (target.driverName === volumeDriver || target.uid === reportedClass) return []
-  return [{ kind: 'reportDriver', target, volumeDriver }]
-}
-
-/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
-function missingVolume({ claim: { key, volumeName }, nodeDeployment }: ModifyView): ModifyStep {
-  const waitsFor = { kind: 'volume', name: volumeName } as const
-  if (nodeDeployment) return { kind: 'noop', why: 'The PV is not of this node', waitsFor }
-  const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
-  return { kind: 'fail', message, waitsFor }
-}
-
-function noop(why: string): ModifyStep {
-  return { kind: 'noop', why }
+/** Ends the plan without work. */
+function noop(why: string): Result {
+  return last({ kind: 'noop', why })
 }

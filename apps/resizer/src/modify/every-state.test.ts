@@ -2,7 +2,7 @@ import { explore } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { ClassModel } from '../testing/states/class-model.ts'
 import { type ClassOptions, REAL } from '../testing/states/class-state.ts'
-import { onClaim } from './controller.ts'
+import { onClaim } from './triggers.ts'
 
 const WITH_BRONZE = { classes: ['gold', 'bronze', ''] } as const
 

@@ -3,7 +3,7 @@ import type { Reader } from '@csi-sidecars/informer'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import type { ModifyMemory } from './run.ts'
+import type { ModifyMemory } from './memory.ts'
 
 /** The state of one claim at one moment, with everything that its next modification step depends on. */
 export interface ModifyView {
@@ -14,8 +14,8 @@ export interface ModifyView {
   readonly uncertain: boolean
   /** True if the driver has just refused the modification as infeasible. */
   readonly slow: boolean
-  /** The UID of the last reported class of another driver. */
-  readonly reportedClass: string | undefined
+  /** Reports whether an event about the class, which is for another driver, was recorded for the claim. */
+  readonly isClassReported: (target: AttributesClass) => boolean
   /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean
   /** The wall time for timestamps in the API. */
@@ -44,7 +44,7 @@ export function observeModify(
     classOf: (name) => classes.get(name),
     uncertain: memory.uncertain.has(key),
     slow: memory.slow.leftMs(key) !== undefined,
-    reportedClass: memory.reportedClasses.get(key),
+    isClassReported: ({ uid }) => !memory.foreignClasses.isDue(claim.uid, uid),
     nodeDeployment,
     now: clock.now(),
   }

@@ -4,14 +4,17 @@ import { secretsFrom } from '@csi-sidecars/csi'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
+import { patchClaim } from '../claim/api.ts'
+import { recordEvent } from '../claim/events.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
-import { newRun, patchClaim, priorityOf, recordEvent } from '../claim/run.ts'
+import { newRun, priorityOf } from '../claim/run.ts'
 import { secretRefOf } from '../claim/secret.ts'
 import type { ModifyWakeKind } from '../claim/wake-events.ts'
 import { decideModify, type ModifyStep } from './decide.ts'
+import { MODIFY_EVENTS } from './events.ts'
 import { type ModifyView, observeModify } from './observe.ts'
-import { MODIFY_EVENTS } from './patches.ts'
-import { cannotRecord, recordFailure, recordSuccess } from './record.ts'
+import { cannotRecord, recordFailure } from './record-failure.ts'
+import { recordSuccess } from './record-success.ts'
 import type { Modification, ModifyDeps, ModifyRun } from './run.ts'
 
 export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Run<ModifyWakeKind>): Promise<Outcome> {
@@ -22,7 +25,7 @@ export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Ru
     begin: (view: ModifyView) => begin(run, view, decideModify(view)),
     cannotBegin: (cause) => cannotRecord(key, cause),
     perform: (modification: Modification) => modify(run, modification),
-    forget: () => deps.memory.forget(key),
+    forget: (claim) => deps.memory.forget(claim),
   })
 }
 
@@ -63,7 +66,7 @@ async function begin(
         return { end: SETTLED }
       case 'reportDriver': {
         const { target, volumeDriver } = step
-        deps.memory.reportedClasses.set(key, target.uid)
+        deps.memory.foreignClasses.record(claim.uid, target.uid)
         const drivers = { VolumeAttributesClass: target.key, classDriver: target.driverName, volumeDriver }
         log.warn('VolumeAttributesClass is for another driver', drivers)
         recordEvent(run, claim, MODIFY_EVENTS.driverMismatch(target, volumeDriver))

@@ -1,4 +1,12 @@
-import type { WakeEvent } from '@csi-sidecars/controller'
+import {
+  checked,
+  last,
+  next,
+  type PlanCheck,
+  type PlanCheckResult,
+  planOf,
+  type WakeEvent,
+} from '@csi-sidecars/controller'
 import { namespacedRef, type Patch, type Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
@@ -30,39 +38,146 @@ export type ResizeStep =
   | { readonly kind: 'reject'; readonly message: string; readonly waitsFor: WakeEvent<ResizerWakeKind> }
   | { readonly kind: 'fail'; readonly message: string; readonly waitsFor: WakeEvent<ResizerWakeKind> }
 
-const NO_NEED: ResizeStep = { kind: 'noop', why: 'No need to resize PVC' }
-
-/**
- * Returns the steps before the call to the driver, in order. The first check that applies ends the list, so the order
- * of the checks decides the result.
- */
-export function decideResize(view: ResizeView): readonly ResizeStep[] {
-  const { claim, volume } = view
-  if (claim.volumeName === '') return [noop('PV bound to PVC is not created yet')]
-  if (volume === undefined) return [missingVolume(view)]
-  if (hasItsSize(claim, volume)) return [NO_NEED]
-  const read = readSizes(claim, volume)
-  return [...cleanUp(view, volume, read), ...decideExpansion(view, volume, read)]
+/** The view, and the sizes in the claim and in its volume. */
+interface ResizeFacts {
+  readonly view: ResizeView
+  readonly volume: ResizerVolume
+  readonly read: ReadSizes
 }
 
-function decideExpansion(view: ResizeView, volume: ResizerVolume, read: ReadSizes): readonly ResizeStep[] {
-  const { claim, slowForMs, settings } = view
-  if (claim.phase !== undefined && claim.phase !== 'Bound') return [NO_NEED]
-  if (read.ok && asksForNoMore(read.sizes)) return [NO_NEED]
-  // The resizers of other drivers report the errors in their claims.
-  if (!isOurs(claim, volume, settings.driverName)) return [noop("Resizer doesn't support PV")]
-  if (!read.ok) return [reject(volume, read.message)]
+/** An expansion with its sizes, which are readable. */
+interface ExpansionFacts {
+  readonly view: ResizeView
+  readonly volume: ResizerVolume
+  readonly target: ResizeTarget
+  /** True if the driver was not asked for the size yet. */
+  readonly isNewSize: boolean
+}
+
+type Result = PlanCheckResult<ResizeStep>
+
+/** The checks of a claim before its sizes are compared. */
+const CLAIM_CHECKS: readonly PlanCheck<ResizeView, ResizeStep>[] = [
+  claimIsUnbound, // Does nothing for a claim without a PersistentVolume.
+  volumeIsMissing, // Waits for the PersistentVolume.
+  hasRequestedSize, // Does nothing for a claim with its requested size.
+  sizesDiffer, // Makes the checks of the sizes.
+]
+
+/** The checks of the sizes. The resizers of other drivers report the errors in their claims. */
+const SIZE_CHECKS: readonly PlanCheck<ResizeFacts, ResizeStep>[] = [
+  oldSizeIsLeft, // Removes the annotation with the old size, even from volumes of other drivers.
+  claimIsNotReady, // Does nothing for a claim whose phase is not Bound.
+  requestIsNotLarger, // Does nothing for a claim that requests no more than its capacity.
+  volumeIsForeign, // Leaves the volume of another driver to its resizer.
+  sizesAreInvalid, // Reports a size that cannot be read.
+  volumeIsNotBound, // Reports a volume that is bound to another claim.
+  targetIsDue, // Makes the checks of the expansion.
+]
+
+/** The checks of an expansion, by the row of the decision table that applies. */
+const EXPANSION_CHECKS: readonly PlanCheck<ExpansionFacts, ResizeStep>[] = [
+  nodeMustExpand, // Waits for the node, because the driver is done.
+  targetIsImpossible, // Reports a size that no driver can be asked for.
+  wasRefused, // Delays the next tries, because the driver has refused the last size as infeasible.
+  isDelayed, // Waits. A size that the driver was not asked for yet is tried at once.
+  mustBeExpanded, // Records the start. The call to the driver follows.
+]
+
+/** Returns the steps before the call to the driver, in their order. */
+export function decideResize(view: ResizeView): readonly ResizeStep[] {
+  return planOf(CLAIM_CHECKS, view)
+}
+
+/** Reports whether the caches show that a run over the claim would do nothing. */
+export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined, driverName: string): boolean {
+  if (volume === undefined || !hasItsSize(claim, volume)) return false
+  // If the claim of a volume of kind `other` names this driver, the cached fields are not enough for a decision.
+  return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
+}
+
+/** Returns the size that the claim must be expanded to now. Undefined if no expansion is due. */
+export function sizeToExpandTo(view: ResizeView): Quantity | undefined {
+  const final = decideResize(view).at(-1)
+  return final?.kind === 'start' ? final.target : undefined
+}
+
+function claimIsUnbound({ claim }: ResizeView): Result {
+  return claim.volumeName === '' ? noop('PV bound to PVC is not created yet') : undefined
+}
+
+/** With `--node-deployment`, a volume that is not cached is on another node, and may move to this node. */
+function volumeIsMissing({ claim: { key, volumeName }, volume, settings }: ResizeView): Result {
+  if (volume !== undefined) return undefined
+  const waitsFor = { kind: 'volume', name: volumeName } as const
+  if (settings.nodeDeployment) return last({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
+  return last({ kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor })
+}
+
+function hasRequestedSize({ claim, volume }: ResizeView): Result {
+  return hasItsSize(claim, checked(volume)) ? noNeed() : undefined
+}
+
+function sizesDiffer(view: ResizeView): Result {
+  const volume = checked(view.volume)
+  return last(...planOf(SIZE_CHECKS, { view, volume, read: readSizes(view.claim, volume) }))
+}
+
+function oldSizeIsLeft({ view, volume, read }: ResizeFacts): Result {
+  if (!read.ok || !view.settings.annotateFsResize || volume.preResize === undefined) return undefined
+  if (read.sizes.capacity.compare(read.sizes.volume) < 0) return undefined
+  return next({ kind: 'dropPreResize', patch: dropPreResizePatch(volume) })
+}
+
+function claimIsNotReady({ view: { claim } }: ResizeFacts): Result {
+  return claim.phase !== undefined && claim.phase !== 'Bound' ? noNeed() : undefined
+}
+
+function requestIsNotLarger({ read }: ResizeFacts): Result {
+  return read.ok && asksForNoMore(read.sizes) ? noNeed() : undefined
+}
+
+function volumeIsForeign({ view: { claim, settings }, volume }: ResizeFacts): Result {
+  return isOurs(claim, volume, settings.driverName) ? undefined : noop("Resizer doesn't support PV")
+}
+
+function sizesAreInvalid({ volume, read }: ResizeFacts): Result {
+  return read.ok ? undefined : reject(volume, read.message)
+}
+
+function volumeIsNotBound({ view: { claim }, volume }: ResizeFacts): Result {
   const unbound = whyNotBound(claim, volume)
-  if (unbound !== undefined) return [reject(volume, unbound)]
-  const { row, size } = target(view, read.sizes)
-  if (size === undefined) return [{ ...noop('Waiting for the node to expand the volume'), row }]
-  const notASize = whyNoTarget(size)
-  if (notASize !== undefined) return [reject(volume, notASize)]
-  const newSize = read.sizes.allocated === undefined || !read.sizes.allocated.equals(size)
-  // A size that the driver was not asked for yet is tried at once.
-  if (!newSize && slowForMs !== undefined) return [...backOff(claim), { kind: 'postpone', ms: slowForMs }]
-  const patch = startPatch(claim, { target: size, newSize }, view.now)
-  return [...backOff(claim), { kind: 'start', patch, target: size, row }]
+  return unbound === undefined ? undefined : reject(volume, unbound)
+}
+
+function targetIsDue({ view, volume, read }: ResizeFacts): Result {
+  if (!read.ok) return undefined
+  const target = targetFor(view, read.sizes)
+  const { allocated } = read.sizes
+  const isNewSize = allocated === undefined || target.size === undefined || !allocated.equals(target.size)
+  return last(...planOf(EXPANSION_CHECKS, { view, volume, target, isNewSize }))
+}
+
+function nodeMustExpand({ target: { row, size } }: ExpansionFacts): Result {
+  return size === undefined ? last({ kind: 'noop', why: 'Waiting for the node to expand the volume', row }) : undefined
+}
+
+function targetIsImpossible({ volume, target }: ExpansionFacts): Result {
+  const message = whyNoTarget(checked(target.size))
+  return message === undefined ? undefined : reject(volume, message)
+}
+
+function wasRefused({ view: { claim } }: ExpansionFacts): Result {
+  return claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? next({ kind: 'backOff' }) : undefined
+}
+
+function isDelayed({ view: { slowForMs }, isNewSize }: ExpansionFacts): Result {
+  return isNewSize || slowForMs === undefined ? undefined : last({ kind: 'postpone', ms: slowForMs })
+}
+
+function mustBeExpanded({ view: { claim, now }, target: { row, size }, isNewSize }: ExpansionFacts): Result {
+  const target = checked(size)
+  return last({ kind: 'start', patch: startPatch(claim, { target, newSize: isNewSize }, now), target, row })
 }
 
 /** Reports whether the claim requests no more than its capacity. */
@@ -75,37 +190,13 @@ function hasItsSize(claim: ResizerClaim, volume: ResizerVolume): boolean {
   return claim.request === claim.capacity && volume.preResize === undefined
 }
 
-/** Reports whether the caches show that a run over the claim would do nothing. */
-export function isSizeAtRest(claim: ResizerClaim, volume: ResizerVolume | undefined, driverName: string): boolean {
-  if (volume === undefined || !hasItsSize(claim, volume)) return false
-  // If the claim of a volume of kind `other` names this driver, the cached fields are not enough for a decision.
-  return volume.kind !== 'other' || !isOurs(claim, volume, driverName)
-}
-
-/** Returns the size that the claim must be expanded to now. Undefined if no expansion is due. */
-export function sizeToExpandTo(view: ResizeView): Quantity | undefined {
-  const last = decideResize(view).at(-1)
-  return last?.kind === 'start' ? last.target : undefined
-}
-
-/** Returns the step that removes the annotation with the old size, even from volumes of other drivers. */
-function cleanUp({ settings }: ResizeView, volume: ResizerVolume, read: ReadSizes): ResizeStep[] {
-  if (!read.ok || !settings.annotateFsResize || volume.preResize === undefined) return []
-  if (read.sizes.capacity.compare(read.sizes.volume) < 0) return []
-  return [{ kind: 'dropPreResize', patch: dropPreResizePatch(volume) }]
-}
-
-function target({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): ResizeTarget {
+function targetFor({ claim, finallyFailed, settings }: ResizeView, sizes: Sizes): ResizeTarget {
   return targetOf(sizes, {
     status: claim.sizeStatus,
     finallyFailed,
     driverExpands: settings.driverExpands,
     nodeStepPending: isNodeStepPending(claim),
   })
-}
-
-function backOff({ sizeStatus }: ResizerClaim): ResizeStep[] {
-  return sizeStatus === SIZE_STATUS.controllerInfeasible ? [{ kind: 'backOff' }] : []
 }
 
 /** Returns the reason why the volume is not bound to this claim. Undefined if it is. */
@@ -119,17 +210,15 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
   return `PersistentVolume "${volume.key}" is bound to another claim of this name, with uid ${volume.claimUid ?? '""'}`
 }
 
-/** Returns the step for a missing volume. With `--node-deployment`, it is on another node and may move to this node. */
-function missingVolume({ claim: { key, volumeName }, settings }: ResizeView): ResizeStep {
-  const waitsFor = { kind: 'volume', name: volumeName } as const
-  if (settings.nodeDeployment) return { ...noop('The PV is not of this node'), waitsFor }
-  return { kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor }
+function reject(volume: ResizerVolume, message: string): Result {
+  return last({ kind: 'reject', message, waitsFor: { kind: 'volume', name: volume.key } })
 }
 
-function reject(volume: ResizerVolume, message: string): ResizeStep {
-  return { kind: 'reject', message, waitsFor: { kind: 'volume', name: volume.key } }
+function noNeed(): Result {
+  return noop('No need to resize PVC')
 }
 
-function noop(why: string): ResizeStep & { readonly kind: 'noop' } {
-  return { kind: 'noop', why }
+/** Ends the plan without work. */
+function noop(why: string): Result {
+  return last({ kind: 'noop', why })
 }

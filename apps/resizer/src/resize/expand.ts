@@ -1,5 +1,4 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type CallFailure, callFailure } from '@csi-sidecars/controller'
 import { AccessModeError, secretsFrom, volumeCapabilityOf } from '@csi-sidecars/csi'
 import type {
   ControllerExpandVolumeRequest,
@@ -10,7 +9,8 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type PersistentVolumeSpec, Quantity } from '@csi-sidecars/kube-types'
 import { readSecret } from '@csi-sidecars/sidecar'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { isSecretDelayed, secretRefOf } from '../claim/secret.ts'
+import { secretRefOf } from '../claim/secret.ts'
+import { ExpandAnswerError } from './failure.ts'
 import { expandSource } from './source.ts'
 
 /** The CSI calls of an expansion, with the deadline of `--resize-timeout`. */
@@ -37,17 +37,6 @@ export interface ExpandDeps {
   /** The client of the driver. Undefined if the driver expands on nodes only: the kubelet then does all of the work. */
   readonly driver: ExpandClient | undefined
   readonly driverName: string
-}
-
-/** The effect of a failed expansion on the status of the claim, on `ResizeMemory` and on the retry. */
-export interface ExpandFailure extends CallFailure {
-  /**
-   * `infeasible`: the driver can never do this expansion. `final`: the expansion has failed and is not running.
-   * `uncertain`: an expansion may be running, from this try or from an earlier try.
-   */
-  readonly kind: 'infeasible' | 'final' | 'uncertain'
-  /** True if the failure is recorded as an event. */
-  readonly isReported: boolean
 }
 
 /** Calls ControllerExpandVolume, so that the volume has at least the target size. */
@@ -80,28 +69,4 @@ function capabilityOf(name: string, spec: PersistentVolumeSpec, singleNodeMultiW
     if (!(cause instanceof AccessModeError)) throw cause
     throw new Error(`failed to get capabilities of volume ${name} with ${messageOf(cause)}`, { cause })
   }
-}
-
-/** The driver reports success with a too small size. This failure is final: the driver does not continue to work. */
-export class ExpandAnswerError extends Error {
-  override readonly name = 'ExpandAnswerError'
-
-  constructor(answered: Quantity, required: Quantity) {
-    super(`the driver answered a size of ${answered} where at least ${required} was asked for`)
-  }
-}
-
-/**
- * Decides the effect of an error. Each failure causes an event, except if the driver has disconnected or the API server
- * asks to retry later.
- */
-export function expandFailure(error: unknown, driverLost: boolean): ExpandFailure {
-  const failure = callFailure(error, { driverLost })
-  const isLost = failure.mayStillRun && driverLost
-  return { ...failure, kind: kindOf(error, failure), isReported: !isLost && !isSecretDelayed(error) }
-}
-
-function kindOf(error: unknown, { infeasible, isFinal }: CallFailure): ExpandFailure['kind'] {
-  if (infeasible.expand) return 'infeasible'
-  return isFinal || error instanceof ExpandAnswerError ? 'final' : 'uncertain'
 }

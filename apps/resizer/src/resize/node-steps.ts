@@ -4,9 +4,9 @@ import type { Informer, Reader } from '@csi-sidecars/informer'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { objectOf, SIDECAR } from '../claim/subject.ts'
+import { objectOf, SIDECAR } from '../claim/pending.ts'
+import { isNodesPart, nodeStatusOf } from './pending.ts'
 import { isOurs } from './source.ts'
-import { isNodesPart, nodeStatusOf } from './subject.ts'
 
 /** What the report about the kubelet's part of an expansion needs. */
 export interface NodeStepsOptions {

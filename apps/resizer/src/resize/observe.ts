@@ -4,7 +4,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { type ResizerVolume, wholeVolume } from '../caches/volume.ts'
-import { SlowSet } from '../claim/slow-set.ts'
+import type { ResizeMemory } from './memory.ts'
 import { isOurs } from './source.ts'
 
 /** The settings that decisions depend on. They never change during the life of the process. */
@@ -67,21 +67,4 @@ async function volumeOf(
 ): Promise<ResizerVolume | undefined> {
   if (volume?.kind !== 'other' || !isOurs(claim, volume, settings.driverName)) return volume
   return wholeVolume(await api.get(PERSISTENT_VOLUMES, { name: volume.key }, { signal }))
-}
-
-/** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
-export class ResizeMemory {
-  /** The claims whose last expansion has failed for good. None is running. */
-  readonly finallyFailed = new Set<string>()
-  readonly slow: SlowSet
-
-  constructor(clock: Clock, slowMs: number) {
-    this.slow = new SlowSet(clock, slowMs)
-  }
-
-  /** Forgets a claim that is gone. */
-  forget(key: string): void {
-    this.finallyFailed.delete(key)
-    this.slow.remove(key)
-  }
 }

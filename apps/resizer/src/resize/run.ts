@@ -1,7 +1,11 @@
+import type { Quantity } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
+import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
 import type { InUse } from './in-use.ts'
-import type { ResizeMemory, ResizeSettings } from './observe.ts'
+import type { ResizeMemory } from './memory.ts'
+import type { ResizeSettings } from './observe.ts'
 
 export interface ResizeDeps extends ResizerClaimDeps {
   /** The CSI calls. Undefined for a driver that expands volumes on nodes only. */
@@ -10,6 +14,17 @@ export interface ResizeDeps extends ResizerClaimDeps {
   /** Delays expansions of volumes in use. Undefined with `--handle-volume-inuse-error=false`. */
   readonly inUse: InUse | undefined
   readonly settings: ResizeSettings
+}
+
+/** A started expansion, with the claim and the volume at its start. */
+export interface ControllerExpansion {
+  /** The claim after the patch that records the start of the expansion. */
+  readonly claim: ResizerClaim
+  /** The claim before the patch that records the start of the expansion. */
+  readonly before: ResizerClaim
+  /** The volume as the run observed it, even if the run has removed the annotation with the old size since. */
+  readonly volume: ResizerVolume
+  readonly target: Quantity
 }
 
 export type ResizeRun = ResizerClaimRun<ResizeDeps>

@@ -3,7 +3,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { type ClaimUpdate, claimTrigger } from '../claim/reconcile.ts'
+import { type ClaimUpdate, claimTrigger } from '../claim/triggers.ts'
 
 /** The trigger for claims that may need an expansion. */
 export const onClaim: QueueTrigger<ResizerClaim> = (event, queue) =>

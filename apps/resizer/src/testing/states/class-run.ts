@@ -195,7 +195,7 @@ export class ClassRun {
       classOf: (name) => (name !== 'bronze' || bronze ? projectClass(attributesClass(name)) : undefined),
       uncertain,
       slow,
-      reportedClass: undefined,
+      isClassReported: () => false,
       nodeDeployment: false,
       now: 0,
     })

@@ -1,8 +1,8 @@
 import type { PersistentVolume, PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../../caches/claim.ts'
 import type { ResizerVolume } from '../../caches/volume.ts'
-import { onClaim } from '../../modify/controller.ts'
 import { decideModify } from '../../modify/decide.ts'
+import { onClaim } from '../../modify/triggers.ts'
 import type { Numbered } from './numbered.ts'
 
 /** The current step of a run. */

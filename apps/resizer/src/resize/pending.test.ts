@@ -4,9 +4,9 @@ import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import { projectClass } from '../caches/open.ts'
 import { type ResizerVolume, volumeProjection } from '../caches/volume.ts'
-import { modificationOf } from '../modify/controller.ts'
+import { modificationOf } from '../modify/pending.ts'
 import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
-import { expansionOf } from './subject.ts'
+import { expansionOf } from './pending.ts'
 
 const claimOf = (parts: ClaimParts): ResizerClaim => projectClaim(claim(parts))
 const volumeOf = (parts?: VolumeParts): ResizerVolume => volumeProjection(DRIVER)(volume(parts))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { claim } from '../testing/builders.ts'
-import { unlessAtRest } from './reconcile.ts'
+import { unlessAtRest } from './triggers.ts'
 
 const object = projectClaim(claim())
 const queue = { isInWork: () => false }

@@ -2,7 +2,7 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { type ClaimParts, claim } from '../testing/builders.ts'
-import { classChanged, onClaim, wasTried } from './controller.ts'
+import { classChanged, onClaim, wasTried } from './triggers.ts'
 
 const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts))
 const updated = (

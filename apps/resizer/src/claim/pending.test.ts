@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { claimTraceSubject } from './subject.ts'
+import { claimTraceSubject } from './pending.ts'
 
 const CLAIM = { key: 'ns/data', volumeName: 'pv-1' } as ResizerClaim
 const NAMES = { 'k8s.namespace.name': 'ns', 'k8s.persistentvolumeclaim.name': 'data' }

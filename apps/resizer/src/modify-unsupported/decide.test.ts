@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals'
+import { projectClaim } from '../caches/claim.ts'
+import { volumeProjection } from '../caches/volume.ts'
+import { claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { decideUnsupported } from './decide.ts'
+
+const onVolume = { kind: 'awaitVolume', waitsFor: { kind: 'volume', name: 'pv-data' } }
+const report = { kind: 'report', className: 'gold', waitsFor: { kind: 'capability', name: 'MODIFY_VOLUME' } }
+
+describe('decideUnsupported', () => {
+  it.each<
+    [what: string, wantedClass: string | undefined, status: object, parts: VolumeParts | 'missing', plan: unknown]
+  >([
+    ['a claim without a class needs no report', undefined, {}, {}, []],
+    ['a claim with its class needs no report', 'gold', { currentVolumeAttributesClassName: 'gold' }, {}, []],
+    ['an unbound claim needs no report', 'gold', { phase: 'Lost' }, {}, []],
+    ['a claim waits for a volume that is not cached', 'gold', {}, 'missing', [onVolume]],
+    ["another driver's volume is ignored", 'gold', {}, { driver: 'other.example.com' }, []],
+    ['a class that the driver cannot apply is reported', 'gold', {}, {}, [report]],
+  ])('%s', (_, wantedClass, status, parts, plan) => {
+    const cached = projectClaim(claim({ ...(wantedClass !== undefined && { wantedClass }), status }))
+    const pv = parts === 'missing' ? undefined : volumeProjection(DRIVER)(volume(parts))
+    expect(decideUnsupported({ claim: cached, volume: pv })).toEqual(plan)
+  })
+})

@@ -1,0 +1,19 @@
+import type { Clock } from '@csi-sidecars/base'
+import { SlowSet } from '../claim/slow-set.ts'
+
+/** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
+export class ResizeMemory {
+  /** The claims whose last expansion has failed for good. None is running. */
+  readonly finallyFailed = new Set<string>()
+  readonly slow: SlowSet
+
+  constructor(clock: Clock, slowMs: number) {
+    this.slow = new SlowSet(clock, slowMs)
+  }
+
+  /** Forgets a claim that is gone. */
+  forget(key: string): void {
+    this.finallyFailed.delete(key)
+    this.slow.remove(key)
+  }
+}

@@ -1,0 +1,126 @@
+import { messageOf } from '@csi-sidecars/base'
+import { AGAIN, DONE, type Outcome, SETTLED, type UpdateResult, updateLatest } from '@csi-sidecars/controller'
+import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
+import { Quantity } from '@csi-sidecars/kube-types'
+import type { ResizerClaim } from '../caches/claim.ts'
+import { CONFLICT_TRIES, cannotPatch, isKnown, knownClaim, patchClaim, readClaim } from '../claim/api.ts'
+import { recordEvent } from '../claim/events.ts'
+import { patchVolume } from '../claim/patch-volume.ts'
+import { isVolumeReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
+import { RESIZE_EVENTS } from './events.ts'
+import type { Expanded } from './expand.ts'
+import { nextSize } from './next-size.ts'
+import { capacityPatch, finishedPatch, nodeStepPatch, preResizeText } from './patches.ts'
+import type { ControllerExpansion, ResizeRun } from './run.ts'
+
+/** Records a successful expansion: first in the PersistentVolume, then in the claim. */
+export async function recordSuccess(
+  run: ResizeRun,
+  expansion: ControllerExpansion,
+  expanded: Expanded,
+): Promise<Outcome> {
+  const { deps, key, signal } = run
+  deps.memory.finallyFailed.delete(key)
+  deps.memory.slow.remove(key)
+  try {
+    await saveCapacity(run, expansion, expanded)
+  } catch (error) {
+    return replacedOutcome(run, expansion.volume, error) ?? notSaved(run, expansion, error)
+  }
+  const { claim } = expansion
+  try {
+    const { kind } = await deps.mutex.run(key, signal, () => saveClaim(run, expansion, expanded))
+    if (kind !== 'written') return kind === 'gone' ? SETTLED : AGAIN
+  } catch (error) {
+    signal.throwIfAborted()
+    const cause = afterCall(claim, expanded, error)
+    if (isMissing(error)) return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
+    return notSaved(run, expansion, cause)
+  }
+  if (expanded.nodeStep) {
+    run.log.v(4)?.info('Mark PVC as file system resize required')
+    recordEvent(run, claim, RESIZE_EVENTS.nodeStepRequired())
+  } else {
+    run.log.v(4)?.info('Resize PVC finished')
+    recordEvent(run, claim, RESIZE_EVENTS.succeeded())
+  }
+  return outcomeOfSuccess(run, expansion)
+}
+
+/**
+ * Returns the outcome after an expansion was saved. The claim runs again at once if a different size is due now. If the
+ * same size is due, because the volume has shrunk, the claim runs again after a back-off.
+ */
+function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
+  const { target } = expansion
+  const size = nextSize(run, expansion, { finallyFailed: false })
+  if (size === undefined) return DONE
+  if (!size.equals(target)) return AGAIN
+  return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
+}
+
+async function saveCapacity(
+  run: ResizeRun,
+  { before, volume }: ControllerExpansion,
+  { size, nodeStep }: Expanded,
+): Promise<void> {
+  const { settings } = run.deps
+  // The annotation with the old size is written only if the volume lacked it at the start of the expansion.
+  const remember = nodeStep && settings.annotateFsResize && volume.preResize === undefined && !hasSize(run, size)
+  const preResize = remember ? preResizeText(before) : undefined
+  try {
+    const done = await patchVolume(run, volume, (known) => capacityPatch(known, size, preResize))
+    if (done === 'same') return
+  } catch (cause) {
+    const what = `updating capacity of PV "${volume.key}" to ${size} failed: update capacity of PV ${volume.key} failed`
+    throw new Error(`error updating pv "${volume.key}" by resizer: ${what}: ${messageOf(cause)}`, { cause })
+  }
+  run.log.v(4)?.info('Update capacity of PV succeeded', { PV: volume.key, capacity: size.toString() })
+}
+
+/**
+ * Reports whether the claim has reached the size during the call. If so, the annotation with the old size is obsolete.
+ */
+function hasSize({ deps, key }: ResizeRun, size: Quantity): boolean {
+  const capacity = Quantity.tryParse(deps.claims.store.get(key)?.capacity ?? '0')
+  return capacity !== undefined && capacity.compare(size) >= 0
+}
+
+/**
+ * Writes the result to the newest known claim, unless another writer has changed the size or the progress of the
+ * expansion since the start.
+ */
+async function saveClaim(
+  run: ResizeRun,
+  expansion: ControllerExpansion,
+  { size, nodeStep }: Expanded,
+): Promise<UpdateResult<ResizerClaim, ResizerClaim>> {
+  const { deps } = run
+  const { allocated, sizeStatus } = expansion.claim
+  return await updateLatest({
+    tries: CONFLICT_TRIES,
+    latest: () => knownClaim(run, expansion.claim),
+    build: (claim) => {
+      if (isVolumeReplaced(run, expansion.volume)) return undefined
+      if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return undefined
+      return nodeStep ? nodeStepPatch(claim, deps.clock.now()) : finishedPatch(claim, size)
+    },
+    send: (patch) => patchClaim(run, patch),
+    refresh: () => readClaim(run),
+  })
+}
+
+function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
+  const what = nodeStep ? 'node expansion required' : 'resize finished'
+  return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
+}
+
+/** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */
+function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
+  run.signal.throwIfAborted()
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!isConflict(cause) && !isTooManyRequests(cause)) {
+    recordEvent(run, claim, RESIZE_EVENTS.failed(messageOf(error)))
+  }
+  return { kind: 'retry', cause: error }
+}
