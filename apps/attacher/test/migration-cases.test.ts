@@ -10,8 +10,8 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { attachmentProjection } from '../src/caches/attachment.ts'
 import { volumeProjection } from '../src/caches/volume.ts'
-import { onVolume } from '../src/persistent-volume/controller.ts'
-import { decideRelease, type VolumeReleaseSettings } from '../src/persistent-volume/decide.ts'
+import { releasePatch, type VolumeReleaseSettings } from '../src/persistent-volume/decide.ts'
+import { onVolume } from '../src/persistent-volume/triggers.ts'
 import { finalizerName } from '../src/term/finalizer-name.ts'
 import { apiError } from '../src/testing/api-error.ts'
 import { DRIVER } from '../src/testing/views.ts'
@@ -34,7 +34,7 @@ const OPERATIONS = new Map<string, (input: MigrationInput) => unknown>([
       const volume = volumeProjection(attacherName)(pv ?? {})
       const attachments = volumeAttachments.map((va) => attachmentProjection(attacherName)(va))
       const ofVolume = attachments.filter(({ pvName }) => pvName === volume.key)
-      return decideRelease(volume, ofVolume, settingsOf(attacherName)) !== undefined
+      return releasePatch(volume, ofVolume, settingsOf(attacherName)) !== undefined
     },
   ],
   [

@@ -8,10 +8,10 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<VolumeRules>])[]
   ['the end of an attachment starts no run', { onAttachmentGone: () => [] }],
   ['the removal of our finalizer by another writer is not noticed', { hasLostFinalizer: () => false }],
   ['our finalizer is never restored', { needsFinalizer: () => false }],
-  ['our finalizer is never removed', { decideRelease: () => undefined }],
+  ['our finalizer is never removed', { releasePatch: () => undefined }],
   [
     'our finalizer is removed although another attachment names the volume',
-    { decideRelease: (pv, _, settings) => VOLUME_RULES.decideRelease(pv, [], settings) },
+    { releasePatch: (pv, _, settings) => VOLUME_RULES.releasePatch(pv, [], settings) },
   ],
 ]
 

@@ -4,7 +4,7 @@ import type { CSINode, PersistentVolume, VolumeAttachment } from '@csi-sidecars/
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { concernsUs, decideRelease } from '../persistent-volume/decide.ts'
+import { concernsUs, releasePatch } from '../persistent-volume/decide.ts'
 import { compare } from '../published-nodes/resync.ts'
 import { DRIVER, FINALIZER, view } from '../testing/views.ts'
 import { decideAttach } from '../volume-attachment/decide-attach.ts'
@@ -123,7 +123,7 @@ describe('random objects', () => {
       }
       const volume = volumeProjection(DRIVER)(pv)
       concernsUs(volume, { driverName: DRIVER, finalizer: FINALIZER })
-      decideRelease(volume, [], { driverName: DRIVER, finalizer: FINALIZER })
+      releasePatch(volume, [], { driverName: DRIVER, finalizer: FINALIZER })
     })
     fc.assert(property, runs)
   })

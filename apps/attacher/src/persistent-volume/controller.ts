@@ -1,13 +1,12 @@
-import { type Controller, keysOf, objectsOf, type Trigger, wakesOn } from '@csi-sidecars/controller'
-import type { CachedAttachment } from '../caches/attachment.ts'
-import type { CachedVolume } from '../caches/volume.ts'
+import { type Controller, keysOf, objectsOf, wakesOn } from '@csi-sidecars/controller'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
 import { backoffOf } from '../term/settings.ts'
 import type { AttacherTerm } from '../term/term.ts'
 import { undoneBy } from '../term/undone-source.ts'
 import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
-import { concernsUs, hasLostFinalizer, type VolumeReleaseSettings } from './decide.ts'
-import { type ReleaseWakeKind, reconcileVolume } from './reconcile.ts'
+import { concernsUs, hasLostFinalizer, type ReleaseWakeKind } from './decide.ts'
+import { reconcileVolume } from './reconcile.ts'
+import { onAttachmentGone, onVolume, wakesOnDetach } from './triggers.ts'
 
 /** The name of the queue of PersistentVolumes in metrics. */
 export const PV_QUEUE = 'csi-attacher-pv'
@@ -38,9 +37,7 @@ export function volumeController(term: AttacherTerm): Controller<ReleaseWakeKind
       attachment: {
         object: 'VolumeAttachment',
         reason: 'StillAttached',
-        source: wakesOn(attachments, (event) =>
-          event.type === 'deleted' ? [{ kind: 'attachment', name: event.object.key }] : [],
-        ),
+        source: wakesOn(attachments, wakesOnDetach),
       },
     },
     reconcile: (key, run) => reconcileVolume(key, deps, run),
@@ -61,17 +58,3 @@ export function volumeController(term: AttacherTerm): Controller<ReleaseWakeKind
     callsDriver: false,
   }
 }
-
-/** Returns the name of a volume if our finalizer may have to be removed or restored. */
-export function onVolume(settings: VolumeReleaseSettings): Trigger<CachedVolume> {
-  return (event) => {
-    if (event.type === 'deleted') return []
-    const pv = event.type === 'added' ? event.object : event.after
-    const isStripped = event.type === 'updated' && hasLostFinalizer(event, settings)
-    return isStripped || concernsUs(pv, settings) ? [pv.key] : []
-  }
-}
-
-/** Returns the volume of a deleted attachment. If no other attachment uses the volume, our finalizer can be removed. */
-export const onAttachmentGone: Trigger<CachedAttachment> = (event) =>
-  event.type === 'deleted' && event.object.pvName !== undefined ? [event.object.pvName] : []

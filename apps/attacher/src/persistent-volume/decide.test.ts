@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { CachedVolume } from '../caches/volume.ts'
-import { DRIVER, FINALIZER, volume } from '../testing/views.ts'
-import { concernsUs, decideRelease } from './decide.ts'
+import { DRIVER, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import { concernsUs, decideRelease, releasePatch } from './decide.ts'
 
 const settings = { driverName: DRIVER, finalizer: FINALIZER }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
@@ -17,7 +17,7 @@ const REMOVE = {
   ],
 }
 
-describe('decideRelease', () => {
+describe('releasePatch', () => {
   const rows: { name: string; pv: CachedVolume; attachments?: number; released: boolean }[] = [
     { name: 'in use', pv: volume(), released: false },
     { name: 'being deleted', pv: volume({}, DELETED), released: true },
@@ -32,16 +32,16 @@ describe('decideRelease', () => {
     { name: 'neither CSI nor translatable', pv: volume({ nfs: { server: 's', path: '/' } }), released: false },
   ]
   it.each(rows)('the finalizer of a volume ($name) is removed: $released', ({ pv, attachments = 0, released }) => {
-    const patch = decideRelease(pv, Array(attachments).fill({}), settings)
+    const patch = releasePatch(pv, Array(attachments).fill({}), settings)
     expect(patch).toEqual(released ? REMOVE : undefined)
   })
 
   it('the attacher plans no patch for a volume without its finalizer', () => {
-    expect(decideRelease(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
+    expect(releasePatch(volume({}, { ...DELETED, finalizers: ['a/b'] }), [], settings)).toBeUndefined()
   })
 
   it('the attacher removes only its own finalizer, at any position in the list', () => {
-    const patch = decideRelease(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
+    const patch = releasePatch(volume({}, { ...DELETED, finalizers: ['a/b', FINALIZER, 'c/d'] }), [], settings)
     expect(patch?.body).toEqual([
       UID,
       { op: 'test', path: '/metadata/finalizers/1', value: FINALIZER },
@@ -59,5 +59,27 @@ describe('concernsUs', () => {
     ['no longer migrated to our driver', inTree(), true],
   ])('the attacher decides whether a volume that is %s needs a run: case %#', (_, pv, concerned) => {
     expect(concernsUs(pv, settings)).toBe(concerned)
+  })
+})
+
+describe('decideRelease', () => {
+  const va = withFinalizer()
+  const alone = volume({}, { finalizers: ['a/b'] })
+  const awaitDetach = { kind: 'awaitDetach', waitsFor: [{ kind: 'attachment', name: va.key }] }
+  it.each<[what: string, pv: CachedVolume, users: (typeof va)[], finalizerRemoved: boolean, plan: object[]]>([
+    ['a volume in use keeps its finalizer', volume(), [va], false, []],
+    [
+      'a deleted volume loses its finalizer',
+      volume({}, DELETED),
+      [],
+      false,
+      [{ kind: 'removeFinalizer', patch: REMOVE }],
+    ],
+    ['a deleted volume waits for its attachments', volume({}, DELETED), [va], false, [awaitDetach]],
+    ['the removed finalizer of a volume in use is restored', alone, [va], true, [{ kind: 'restoreFinalizer' }]],
+    ['the removed finalizer of an unused volume is not restored', alone, [], true, []],
+    ['a finalizer whose removal this process has not seen is not restored', alone, [va], false, []],
+  ])('%s', (_, pv, attachments, finalizerRemoved, plan) => {
+    expect(decideRelease({ pv, attachments, finalizerRemoved, settings })).toEqual(plan)
   })
 })

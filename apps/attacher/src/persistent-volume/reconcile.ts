@@ -1,29 +1,22 @@
-import type { Clock } from '@csi-sidecars/base'
+import { type Clock, unreachable } from '@csi-sidecars/base'
 import { DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
-import type { Informer, Reader } from '@csi-sidecars/informer'
+import type { Informer } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
+import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
+import { undoneWaitMs } from '../term/undone-write.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
-import { concernsUs, decideRelease, needsFinalizer, type VolumeReleaseSettings } from './decide.ts'
+import { decideRelease, type ReleaseWakeKind } from './decide.ts'
+import { observeRelease, type ReleaseObserveDeps } from './observe.ts'
 
-export interface VolumeReleaseDeps {
+export interface VolumeReleaseDeps extends ReleaseObserveDeps {
   readonly api: KubeClient
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
-  readonly attachments: Reader<CachedAttachment>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
-  /** The last removal of our finalizer by another writer, by UID of the PersistentVolume. */
-  readonly undone: ReadonlyMap<string, UndoneWrite>
-  readonly settings: VolumeReleaseSettings
   readonly clock: Clock
   readonly log: Logger
 }
-
-/** A volume waits for the deletion of each attachment that uses it. */
-export type ReleaseWakeKind = 'attachment'
 
 /**
  * Removes our finalizer from a volume that no attachment needs. Restores it on a volume in use if another writer has
@@ -31,26 +24,41 @@ export type ReleaseWakeKind = 'attachment'
  */
 export async function reconcileVolume(
   name: string,
-  deps: VolumeReleaseDeps,
+  allDeps: VolumeReleaseDeps,
   run: Run<ReleaseWakeKind>,
 ): Promise<Outcome> {
-  const { signal } = run
   run.waitFor()
-  const pv = deps.volumes.store.get(name)
-  if (pv === undefined) return SETTLED
-  const log = deps.log.with({ PersistentVolume: name })
-  log.v(4)?.info('Started PersistentVolume processing')
-  const attachments = deps.attachments.byIndex(BY_VOLUME, name)
-  if (deps.undone.has(pv.uid) && needsFinalizer(pv, attachments, deps.settings))
-    return await restore(pv, { ...deps, log }, run)
-  const patch = decideRelease(pv, attachments, deps.settings)
-  if (patch === undefined) {
-    // If our finalizer has to be removed later, the deletion of an attachment starts the next run.
-    if (concernsUs(pv, deps.settings))
-      run.waitFor(...attachments.map(({ key }) => ({ kind: 'attachment', name: key }) as const))
-    log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: attachments.length })
+  const view = observeRelease(name, allDeps)
+  if (view === undefined) return SETTLED
+  const deps = { ...allDeps, log: allDeps.log.with({ PersistentVolume: name }) }
+  deps.log.v(4)?.info('Started PersistentVolume processing')
+  const [step] = decideRelease(view)
+  const keepsFinalizer = (): Outcome => {
+    deps.log.v(4)?.info('PersistentVolume keeps its finalizer', { attachments: view.attachments.length })
     return SETTLED
   }
+  switch (step?.kind) {
+    case undefined:
+      return keepsFinalizer()
+    case 'awaitDetach':
+      // If our finalizer has to be removed later, the deletion of an attachment starts the next run.
+      run.waitFor(...step.waitsFor)
+      return keepsFinalizer()
+    case 'restoreFinalizer':
+      return await restore(view.pv, deps, run)
+    case 'removeFinalizer':
+      return await remove(name, deps, { patch: step.patch, signal: run.signal })
+    default:
+      return unreachable(step)
+  }
+}
+
+async function remove(
+  name: string,
+  deps: VolumeReleaseDeps,
+  { patch, signal }: { readonly patch: Patch; readonly signal: AbortSignal },
+): Promise<Outcome> {
+  const { log } = deps
   try {
     deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {

@@ -10,7 +10,7 @@ import { STATUS_REVERTED } from '../term/status-reverted.ts'
 import { apiError, uidMismatch } from '../testing/api-error.ts'
 import { ObjectApi } from '../testing/fake-api.ts'
 import { DRIVER, FINALIZER } from '../testing/views.ts'
-import { reconcileTrivially } from './controller.ts'
+import { reconcileTrivially } from './reconcile.ts'
 
 let api: ObjectApi
 let log: ReturnType<typeof recordingLogger>

@@ -1,4 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
+import { next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { hasStaleError } from './checks.ts'
 import { type AttachStep, decideAttach } from './decide-attach.ts'
 import { type DetachStep, decideDetach } from './decide-detach.ts'
@@ -38,11 +39,25 @@ export function operationOf({
   return va.attached === true && !listingDiffers ? 'keep' : 'attach'
 }
 
-/** Plans the steps for an attached volume. Only a finalizer whose removal this process has seen is restored. */
-export function decideKeep({ va, finalizerRemoved, listingAgrees, settings }: AttachmentView): readonly KeepStep[] {
+type KeepCheck = PlanCheck<AttachmentView, KeepStep>
+
+/** The checks of an attached volume. */
+const KEEP_CHECKS: readonly KeepCheck[] = [
+  finalizerWasRemoved, // Restores our finalizer. Only a finalizer whose removal this process has seen is restored.
+  errorIsOutdated, // Clears the attach error, because the driver lists the volume as published.
+]
+
+/** Returns the steps for an attached volume in their order. */
+export function decideKeep(view: AttachmentView): readonly KeepStep[] {
+  return planOf(KEEP_CHECKS, view)
+}
+
+function finalizerWasRemoved({ va, finalizerRemoved, settings }: AttachmentView): PlanCheckResult<KeepStep> {
   const { finalizer } = settings
-  const steps: KeepStep[] = []
-  if (finalizerRemoved && !va.finalizers?.includes(finalizer)) steps.push({ kind: 'restoreFinalizer', finalizer })
-  if (listingAgrees && hasStaleError(va, finalizer)) steps.push({ kind: 'clearError' })
-  return steps
+  if (!finalizerRemoved || va.finalizers?.includes(finalizer)) return undefined
+  return next({ kind: 'restoreFinalizer', finalizer })
+}
+
+function errorIsOutdated({ va, listingAgrees, settings }: AttachmentView): PlanCheckResult<KeepStep> {
+  return listingAgrees && hasStaleError(va, settings.finalizer) ? next({ kind: 'clearError' }) : undefined
 }

@@ -2,15 +2,15 @@ import { addFinalizerPatch, type Patch, PERSISTENT_VOLUMES, type PersistentVolum
 import { applyPatch, type Model, type Move } from '@csi-sidecars/testkit'
 import type { CachedAttachment } from '../../caches/attachment.ts'
 import { type CachedVolume, volumeProjection } from '../../caches/volume.ts'
-import { onAttachmentGone, onVolume } from '../../persistent-volume/controller.ts'
-import { decideRelease, hasLostFinalizer, needsFinalizer } from '../../persistent-volume/decide.ts'
+import { hasLostFinalizer, needsFinalizer, releasePatch } from '../../persistent-volume/decide.ts'
+import { onAttachmentGone, onVolume } from '../../persistent-volume/triggers.ts'
 import { attachment, csi, DRIVER, FINALIZER, withFinalizer } from '../views.ts'
 
 const SETTINGS = { driverName: DRIVER, finalizer: FINALIZER }
 
 /** The triggers and decisions of the attacher. A test breaks one of them, and expects the model to fail. */
 export const VOLUME_RULES = {
-  decideRelease,
+  releasePatch,
   needsFinalizer,
   hasLostFinalizer,
   onAttachmentGone,
@@ -159,7 +159,7 @@ function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const users = usersOf(process)
   const restores = process.finalizerRemoved && rules.needsFinalizer(pv, users, SETTINGS)
   const change = (known: CachedVolume): Patch | undefined =>
-    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : rules.decideRelease(known, users, SETTINGS)
+    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : rules.releasePatch(known, users, SETTINGS)
   if (change(pv) === undefined) return [step('it is kept', dequeued)]
   const name = restores ? 'restored' : 'released'
   const after = written(dequeued, change, rules)
