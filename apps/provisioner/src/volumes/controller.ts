@@ -3,9 +3,9 @@ import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { backoffOf, SIDECAR, type TermParts } from '../parts.ts'
 import { AttachedVolumes } from './attached.ts'
 import { isToBeDeleted } from './decide.ts'
-import type { VolumeDeps, VolumeWakeKind } from './deletion.ts'
 import { VolumeMemory } from './memory.ts'
 import { reconcileVolume } from './reconcile.ts'
+import type { VolumeDeps, VolumeWakeKind } from './run.ts'
 import { onVolume } from './triggers.ts'
 
 /** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */

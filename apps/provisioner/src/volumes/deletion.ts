@@ -1,42 +1,18 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { Run } from '@csi-sidecars/controller'
 import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-translation'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import type { Logger } from '@csi-sidecars/telemetry'
 import { BETA_STORAGE_CLASS, DELETION_SECRET_NAME, DELETION_SECRET_NAMESPACE } from '../caches/names.ts'
-import type { TermParts } from '../parts.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { classForDriver } from '../request/migration.ts'
 import { secretRefOf } from '../request/secrets.ts'
-import type { AttachedVolumes } from './attached.ts'
-import type { VolumeMemory } from './memory.ts'
+import type { VolumeRun } from './run.ts'
 
 /** The content of a DeleteVolume call. The values of its Secret are read from the API server for this call alone. */
 export interface DeletionRequest {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined
   readonly migrated: boolean
-}
-
-export interface VolumeDeps extends TermParts {
-  readonly memory: VolumeMemory
-  /** The attached volumes. Undefined if the driver does not support ControllerPublishVolume. */
-  readonly attached: AttachedVolumes | undefined
-}
-
-/** A released volume waits for the deletion of its VolumeAttachment, and for the CreateVolume calls that clone it. */
-export type VolumeWakeKind = 'attachment' | 'endOfUse'
-
-/** The dependencies of one run of the reconciler for one PersistentVolume. */
-export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor'> {
-  readonly deps: VolumeDeps
-  readonly log: Logger
-}
-
-/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
-export class InUseError extends Error {
-  override readonly name = 'InUseError'
 }
 
 /** Returns the DeleteVolume request for a released volume. Throws if the volume cannot be deleted by this driver. */

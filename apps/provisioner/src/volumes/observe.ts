@@ -1,6 +1,6 @@
 import { ATTACHMENTS_BY_VOLUME } from '../caches/open.ts'
 import type { DeletionView } from './decide.ts'
-import type { VolumeDeps } from './deletion.ts'
+import type { VolumeDeps } from './run.ts'
 
 /** Returns the state of a PersistentVolume, as the input of `decideVolume`. Undefined if the cache does not have it. */
 export function observeVolume(

@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
-import { messageOf, unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { unreachable } from '@csi-sidecars/base'
+import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
-import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume, referenceTo } from '@csi-sidecars/kube-types'
+import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import { secretsForDeletion } from '../request/secrets.ts'
 import { type DeleteStep, decideVolume, isToBeDeleted, type PersistentVolumeStep } from './decide.ts'
-import { deletionOf, InUseError, type VolumeDeps, type VolumeRun, type VolumeWakeKind } from './deletion.ts'
-import { VOLUME_EVENTS } from './events.ts'
+import { deletionOf } from './deletion.ts'
+import { InUseError } from './failure.ts'
 import { observeVolume } from './observe.ts'
 import { addOurFinalizerPatch, removeOurFinalizerPatch } from './patches.ts'
+import { recordFailure } from './record-failure.ts'
+import type { VolumeDeps, VolumeRun, VolumeWakeKind } from './run.ts'
 
 /** Decides the next steps of one PersistentVolume. Performs them in their order, up to a step that ends the run. */
 export async function reconcileVolume(
@@ -170,25 +172,4 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
 function isGone(error: unknown): 'gone' {
   if (isNotFound(error)) return 'gone'
   throw error
-}
-
-interface FailedDeletion {
-  readonly volume: ProvisionerVolume
-  readonly className: string
-  readonly error: unknown
-}
-
-function recordFailure(run: VolumeRun, { volume, className, error }: FailedDeletion): Outcome {
-  const { deps, log } = run
-  const message = messageOf(error)
-  const isInUse = error instanceof InUseError
-  if (isInUse) log.v(4)?.info('Volume deletion postponed', { reason: message })
-  else {
-    deps.metrics.deletions.failed({ class: className })
-    if (deps.driver.lost) return { kind: 'retry', cause: error }
-    failureLog(error, log)?.error(error, 'Volume deletion failed')
-  }
-  const text = isInUse ? VOLUME_EVENTS.inUse(message) : VOLUME_EVENTS.failed(message)
-  if (deps.memory.shouldRecord(volume.uid, message)) deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), text)
-  return { kind: 'retry', cause: error }
 }
