@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
-import { releaseChart, withImages } from './release-chart.ts'
+import { releaseChart, withChanges, withImages } from './release-chart.ts'
 
 const IN_CHART = ['attacher', 'resizer', 'provisioner', 'snapshotter', 'sidecars']
 const DIGEST = `sha256:${'0a'.repeat(32)}`
@@ -35,6 +35,26 @@ describe('releaseChart', () => {
     const values = 'image:\n  registry: ghcr.io/x # where\n'
     expect(withImages(values, 'ghcr.io/x', {})).toBe(values)
     expect(() => withImages('image:\n  registry: other\n', 'ghcr.io/x', {})).toThrow('no empty image.registry')
+  })
+
+  it('the chart of a release has its changes for Artifact Hub, without further paragraphs', () => {
+    const chart = 'name: a\nversion: 0.2.0\nannotations:\n  artifacthub.io/license: Apache-2.0\n'
+    const changelogs = new Map([
+      ['csi-attacher', '# a\n\n## 0.2.0\n\n### Patch Changes\n\n- abc1234: A "quoted" name\n  is kept.\n\n  More.\n'],
+      ['csi-resizer', '# b\n\n## 0.2.0\n\n### Minor Changes\n\n- 1112222: It resizes.\n'],
+    ])
+    const { annotations } = load(withChanges(chart, changelogs)) as { annotations: Record<string, string> }
+    expect(annotations['artifacthub.io/license']).toBe('Apache-2.0')
+    expect(load(annotations['artifacthub.io/changes'] ?? '')).toEqual([
+      { kind: 'fixed', description: 'csi-attacher: A "quoted" name is kept.' },
+      { kind: 'changed', description: 'csi-resizer: It resizes.' },
+    ])
+  })
+
+  it('the chart has no changes before the first release, and refuses a version that no changelog has', () => {
+    const chart = 'version: 0.3.0\nannotations:\n  a: b\n'
+    expect(withChanges(chart, new Map())).toBe(chart)
+    expect(() => withChanges(chart, new Map([['a', '## 0.2.0\n']]))).toThrow('no changelog has changes of 0.3.0')
   })
 
   it('the release of the chart fails for an unknown image or an invalid digest', () => {

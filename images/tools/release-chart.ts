@@ -1,8 +1,10 @@
-// Writes the chart of a release: a copy of the chart whose values contain the registry and the digests of the images.
+// Writes the chart of a release: a copy of the chart whose values contain the registry and the digests of the images,
+// and whose Chart.yaml contains the changes of the version for Artifact Hub.
 //   node images/tools/release-chart.ts FOLDER REGISTRY csi-attacher=sha256:... csi-resizer=sha256:...
 import { cpSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { rewrite } from './fill.ts'
+import { artifactHubChanges, type Changelogs, releasedChangelogs } from './release-notes.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -21,11 +23,20 @@ function withDigest(values: string, [repository, digest]: readonly [string, stri
   return values.replace(place, `$1 ${digest}`)
 }
 
+/** Adds the changes of the chart's version to the text of Chart.yaml. Without changelogs the text stays unchanged. */
+export function withChanges(chart: string, changelogs: Changelogs): string {
+  if (changelogs.size === 0) return chart
+  const [, version = ''] = /^version: (.+)$/m.exec(chart) ?? []
+  const changes = artifactHubChanges(changelogs, version).replace(/^(?=.)/gm, '    ')
+  return chart.replace(/^annotations:\n/m, (line) => `${line}  artifacthub.io/changes: |\n${changes}`)
+}
+
 /** Writes the chart of a release. Returns its folder. */
 export function releaseChart(folder: string, registry: string, digests: Readonly<Record<string, string>>): string {
   const chart = join(folder, 'csi-sidecars')
   cpSync(join(ROOT, 'charts/csi-sidecars'), chart, { recursive: true })
   rewrite(join(chart, 'values.yaml'), (text) => withImages(text, registry, digests))
+  rewrite(join(chart, 'Chart.yaml'), (text) => withChanges(text, releasedChangelogs()))
   return chart
 }
 

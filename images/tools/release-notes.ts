@@ -14,6 +14,44 @@ export type Changelogs = ReadonlyMap<string, string>
  * Errors: throws if no changelog has the version.
  */
 export function releaseNotes(changelogs: Changelogs, version: string): string {
+  return [...changesByKind(changelogs, version)]
+    .map(([kind, changes]) => {
+      const rows = changes.map(({ change, programs }) => {
+        const named = programs === undefined ? '' : `**${programs}:** `
+        return `- ${named}${change}`
+      })
+      return `### ${kind}\n\n${rows.join('\n')}\n`
+    })
+    .join('\n')
+}
+
+/**
+ * Returns the changes of a version as the YAML that Artifact Hub shows beside a chart: a kind and the first paragraph of
+ * each change.
+ *
+ * Errors: throws if no changelog has the version.
+ */
+export function artifactHubChanges(changelogs: Changelogs, version: string): string {
+  return [...changesByKind(changelogs, version)]
+    .flatMap(([kind, changes]) =>
+      changes.map(({ change, programs }) => {
+        const [paragraph = ''] = change.split(/\n\s*\n/)
+        const named = programs === undefined ? '' : `${programs}: `
+        const description = `${named}${paragraph.replace(/\s+/g, ' ')}`
+        return `- kind: ${kind === 'Patch Changes' ? 'fixed' : 'changed'}\n  description: ${JSON.stringify(description)}\n`
+      }),
+    )
+    .join('')
+}
+
+interface NamedChange {
+  readonly change: string
+  /** The programs that have the change. Undefined: all. */
+  readonly programs: string | undefined
+}
+
+/** Returns each change of the version once, by the heading above it. Throws if no changelog has the version. */
+function changesByKind(changelogs: Changelogs, version: string): ReadonlyMap<string, readonly NamedChange[]> {
   const kinds = new Map<string, Map<string, string[]>>()
   for (const [program, changelog] of changelogs) {
     for (const { kind, change } of changesOf(changelog, version)) {
@@ -22,15 +60,21 @@ export function releaseNotes(changelogs: Changelogs, version: string): string {
     }
   }
   if (kinds.size === 0) throw new Error(`no changelog has changes of ${version}`)
-  return [...kinds]
-    .map(([kind, changes]) => {
-      const rows = [...changes].map(([change, programs]) => {
-        const named = programs.length === changelogs.size ? '' : `**${programs.join(', ')}:** `
-        return `- ${named}${change}`
-      })
-      return `### ${kind}\n\n${rows.join('\n')}\n`
-    })
-    .join('\n')
+  const named = ([change, programs]: readonly [string, readonly string[]]): NamedChange => ({
+    change,
+    programs: programs.length === changelogs.size ? undefined : programs.join(', '),
+  })
+  return new Map([...kinds].map(([kind, changes]) => [kind, [...changes].map(named)]))
+}
+
+/** Returns the changelogs of all released programs. Empty before the first release. */
+export function releasedChangelogs(): Changelogs {
+  return new Map(
+    RELEASED.flatMap(({ name, folder }): readonly (readonly [string, string])[] => {
+      const file = join(ROOT, folder, 'CHANGELOG.md')
+      return existsSync(file) ? [[name, readFileSync(file, 'utf8')]] : []
+    }),
+  )
 }
 
 interface Change {
@@ -54,9 +98,5 @@ function changesOf(changelog: string, version: string): readonly Change[] {
 
 if (import.meta.main) {
   const [, , version = ''] = process.argv
-  const changelogs = RELEASED.flatMap(({ name, folder }): readonly (readonly [string, string])[] => {
-    const file = join(ROOT, folder, 'CHANGELOG.md')
-    return existsSync(file) ? [[name, readFileSync(file, 'utf8')]] : []
-  })
-  process.stdout.write(releaseNotes(new Map(changelogs), version))
+  process.stdout.write(releaseNotes(releasedChangelogs(), version))
 }
