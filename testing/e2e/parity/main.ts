@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/command'
 import { pause } from '../harness/waiting.ts'
-import { controlPlaneBinaries } from '../tools/binaries.ts'
+import { build, controlPlaneBinaries, hasGo } from '../tools/binaries.ts'
 import type { Scenario, ScenarioSide } from './scenario.ts'
 import { attachScenarios } from './scenarios/attach.ts'
 import { bindScenarios } from './scenarios/bind.ts'
@@ -12,7 +12,7 @@ import { provisionScenarios, reclaimScenarios } from './scenarios/provision.ts'
 import { type ParityCluster, RESYNC_MS, startSide } from './side.ts'
 import { type View, viewOf } from './view.ts'
 
-const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 1.37] [--long] [--list]', {
+const { values } = readArguments('npm run parity -- [--grep TEXT] [--kubernetes 1.38] [--long] [--list]', {
   options: {
     grep: { type: 'string', multiple: true, default: [] },
     kubernetes: { type: 'string' },
@@ -55,6 +55,7 @@ async function main(): Promise<number> {
     printLine(assets.remedy)
     return 2
   }
+  if (hasGo()) build(root, 'kube-controller-manager')
   const verdicts = await compare(wanted, assets.folder)
   for (const verdict of verdicts) print(verdict)
   const failed = verdicts.filter(({ lines }) => lines.length > 0).length
