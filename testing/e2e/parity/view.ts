@@ -185,7 +185,7 @@ function eventText({ type, reason, involvedObject: { kind, name }, message = '',
 const PROCESS = /_[^_]+_[0-9a-f-]{36}$/
 
 /** The list of pods in an event message. Its order is random. */
-const PODS_LISTED = /(?<=waiting for pods )\S+|(?<=already used by pod\(s\) )\S+(, \S+)*/
+const PODS_LISTED = /(?<=waiting for pods )\S+|(?<=already used by pod\(s\) )[^\s,]+(, [^\s,]+)*/
 
 function sorted(names: string): string {
   return names.split(/, ?/).sort().join()

@@ -59,7 +59,8 @@ export const attachScenarios: readonly Scenario[] = [
   ),
   attach(
     'three pods use the volume on another node',
-    [app(), app('second'), app('third'), inUse('n1', 'pv')],
+    [app()],
+    [app('second'), app('third'), inUse('n1', 'pv')],
     [app('fourth', 'n2')],
   ),
   attachOf(
