@@ -10,7 +10,7 @@ import { merged } from '../tests/values.ts'
 import { VENDOR_VALUES } from '../tests/vendor-values.ts'
 import { checkOf, type Swagger } from './kubernetes-schema.ts'
 
-const VERSIONS = ['v1.30.14', 'v1.36.3', 'v1.37.1']
+const VERSIONS = ['v1.30.14', 'v1.36.3', 'v1.37.2', 'v1.38.0-beta.0']
 /** The API versions of custom resources, which are not checked because Kubernetes does not define them. */
 const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 
@@ -47,7 +47,11 @@ process.stdout.write(`${objects} objects for ${VERSIONS.join(', ')}: ${errors} e
 if (errors > 0) process.exitCode = 1
 
 function swaggerOf(version: string): Swagger {
-  const answer = execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], { encoding: 'utf8' })
+  const answer = execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], {
+    // A version may need a newer Go than this machine has.
+    env: { ...process.env, GOTOOLCHAIN: 'auto' },
+    encoding: 'utf8',
+  })
   const { Dir } = JSON.parse(answer) as { Dir: string }
   return JSON.parse(readFileSync(join(Dir, 'api/openapi-spec/swagger.json'), 'utf8')) as Swagger
 }

@@ -15,9 +15,11 @@ export function requiredModule(path: string, module: string, text = read(path)):
 
 /** Returns the table of the versions of Kubernetes, CSI and the Go sidecars with which this version is tested. */
 export function compatibilityTable(): string {
-  const kubernetes = ['testing/e2e/control-plane/go.mod', 'testing/e2e/control-plane-1.37/go.mod'].map((path) =>
-    requiredModule(path, 'k8s.io/kubernetes'),
-  )
+  const [oldestTested = '', newer = '', newest = ''] = [
+    'control-plane',
+    'control-plane-1.37',
+    'control-plane-1.38',
+  ].map((module) => requiredModule(`testing/e2e/${module}/go.mod`, 'k8s.io/kubernetes'))
   const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
   const csi = requiredModule('testing/e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
@@ -29,7 +31,7 @@ export function compatibilityTable(): string {
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       [
         'Kubernetes',
-        `${oldest} or newer; all end-to-end tests run on ${kubernetes.join(' and ')}, those of attaching and expanding also with the API of 1.33, which a newer server emulates; older ones are not tested`,
+        `${oldest} or newer; all end-to-end tests run on ${oldestTested}, ${newer} and ${newest}, those of attaching and expanding also with the API of 1.33, which a newer server emulates; older ones are not tested`,
       ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],

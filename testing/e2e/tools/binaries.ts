@@ -5,6 +5,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { CannotRun } from '../harness/cannot-run.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../harness/subject.ts'
+import { provideMovedModule } from './moved-module.ts'
 
 /** Builds the real control plane and the Go sidecars from modules in testing/e2e, into a folder that Git ignores. */
 
@@ -21,12 +22,15 @@ interface Kubernetes {
   readonly version: string
   /** The value of `--emulated-version` for kube-apiserver. */
   readonly emulated?: string
+  /** True if the Go module needs a module that is made from an older one. */
+  readonly needsMovedModule?: boolean
 }
 
 /** The real control planes for the tests, by the value of `E2E_KUBERNETES`. Default: the first. */
 const KUBERNETES: Readonly<Record<string, Kubernetes>> = {
   '1.36': { module: 'control-plane', version: 'v1.36.3' },
-  '1.37': { module: 'control-plane-1.37', version: 'v1.37.1' },
+  '1.37': { module: 'control-plane-1.37', version: 'v1.37.2' },
+  '1.38': { module: 'control-plane-1.38', version: 'v1.38.0-beta.0', needsMovedModule: true },
   // The oldest version that kube-apiserver 1.36 can emulate.
   '1.33': { module: 'control-plane', version: 'v1.36.3', emulated: '1.33' },
 }
@@ -188,10 +192,14 @@ export function build(root: string, name: string): string {
   const file = join(folder, name)
   if (existsSync(file)) return file
   mkdirSync(folder, { recursive: true })
+  if (ofKubernetes !== undefined && kubernetes()?.needsMovedModule) {
+    provideMovedModule(join(root, '.cache', 'control-plane', 'apiextensions-api'))
+  }
   process.stdout.write(`building ${name}\n`)
   execFileSync('go', ['build', '-trimpath', '-ldflags', what.ldflags, '-o', file, what.package], {
     cwd: join(root, 'testing', 'e2e', what.module),
-    env: { ...process.env, CGO_ENABLED: '0' },
+    // A module that needs a newer Go than this machine has gets it: its go.mod names the version.
+    env: { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'auto' },
     stdio: 'inherit',
   })
   return file
