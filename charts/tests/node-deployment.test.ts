@@ -37,6 +37,22 @@ withHelm('resizer.nodeDeployment', () => {
     expect(ofKind(objects, 'Role')).toEqual([])
   })
 
+  it('the provisioner on each node may read single Nodes and CSINodes only with finalizeClaims', () => {
+    const values = readValues(exampleFile('node-local'))
+    const verbs = (finalizeClaims: boolean) => {
+      const objects = render({ values: merged(values, { provisioner: { finalizeClaims } }) })
+      const { rules = [] } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-provisioner-role')
+      return rules
+        .filter(({ resources }) => /nodes$/.test(resources?.join() ?? ''))
+        .map((rule) => [rule.resources, rule.verbs])
+    }
+    expect(verbs(false)).toEqual([])
+    expect(verbs(true)).toEqual([
+      [['nodes'], ['get']],
+      [['csinodes'], ['get']],
+    ])
+  })
+
   it('helm test of the resizer on each node expects its permissions, and no Lease', () => {
     const [pod] = ofKind(objectsOf({}, true), 'Pod')
     const text = JSON.stringify(pod?.spec)

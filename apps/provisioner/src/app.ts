@@ -163,6 +163,7 @@ async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNo
     immediateBinding: values['node-deployment-immediate-binding'],
     baseDelayMs: values['node-deployment-base-delay'],
     maxDelayMs: values['node-deployment-max-delay'],
+    rescheduleAfterMs: values['node-deployment-reschedule-after'],
   }
 }
 

@@ -9,6 +9,7 @@ import {
   withoutFinalizer,
 } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from './caches/claim.ts'
+import { SELECTED_NODE } from './caches/names.ts'
 
 /** What a change of a stored claim needs. */
 export interface EditOptions {
@@ -41,19 +42,27 @@ export async function editClaim(options: EditOptions, claim: ProvisionerClaim, e
   return kind !== 'gone'
 }
 
+/** Which finalizer is added, and the node that the claim must still have. */
+export interface ClaimFinalizerAddition {
+  readonly finalizer: string
+  /** The node that must be the selected node of the claim. Undefined: the node does not matter. */
+  readonly node?: string | undefined
+}
+
 /**
  * Adds the finalizer to the stored claim. `deleting`: the claim is being deleted, and the API server refuses new
- * finalizers. `gone`: the claim was deleted or recreated.
+ * finalizers, or its selected node is not `node`. `gone`: the claim was deleted or recreated.
  */
 export async function addClaimFinalizer(
   options: EditOptions,
   claim: ProvisionerClaim,
-  finalizer: string,
+  { finalizer, node }: ClaimFinalizerAddition,
 ): ReturnType<typeof addFinalizer> {
   const addition = addFinalizer({
     ...writesOf(options, claim),
     hasFinalizer: (stored) => hasFinalizer(stored, finalizer),
-    isDeleting: ({ metadata }) => metadata?.deletionTimestamp != null,
+    isDeleting: ({ metadata }) =>
+      metadata?.deletionTimestamp != null || (node !== undefined && metadata?.annotations?.[SELECTED_NODE] !== node),
     add: (stored) => unlessSame(stored, withFinalizer(stored, finalizer)),
   })
   return await unlessDeleted(addition, options)

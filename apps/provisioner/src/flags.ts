@@ -158,6 +158,15 @@ export const PROVISIONER_FLAGS = [
     chart: { key: 'nodeDeployment.maxDelay', sample: '43s' },
   },
   {
+    name: 'node-deployment-reschedule-after',
+    type: 'duration',
+    default: 5 * MINUTE,
+    help:
+      'With --finalize-claims: how long a claim waits for a node without the driver, at least, until a provisioner of ' +
+      'another node gives the claim back to the scheduler. 0: never.',
+    chart: { key: 'nodeDeployment.rescheduleAfter', sample: '44m' },
+  },
+  {
     name: 'snapshot-orphan-sweep-interval',
     type: 'duration',
     default: 5 * MINUTE,

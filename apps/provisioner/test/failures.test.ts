@@ -151,7 +151,14 @@ describe('failures', () => {
   })
 
   it('a refused selection of the own node is an event of the claim', async () => {
-    const node = { name: 'node-1', segments: undefined, immediateBinding: true, baseDelayMs: 0, maxDelayMs: 0 }
+    const node = {
+      name: 'node-1',
+      segments: undefined,
+      immediateBinding: true,
+      baseDelayMs: 0,
+      maxDelayMs: 0,
+      rescheduleAfterMs: 0,
+    }
     const process = begin({ settings: { node } })
     const pass = process.gate.pass.bind(process.gate)
     process.gate.pass = (outgoing, effect, passing) => {

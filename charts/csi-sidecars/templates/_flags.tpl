@@ -49,6 +49,7 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-base-delay" "value" .section.nodeDeployment.baseDelay) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-immediate-binding" "value" .section.nodeDeployment.immediateBinding) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-max-delay" "value" .section.nodeDeployment.maxDelay) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment-reschedule-after" "value" .section.nodeDeployment.rescheduleAfter) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-orphan-sweep-interval" "value" .section.snapshotOrphanSweepInterval) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "strict-topology" "value" .section.strictTopology) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "timeout" "value" .section.timeout) -}}

@@ -94,6 +94,15 @@
   resources: [csinodes]
   verbs: [get, list, watch]
 {{- end }}
+{{- /* For claims whose selected node has no driver. */}}
+{{- if and .values.provisioner.nodeDeployment.enabled .values.provisioner.finalizeClaims }}
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get]
+- apiGroups: [storage.k8s.io]
+  resources: [csinodes]
+  verbs: [get]
+{{- end }}
 {{- if ne (get (.values.provisioner.featureGates | default dict) "VolumeAttributesClass" | toString) "false" }}
 - apiGroups: [storage.k8s.io]
   resources: [volumeattributesclasses]

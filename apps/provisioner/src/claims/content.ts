@@ -64,7 +64,7 @@ async function cloneContent(run: ClaimRun, parts: ContentSourceParts): Promise<V
   uses.begin(claim.uid, original.uid)
   return await uses.exclusively(original.uid, signal, async () => {
     const content = await cloneSource(clone, api, signal)
-    const { kind } = await addClaimFinalizer({ api, claims, signal }, original, CLONE_FINALIZER)
+    const { kind } = await addClaimFinalizer({ api, claims, signal }, original, { finalizer: CLONE_FINALIZER })
     if (kind === 'deleting') throw sourceError(source, `the PVC DataSource ${source.name} is currently being deleted`)
     if (kind === 'gone') throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
     return content

@@ -19,6 +19,7 @@ const NODE = {
   immediateBinding: true,
   baseDelayMs: 1,
   maxDelayMs: 2,
+  rescheduleAfterMs: 3,
 } as NonNullable<DecisionSettings['node']>
 const CLASS = { key: 'class', uid: 'class-uid', provisioner: DRIVER, waitsForConsumer: false } as Class
 
@@ -150,4 +151,44 @@ describe('--node-deployment', () => {
   ])('with --node-deployment, `decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
     expect(decided({ settings, ...state })).toEqual([decision])
   })
+
+  const elsewhere = { [SELECTED_NODE]: 'node-2' }
+  const finalizing = { node: NODE, finalizeClaims: true }
+
+  it('with --finalize-claims, `decideClaim` checks the other node of a claim', () => {
+    const decision = { kind: 'checkNode', node: 'node-2', afterMs: 3 }
+    for (const state of [{}, { class: LATE }]) {
+      expect(decideClaim(view({ settings: finalizing, annotations: elsewhere, ...state }))).toEqual([decision])
+    }
+  })
+
+  it.each<[string, State]>([
+    ['without --finalize-claims', { settings }],
+    [
+      'if --node-deployment-reschedule-after is 0',
+      { settings: { ...finalizing, node: { ...NODE, rescheduleAfterMs: 0 } } },
+    ],
+    ['if the claim has the finalizer', { claim: MARKED }],
+    ['if the claim is being deleted', { claim: { deleting: true } }],
+    ['if the claim is bound', { claim: { volumeName: 'v' } }],
+    ['if the claim is lost', { claim: { phase: 'Lost' } }],
+    ['if another provisioner is responsible', { annotations: { ...elsewhere, [STORAGE_PROVISIONER]: 'other' } }],
+    ['if the class is missing', { class: undefined }],
+    ['if the class has another provisioner', { class: { ...CLASS, provisioner: 'other' } }],
+    ['if the PersistentVolume exists', { existing: OWN_VOLUME }],
+  ])('`decideClaim` does not check the other node of a claim %s', (_condition, state) => {
+    const kinds = decided({ settings: finalizing, annotations: elsewhere, ...state })
+    expect([['nothing'], ['release']]).toContainEqual(kinds)
+  })
+
+  it.each(['dataSource', 'dataSourceRef'])(
+    '`decideClaim` does not check the other node of a claim whose %s is for a volume populator',
+    (field) => {
+      const source = { apiGroup: 'example.com', kind: 'Image', name: 'a' }
+      const { claim } = view({ annotations: elsewhere })
+      const wanted = claim.wanted && { ...claim.wanted, [field]: source }
+      const steps = decideClaim({ ...view({ settings: finalizing }), claim: { ...claim, wanted } })
+      expect(steps.map(({ kind }) => kind)).toEqual(['nothing'])
+    },
+  )
 })

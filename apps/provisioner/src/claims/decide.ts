@@ -1,10 +1,11 @@
 import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
-import { classNameOf, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
+import { classNameOf, isPending, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { isKnown, type ProvisionerVolume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import type { ProvisionerSettings } from '../parts.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
+import { hasPopulator } from '../sources/data-source.ts'
 
 /** The state of a claim and of everything that decides its next step, read at one moment. */
 export interface ClaimView {
@@ -38,6 +39,8 @@ export type ProvisionStep =
   | { readonly kind: 'pause'; readonly ms: number }
   /** Makes the node of this process the selected node of the claim. */
   | { readonly kind: 'selectNode'; readonly class: Class; readonly node: LocalNode }
+  /** Gives the claim back to the scheduler if its selected node has no driver. */
+  | { readonly kind: 'checkNode'; readonly node: string; readonly afterMs: number }
   /** Calls CreateVolume. If `mark` is true, our finalizer is put on the claim before the call. */
   | { readonly kind: 'provision'; readonly class: Class; readonly mark: boolean }
 
@@ -56,6 +59,7 @@ const CLAIM_CHECKS: readonly ClaimCheck[] = [
   hasVolume, // Removes our finalizer, because the claim needs no volume.
   isForeign, // Leaves the claim to another provisioner.
   isBeingDeleted, // With --finalize-claims, creates nothing: a claim in deletion gets no finalizer.
+  otherNodeMayBeWithoutDriver, // Gives the claim back to the scheduler if the selected node has no driver.
   otherNodeIsSelected, // Leaves the claim to the process on the selected node.
   nodeIsSelectedByOthers, // Waits until the scheduler selects a node, or the class is replaced.
   classExcludesNode, // Waits for a class that allows the node of this process.
@@ -123,6 +127,17 @@ function isForeign(view: ClaimView): Result {
 
 function isBeingDeleted({ claim, settings }: ClaimView): Result {
   return claim.deleting && settings.finalizeClaims ? last({ kind: 'nothing', why: 'it is being deleted' }) : undefined
+}
+
+function otherNodeMayBeWithoutDriver(view: ClaimView): Result {
+  const { claim, class: storageClass, settings } = view
+  const selected = selectedNode(claim)
+  if (settings.node === undefined || !selected || !isElsewhere(view) || storageClass === undefined) return undefined
+  const { rescheduleAfterMs } = settings.node
+  if (rescheduleAfterMs === 0 || !isKnown(storageClass.provisioner, settings.names)) return undefined
+  return mayLoseNode(claim, settings)
+    ? last({ kind: 'checkNode', node: selected, afterMs: rescheduleAfterMs })
+    : undefined
 }
 
 function otherNodeIsSelected(view: ClaimView): Result {
@@ -199,6 +214,18 @@ function classOf(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
 /** Reports whether, with `--node-deployment`, the claim has no selected node or the node of another process. */
 function isElsewhere({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
+}
+
+/**
+ * Reports whether another node may be selected for the claim, because no CreateVolume call for it can have begun. Only
+ * with `--finalize-claims` the missing finalizer proves that.
+ */
+export function mayLoseNode(
+  claim: ProvisionerClaim,
+  settings: Pick<DecisionSettings, 'names' | 'claimFinalizer' | 'finalizeClaims'>,
+): boolean {
+  if (!settings.finalizeClaims || isMarked(claim, settings) || claim.deleting || claim.volumeName !== '') return false
+  return isPending(claim) && isOurs(claim, settings) && !hasPopulator(claim)
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */

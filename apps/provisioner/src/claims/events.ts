@@ -27,6 +27,11 @@ export const CLAIM_EVENTS = {
     const given = `${why}. The claim is deleted, and the creation of its volume is given up.`
     return failed(`${given} The volume ${volume} may be orphaned in the back end of ${driver}: look for it there`)
   },
+  rescheduled: (why: string): EventText => ({
+    type: 'Warning',
+    reason: 'NodeWithoutDriver',
+    message: `${why}, so the claim waits for another node`,
+  }),
   failed,
 } as const
 

@@ -3,6 +3,7 @@ import { EventDeduplicator } from '@csi-sidecars/controller'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ProvisionerClaim } from '../caches/claim.ts'
+import { NodeChecks } from '../node/node-checks.ts'
 import { Ownership } from '../node/ownership.ts'
 import type { Prepared } from './prepared.ts'
 
@@ -46,6 +47,7 @@ export class ClaimMemory {
   /** The created volumes, by the names of their PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
   readonly ownership: Ownership
+  readonly nodeChecks: NodeChecks
   readonly #pauses = new Map<string, Pause>()
   /** The claims that this process has worked on at least once. */
   readonly #ran = new Set<string>()
@@ -62,6 +64,7 @@ export class ClaimMemory {
     this.#pauseMs = pauseMs
     this.#events = new EventDeduplicator({ clock })
     this.ownership = new Ownership(clock)
+    this.nodeChecks = new NodeChecks(clock)
   }
 
   pause(uid: string, classUid: string): void {
@@ -91,6 +94,7 @@ export class ClaimMemory {
     this.#ran.delete(uid)
     this.#answered.delete(uid)
     this.ownership.forget(uid)
+    this.nodeChecks.forget(uid)
     this.#unrepeatableSince.delete(uid)
     this.#events.forget(uid)
     this.#events.forget(`${uid} begins`)
@@ -131,7 +135,7 @@ export class ClaimMemory {
   get size(): number {
     const ofClaims =
       this.#events.size + this.#pauses.size + this.#ran.size + this.#answered.size + this.#unrepeatableSince.size
-    return this.inProgress.size + this.unsaved.size + ofClaims
+    return this.inProgress.size + this.unsaved.size + this.nodeChecks.size + ofClaims
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */

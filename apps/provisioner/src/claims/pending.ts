@@ -5,7 +5,7 @@ import { SIDECAR } from '../parts.ts'
 import { isMarked, isOurs } from './decide.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
-/** Returns the report of pending claims. A claim that waits for the scheduler to select a node is left out. */
+/** Returns the report of pending claims. Leaves out claims without a selected node, and of other nodes. */
 export function claimTable(deps: ObserveDeps): PendingTable {
   return {
     sidecar: SIDECAR,
@@ -15,7 +15,9 @@ export function claimTable(deps: ObserveDeps): PendingTable {
       const { claim, class: storageClass, settings } = view
       if (!view.inProgress && !isMarked(claim, settings)) {
         if (claim.volumeName !== '' || !isOurs(claim, settings)) return undefined
-        if (storageClass?.waitsForConsumer === true && !selectedNode(claim)) return undefined
+        const selected = selectedNode(claim)
+        if (settings.node !== undefined && selected && selected !== settings.node.name) return undefined
+        if (storageClass?.waitsForConsumer === true && !selected) return undefined
       }
       const object = { kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid }
       const about = { operation: 'provision', object, volume: view.volumeName } as const

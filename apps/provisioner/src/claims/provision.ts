@@ -13,11 +13,15 @@ import { withParameterValues } from './patches.ts'
 import type { Prepared } from './prepared.ts'
 import { type ClaimRun, edit } from './run.ts'
 
-/** Puts our finalizer on the claim. Returns false if the claim is gone, or is being deleted without our finalizer. */
+/**
+ * Puts our finalizer on the claim. Returns false if the claim is gone, or has no finalizer because it is being deleted or
+ * has left the node of this process.
+ */
 export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
   const { deps, signal } = run
   const { api, claims, settings } = deps
-  const result = await addClaimFinalizer({ api, claims, signal }, claim, settings.claimFinalizer)
+  const { claimFinalizer: finalizer, node } = settings
+  const result = await addClaimFinalizer({ api, claims, signal }, claim, { finalizer, node: node?.name })
   return result.kind === 'deleting' ? result.hasFinalizer : result.kind !== 'gone'
 }
 

@@ -15,6 +15,7 @@ import { observeClaim } from './observe.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import { createVolume, markClaim, recordParameters } from './provision.ts'
 import { recordFailure } from './record-failure.ts'
+import { rescheduleWithoutDriver } from './reschedule.ts'
 import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
 import { settleUnsaved } from './save.ts'
 import { selectThisNode } from './select-node.ts'
@@ -37,7 +38,9 @@ async function perform(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<Cl
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
   const run: ReconcileRun = { deps, log, signal, waitFor }
-  for (const step of decideClaim(view)) {
+  const steps = decideClaim(view)
+  if (!steps.some(({ kind }) => kind === 'checkNode')) deps.memory.nodeChecks.forget(uid)
+  for (const step of steps) {
     const outcome = await performStep(run, view, step)
     if (outcome !== undefined) return outcome
   }
@@ -75,6 +78,14 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       return await selectThisNode(run, { claim, class: step.class, node: step.node }).catch((error: unknown) => {
         run.signal.throwIfAborted()
         return recordFailure(run, { claim, class: step.class, error, isRepeated: false })
+      })
+    case 'checkNode':
+      run.waitFor()
+      return await rescheduleWithoutDriver(run, {
+        claim,
+        node: step.node,
+        afterMs: step.afterMs,
+        volumeName: view.volumeName,
       })
     case 'provision':
       return await provision(run, { claim, class: step.class, mark: step.mark })

@@ -13,7 +13,7 @@ function cinderVolume(zone: string): PersistentVolume {
 }
 
 describe('isReachable', () => {
-  const node = { name: 'node-1', immediateBinding: true, baseDelayMs: 0, maxDelayMs: 0 }
+  const node = { name: 'node-1', immediateBinding: true, baseDelayMs: 0, maxDelayMs: 0, rescheduleAfterMs: 0 }
 
   it.each([
     ['z1', true],

@@ -14,6 +14,8 @@ export interface LocalNode {
   readonly immediateBinding: boolean
   readonly baseDelayMs: number
   readonly maxDelayMs: number
+  /** How long a claim waits for a selected node without the driver. 0: for ever. */
+  readonly rescheduleAfterMs: number
 }
 
 /** Asks the driver for the topology of its node. Throws StartError. */

@@ -185,7 +185,14 @@ describe('running creations', () => {
     pages = [['vol-1']]
     putClaim('u1')
     memory.ran('u1')
-    const node = { name: 'node-1', segments: undefined, immediateBinding: true, baseDelayMs: 0, maxDelayMs: 0 }
+    const node = {
+      name: 'node-1',
+      segments: undefined,
+      immediateBinding: true,
+      baseDelayMs: 0,
+      maxDelayMs: 0,
+      rescheduleAfterMs: 0,
+    }
     const settings = { names, claimFinalizer: FINALIZER, finalizeClaims: false, node }
     expect(await reported(await afterTwo(search({ settings })))).toEqual([])
   })

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_STORAGE_CAPACITIES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { CSI_STORAGE_CAPACITIES, NODES, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
@@ -18,9 +18,12 @@ import {
   GI,
   LATE,
   provision,
+  provisioned,
   released,
   SELECTED_NODE,
+  unselected,
 } from './scene.ts'
+import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'node')
 
@@ -61,6 +64,9 @@ async function selected(t: TestContext, suffix = ''): Promise<string | undefined
   const { metadata } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
   return metadata?.annotations?.[SELECTED_NODE]
 }
+
+const select = (t: TestContext, node: string | null): Promise<unknown> =>
+  t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
 
 const taken = (t: TestContext, node: string, suffix = ''): Promise<true> =>
   eventually(`a claim of ${node}`, async () => (await selected(t, suffix)) === node)
@@ -172,15 +178,52 @@ test('a provisioner instance ignores a claim while another node is selected', as
   await createClass(t)
   const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
   await createClaim(t)
-  const select = (node: string | null) =>
-    t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
-  await select('other')
+  await select(t, 'other')
   await pause(100)
   // The GetCapacity calls before this moment do not count: the random delay of the start decides how many there are.
   const { length } = here.driver.callsOf('GetCapacity')
   await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
-  await select(null)
+  await select(t, null)
   await taken(t, here.node)
+})
+
+const strays = testsOf('provisioner', 'node without driver', { only: 'ours' })
+const checksOf = ({ sidecar }: Site, name: string): number =>
+  sidecar.gate.requestsOf('csinodes').filter((request) => request.name === name).length
+const RESCHEDULING = ['--finalize-claims', '--node-deployment-reschedule-after=500ms']
+
+strays(
+  'a claim loses a node without the driver once, and the provisioner of the next node creates the volume',
+  async (t) => {
+    await createClass(t, LATE)
+    await createNodes(t, { bare: { labels: {} } })
+    const here = await site(t, { args: RESCHEDULING })
+    const other = await site(t, { what: 'b', args: RESCHEDULING })
+    const uid = await createClaim(t, on(t.name('bare')))
+    await unselected(t)
+    await claimEvent(t, `has no driver "${t.driverName}"`)
+    await select(t, here.node)
+    await provisioned(t, uid)
+    equal([creates(here), creates(other)], [1, 0])
+    const events = (await eventsOf(t, claimRef(t).name)).filter(({ reason }) => reason === 'NodeWithoutDriver')
+    equal([events.length, events[0]?.count], [1, 1])
+  },
+)
+
+strays('a claim keeps a node that has the driver, and a node whose CSINode does not exist yet', async (t) => {
+  await createClass(t, LATE)
+  await createNodes(t, { known: { labels: {}, keys: ['host'] } })
+  await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: t.name('young') } })
+  const here = await site(t, { args: RESCHEDULING })
+  for (const what of ['known', 'young']) {
+    await createClaim(t, { ...on(t.name(what)), suffix: `-${what}` })
+    await eventually(`a check of ${what}`, () => checksOf(here, t.name(what)) > 0)
+  }
+  await pause(500)
+  for (const what of ['known', 'young']) {
+    equal(await selected(t, `-${what}`), t.name(what))
+    equal(await eventsOf(t, claimRef(t, `-${what}`).name), [])
+  }
 })
 
 test('a provisioner instance does not delete volumes whose node affinity excludes its node', async (t) => {

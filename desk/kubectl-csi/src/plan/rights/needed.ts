@@ -22,6 +22,7 @@ export interface RightsContext {
 const READ = ['get', 'list', 'watch']
 const STORAGE = 'storage.k8s.io'
 const SNAPSHOT = 'snapshot.storage.k8s.io'
+const FOR_NODE_CHECKS = 'claims whose selected node has no driver'
 const GROUP_SNAPSHOT = 'groupsnapshot.storage.k8s.io'
 
 /** Returns the rights that our sidecar needs with these flags. The rights of Secrets depend on classes: `secrets.ts`. */
@@ -60,6 +61,11 @@ const OF_SIDECAR: Readonly<Record<Exclude<SidecarName, 'livenessprobe'>, Needs>>
     right('', 'persistentvolumeclaims', [...READ, 'update']),
     right(STORAGE, 'storageclasses', READ),
     ...when(readsNodes(flags), right('', 'nodes', READ), right(STORAGE, 'csinodes', READ)),
+    ...when(
+      checksNodes(flags),
+      right('', 'nodes', ['get'], FOR_NODE_CHECKS),
+      right(STORAGE, 'csinodes', ['get'], FOR_NODE_CHECKS),
+    ),
     right(STORAGE, 'volumeattachments', READ, 'drivers that attach volumes'),
     ...when(flags.gates.get('VolumeAttributesClass') !== false, attributesClasses(['get'])),
     right(SNAPSHOT, 'volumesnapshots', [...READ, 'update'], 'restores from snapshots'),
@@ -79,6 +85,11 @@ const OF_SIDECAR: Readonly<Record<Exclude<SidecarName, 'livenessprobe'>, Needs>>
 function readsNodes(flags: EffectiveFlags): boolean {
   if (isOn(flags, 'node-deployment', false)) return false
   return flags.gates.get('Topology') !== false || isOn(flags, 'enable-capacity', false)
+}
+
+/** On each node, claims of nodes without the driver are given back to the scheduler. */
+function checksNodes(flags: EffectiveFlags): boolean {
+  return isOn(flags, 'node-deployment', false) && isOn(flags, 'finalize-claims', false)
 }
 
 function capacityRights(flags: EffectiveFlags, namespace: string): readonly NeededRight[] {

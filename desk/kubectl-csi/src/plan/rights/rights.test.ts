@@ -24,6 +24,8 @@ describe('the needed rights', () => {
     ['provisioner', '--feature-gates=Topology=false', 'nodes', false],
     ['provisioner', '--feature-gates=Topology=false --enable-capacity', 'nodes', true],
     ['provisioner', '--node-deployment', 'nodes', false],
+    ['provisioner', '--node-deployment --finalize-claims', 'nodes', true],
+    ['provisioner', '--node-deployment --finalize-claims', 'csinodes', true],
     ['provisioner', '', 'csistoragecapacities', false],
     ['provisioner', '--enable-capacity', 'csistoragecapacities', true],
     ['provisioner', '--enable-capacity', 'replicasets', false],
