@@ -68,7 +68,11 @@ describe('a deadline', () => {
     expect(signal.aborted).toBe(false)
     await clock.advance(1)
     expect(signal.reason).toEqual(new DeadlineError('probe'))
-    expect(signal.reason).toMatchObject({ name: 'DeadlineError', operation: 'probe', message: 'probe: deadline exceeded' })
+    expect(signal.reason).toMatchObject({
+      name: 'DeadlineError',
+      operation: 'probe',
+      message: 'probe: deadline exceeded',
+    })
     expect(listeners(parent.signal)).toEqual([0])
   })
 
