@@ -76,7 +76,7 @@ export const provisionLoaded: BenchScene = {
       const leaseNamespace = `${side}-${round}`
       await ground.namespace(leaseNamespace)
       const driver = await ground.driver(DRIVER)
-      driver.capabilities.topology = true
+      driver.setCapabilities({ topology: true })
       await ask(ground, DRIVER, `${leaseNamespace}-claim`)
       // The provisioner caches the nodes, but with this flag it does not need them to provision.
       const args = ['--immediate-topology=false']

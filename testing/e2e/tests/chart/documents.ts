@@ -164,7 +164,9 @@ migration('the commands of docs/migration.md merge all sidecars into one process
   await installCrds(t)
   await using here = await ground(t)
   const { kubelet, shell, driver } = here
-  driver.capabilities.controller.push('CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT')
+  driver.setCapabilities({
+    controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+  })
   driver.on('CreateSnapshot', snapshot())
   const released = releasedChart(t)
   const [, there = '', back = ''] = MIGRATION.slice(SWAP)

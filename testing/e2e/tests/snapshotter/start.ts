@@ -119,7 +119,7 @@ const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: FakeDriver) =
     'error determining if driver supports create/delete snapshot operations: rpc error: code = Internal desc = no',
   ],
   'does not support snapshots': [
-    ({ capabilities }) => capabilities.controller.splice(0),
+    (driver) => driver.setCapabilities({ controller: [] }),
     'csi.example.com does not support ControllerCreateSnapshot',
   ],
 }

@@ -1,0 +1,114 @@
+import { Worker } from 'node:worker_threads'
+import type { Answer, FromThread, ReadyReplies, ReceivedCall, ToThread } from './messages.ts'
+
+/** The end of a call. Times are wall times in milliseconds. */
+export interface CallEnd {
+  end: number | undefined
+  /** The returned gRPC code; undefined while the call hangs. */
+  code: number | undefined
+  cancelled: boolean
+  /** The time when the caller gave up or the connection ended. Undefined if the driver answered first. */
+  abandonedAt: number | undefined
+}
+
+/** A recorded call, and its answer. The answer is undefined if the thread has answered the call. */
+export interface ServedCall {
+  readonly entry: CallEnd
+  readonly answer: Promise<Answer | 'hang'> | undefined
+}
+
+type Receive = (received: ReceivedCall, isAnswered: boolean) => ServedCall
+
+/** A driver that listens on its socket, in the thread of all drivers. */
+export interface ServedDriver {
+  setReady(ready: ReadyReplies): void
+  kill(): void
+}
+
+interface Opening {
+  readonly receive: Receive
+  readonly opened: PromiseWithResolvers<void>
+}
+
+/** All drivers of this process. The thread starts with the first driver. */
+class DriverThread {
+  readonly #worker = new Worker(new URL('./thread.ts', import.meta.url))
+  readonly #drivers = new Map<number, Opening>()
+  readonly #calls = new Map<number, CallEnd>()
+  readonly #open = new Set<number>()
+  #opened = 0
+
+  constructor() {
+    this.#worker.on('message', (message: FromThread) => this.#receive(message))
+  }
+
+  async open(socket: string, ready: ReadyReplies, receive: Receive): Promise<ServedDriver> {
+    this.#opened += 1
+    const driver = this.#opened
+    const opened = Promise.withResolvers<void>()
+    this.#drivers.set(driver, { receive, opened })
+    this.#open.add(driver)
+    this.#send({ kind: 'open', driver, socket, ready })
+    this.#worker.ref()
+    await opened.promise
+    return {
+      setReady: (replies) => this.#send({ kind: 'ready', driver, ready: replies }),
+      kill: () => this.#kill(driver),
+    }
+  }
+
+  #kill(driver: number): void {
+    this.#send({ kind: 'kill', driver })
+    this.#open.delete(driver)
+    // Only open drivers keep the process alive.
+    if (this.#open.size === 0) this.#worker.unref()
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message)
+  }
+
+  #receive(message: FromThread): void {
+    switch (message.kind) {
+      case 'opened': {
+        const opening = this.#drivers.get(message.driver)
+        if (message.error === undefined) opening?.opened.resolve()
+        else opening?.opened.reject(new Error(message.error))
+        return
+      }
+      case 'call': {
+        const served = this.#drivers.get(message.driver)?.receive(message.received, message.isAnswered)
+        if (served === undefined) return
+        this.#calls.set(message.call, served.entry)
+        if (served.answer !== undefined) void this.#answer(message.call, served.entry, served.answer)
+        return
+      }
+      case 'cancelled': {
+        const entry = this.#calls.get(message.call)
+        if (entry === undefined) return
+        this.#calls.delete(message.call)
+        entry.cancelled = true
+        if (entry.end === undefined) entry.abandonedAt = entry.end = message.at
+        return
+      }
+      default:
+        message satisfies never
+    }
+  }
+
+  async #answer(call: number, entry: CallEnd, answer: Promise<Answer | 'hang'>): Promise<void> {
+    const known = await answer.catch((error: unknown) => ({ code: 13, message: String(error) }))
+    if (known === 'hang') return
+    entry.end = Date.now()
+    entry.code = 'reply' in known ? 0 : known.code
+    this.#send({ kind: 'answer', call, answer: known })
+  }
+}
+
+let thread: DriverThread | undefined
+
+/** Starts a driver on a socket. Calls without a ready reply are answered by `receive`. */
+export function serveDriver(socket: string, ready: ReadyReplies, receive: Receive): Promise<ServedDriver> {
+  thread ??= new DriverThread()
+  return thread.open(socket, ready, receive)
+}
