@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
+import type { ObjectMeta, Resource } from '@csi-sidecars/kube-types'
 import { goProgram } from '../tools/binaries.ts'
+import type { Ref } from './api/api.ts'
 import type { Cluster, Role, User } from './api/cluster.ts'
 import { type Gate, openGate } from './api/gate.ts'
 import { type DriverOptions, FakeDriver } from './driver/driver.ts'
@@ -9,7 +11,7 @@ import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
 import type { Binaries, Executables, Subject, Target, TestedApp } from './subject.ts'
 import { TestObjects } from './test-objects.ts'
-import { eventually } from './waiting.ts'
+import { eventually, pause, WATCHES_DIFFER_MS } from './waiting.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 
@@ -168,6 +170,48 @@ export class TestContext extends TestObjects {
       }
       await eventually(`a watch of ${plural}`, look, { within: 30_000 })
     }
+  }
+
+  /**
+   * Waits until each running sidecar that watches such objects has received this version, so that it knows the version
+   * before it receives a later change of another kind.
+   */
+  async received<T extends { readonly metadata?: ObjectMeta | undefined }>(
+    resource: Resource<T>,
+    { metadata }: T,
+  ): Promise<void> {
+    const { uid = '', resourceVersion = '0' } = metadata ?? {}
+    await this.#eachWatching(resource, `version ${resourceVersion} of ${metadata?.name}`, ({ gate }) =>
+      gate.delivered(resource.plural, uid, BigInt(resourceVersion)),
+    )
+  }
+
+  /** Removes an object, and waits until each running sidecar that watches such objects has received the deletion. */
+  async remove<T extends { readonly metadata?: ObjectMeta | undefined }>(
+    resource: Resource<T>,
+    ref: Ref,
+    how: () => Promise<unknown> = () => this.api.delete(resource, ref),
+  ): Promise<void> {
+    const { metadata } = await this.api.get(resource, ref)
+    await how()
+    await this.#eachWatching(resource, `the deletion of ${ref.name}`, ({ gate }) =>
+      gate.deliveredDeletion(resource.plural, metadata?.uid ?? ''),
+    )
+  }
+
+  async #eachWatching(
+    { plural }: Resource<unknown>,
+    what: string,
+    holds: (sidecar: RunningSidecar) => boolean,
+  ): Promise<void> {
+    for (const sidecar of this.sidecars) {
+      const watches = (): boolean => sidecar.exit === undefined && sidecar.gate.openWatches(plural) > 0
+      await eventually(`${what} at the sidecar`, () => !watches() || holds(sidecar), { every: 5 })
+      // Our sidecar reads the event before it answers a later request. An error is an answer, too.
+      if (this.ours && sidecar.port !== undefined) await sidecar.http('/healthz').catch(() => undefined)
+    }
+    // A Go sidecar handles its watches in parallel.
+    if (!this.ours) await pause(WATCHES_DIFFER_MS)
   }
 
   kubeconfig(server: string, token: string, extra: object = {}): string {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 export { pause }
 
-/** The pause between creating two objects of different kinds, so that the sidecar receives them in this order. */
+/** The time in which a Go sidecar handles an event that it has received. */
 export const WATCHES_DIFFER_MS = 150
 
 export interface WaitOptions {

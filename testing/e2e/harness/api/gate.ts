@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { eventually } from '../waiting.ts'
+import { DeliveredObjects } from './delivered-objects.ts'
 import type { AnswerFault, Fault, FaultRule, WireRequest } from './wire.ts'
 
 export interface GateOptions {
@@ -26,6 +27,7 @@ interface OpenWatch {
   readonly response: ServerResponse
   /** The answer of the API server; undefined until it arrives. */
   answer: IncomingMessage | undefined
+  readonly delivered: DeliveredObjects
 }
 
 /**
@@ -41,6 +43,8 @@ export class Gate {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #watches = new Set<OpenWatch>()
+  /** The lists of the sidecar, by the plural of their objects. */
+  readonly #lists = new Map<string, DeliveredObjects[]>()
   readonly #secured = new Set<Socket>()
   readonly #dead = new WeakSet<Socket>()
   #port = 0
@@ -100,18 +104,33 @@ export class Gate {
 
   /** Stops delivering events to open watches, but keeps the watches open, like a hanging proxy. */
   muteWatches(plural?: string): void {
-    for (const { request, answer, response } of this.#watches) {
-      if (plural === undefined || request.resource === plural) answer?.unpipe(response)
+    for (const { request, answer, delivered } of this.#watches) {
+      if (plural === undefined || request.resource === plural) answer?.unpipe(delivered)
     }
   }
 
   /** Pauses the open watches of these objects. The returned function delivers all missed events. */
   holdWatches(plural: string): () => void {
     const held = [...this.#watches].filter(({ request }) => request.resource === plural)
-    for (const { answer, response } of held) answer?.unpipe(response)
+    for (const { answer, delivered } of held) answer?.unpipe(delivered)
     return () => {
-      for (const { answer, response } of held) answer?.pipe(response)
+      for (const { answer, delivered } of held) answer?.pipe(delivered)
     }
+  }
+
+  /** Reports whether the sidecar was sent this version of an object of this kind, or a newer version. */
+  delivered(plural: string, uid: string, version: bigint): boolean {
+    return this.#readsOf(plural).some((read) => read.hasVersion(uid, version))
+  }
+
+  /** Reports whether a watch has sent the deletion of this object to the sidecar. */
+  deliveredDeletion(plural: string, uid: string): boolean {
+    return this.#readsOf(plural).some((read) => read.hasDeletion(uid))
+  }
+
+  #readsOf(plural: string): readonly DeliveredObjects[] {
+    const watches = [...this.#watches].filter(({ request }) => request.resource === plural)
+    return [...(this.#lists.get(plural) ?? []), ...watches.map(({ delivered }) => delivered)]
   }
 
   /**
@@ -214,8 +233,8 @@ export class Gate {
         headers: incoming.headers,
         agent: this.#agent,
       })
-      const watching: OpenWatch | undefined = response && { request: entry, response, answer: undefined }
-      if (entry.watch && watching !== undefined) this.#watches.add(watching)
+      const watching: OpenWatch | undefined = entry.watch && response ? openWatch(entry, response) : undefined
+      if (watching !== undefined) this.#watches.add(watching)
       response?.on('close', () => {
         if (watching !== undefined) this.#watches.delete(watching)
         if (!response.writableFinished) sent.destroy()
@@ -231,8 +250,14 @@ export class Gate {
         response.writeHead(entry.code, answer.headers)
         response.flushHeaders()
         answer.on('error', () => response.destroy())
-        if (watching !== undefined) watching.answer = answer
-        answer.pipe(response)
+        if (watching !== undefined) {
+          watching.answer = answer
+          answer.pipe(watching.delivered)
+        } else if (entry.method === 'GET' && entry.name === undefined) {
+          const list = new DeliveredObjects()
+          this.#lists.set(entry.resource, [...(this.#lists.get(entry.resource) ?? []), list])
+          answer.pipe(list).pipe(response)
+        } else answer.pipe(response)
       })
       sent.end(entry.bytes)
     })
@@ -268,6 +293,12 @@ export class Gate {
     entry.body = jsonOf(entry.bytes)
     return entry
   }
+}
+
+function openWatch(request: WireRequest, response: ServerResponse): OpenWatch {
+  const delivered = new DeliveredObjects()
+  delivered.pipe(response)
+  return { request, response, answer: undefined, delivered }
 }
 
 /** Returns a fault that delays requests until `release` is called. */

@@ -8,9 +8,10 @@ import type { TestContext } from '../../harness/context.ts'
 import { type Call, codeName } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
+  afterLaterWork,
   attach,
   attachAndWait,
   attached,
@@ -50,7 +51,7 @@ const BEFORE_THE_CALL: readonly Row[] = [
     arrange: async (t, { node }) => {
       const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/keep'] } })
       await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-      await pause(WATCHES_DIFFER_MS)
+      await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
       await t.createAttachment('va', { pv, node })
     },
     text: (t) => `PersistentVolume "${t.name('pv')}" is marked for deletion`,
@@ -293,8 +294,8 @@ async function failedOnce(t: TestContext, ...args: readonly string[]): Promise<A
   at.driver.on('ControllerPublishVolume', { code: 13, message: 'no' })
   await attach(t, at)
   await attachFailed(t)
-  // The Go sidecars often repeat the first try at once. This pause lets the second try end.
-  await pause(700)
+  // The Go sidecars often repeat the first try at once, before they fail for a later attachment.
+  await afterLaterWork(t, at)
   return at
 }
 
@@ -306,13 +307,13 @@ again('a change of the labels of an attachment during the backoff causes a retry
 })
 
 again('an edit or a removal of attachError by another client causes no retry', async (t) => {
-  const { driver, attacher } = await failedOnce(t)
-  const before = volumeCalls(driver).length
+  const at = await failedOnce(t)
+  const before = (await afterLaterWork(t, at)).calls.length
   for (const attachError of [{ message: 'edited', time: '2020-01-01T00:00:00Z' }, null]) {
     await editStatus(t, { attachError })
-    await never('another try', () => volumeCalls(driver).length > before, 1500)
+    equal((await afterLaterWork(t, at)).calls.length, before)
   }
-  ok(attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
+  ok(at.attacher.linesWith('"Ignoring VolumeAttachment change"').length > 0)
 })
 
 again('--resync causes a retry of a failed attach before the backoff ends', async (t) => {
@@ -322,6 +323,6 @@ again('--resync causes a retry of a failed attach before the backoff ends', asyn
 
 again('--resync=0 causes no retry of a failed attach before the backoff ends', async (t) => {
   const at = await failedOnce(t, '--resync=0')
-  const before = volumeCalls(at.driver).length
-  await never('another try', () => volumeCalls(at.driver).length > before, 2500)
+  const before = (await afterLaterWork(t, at)).calls.length
+  equal((await afterLaterWork(t, at)).calls.length, before)
 })

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { tooMany } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
@@ -42,7 +42,6 @@ test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 
   at.driver.on('ControllerUnpublishVolume', 'hang')
   await Promise.all(stuck.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
   await eventually('hanging detaches', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 5)
-  await pause(1500)
   const fresh = suffixes(10).map((suffix) => `-fresh${suffix}`)
   const began = Date.now()
   await attachAll(t, at, fresh)
@@ -87,7 +86,7 @@ test('publishes of two PVs with the same volume handle never overlap if one PV i
     await t.createNode(`node-${index}`)
     await t.createVolume(`pv-${index}`, { accessModes, csi })
   }
-  await pause(300)
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv-3') }))
   const indexes = [...modes.keys()]
   await Promise.all(
     indexes.map((index) =>
@@ -113,7 +112,7 @@ test('a multi-node volume is attached to its nodes in parallel, even if one of t
   const { pv } = await attach(t, at, { pv: { accessModes: ['ReadWriteMany'] } })
   for (const suffix of suffixes(4)) {
     const node = await t.createNode(`node${suffix}`)
-    await pause(100)
+    await t.received(CSI_NODES, await t.api.get(CSI_NODES, { name: node }))
     await t.createAttachment(`va${suffix}`, { pv, node })
   }
   await allAttached(t, suffixes(4))

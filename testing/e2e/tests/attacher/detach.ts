@@ -7,8 +7,9 @@ import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
+  afterLaterWork,
   attach,
   attachAndWait,
   attached,
@@ -39,12 +40,12 @@ const untilDetached = (t: TestContext) => untilAttachment(t, ({ status }) => sta
 test('a detach unpublishes, then removes the finalizer, and the VolumeAttachment is deleted', async (t) => {
   const at = await attachedScene(t)
   await detachAndWait(t, at.va)
-  await pause(300)
+  const later = await afterLaterWork(t, at)
   const [unpublish] = unpublishes(at)
   equal(unpublishes(at).length, 1)
   equal(unpublish?.request, { volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` })
   equal(Math.round((unpublish?.timeoutMs ?? 0) / 1000), 15)
-  const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
+  const writes = later.writes.slice(at.mark)
   const lastWrite = t.ours ? [] : ['PATCH volumeattachments/status 404']
   equal(outline(t, writes), ['PATCH volumeattachments 200', ...lastWrite])
   equal(writes[0]?.contentType, `application/${t.ours ? 'json' : 'merge'}-patch+json`)
@@ -66,7 +67,8 @@ test('a detached VolumeAttachment with a foreign finalizer loses our finalizer a
   equal(changeOf(t, writes[0]), finalizerRemoved(t, at, { place: 1, others: ['example.com/a'] }))
   equal(changeOf(t, writes[1]), { status: { attached: false, attachmentMetadata: null } })
   equal(va.status, { attached: false })
-  await never('a second unpublish', () => unpublishes(at).length > 1, 700)
+  await afterLaterWork(t, at)
+  equal(unpublishes(at).length, 1)
 })
 
 test('the ControllerUnpublishVolume request contains the data of the secret', async (t) => {
@@ -82,16 +84,15 @@ test('the ControllerUnpublishVolume request contains the data of the secret', as
 
 test('a detach uses the node ID in the annotation if the CSINode is missing', async (t) => {
   const at = await attachedScene(t)
-  await t.api.delete(CSI_NODES, { name: at.node })
-  await pause(300)
+  await t.remove(CSI_NODES, { name: at.node })
   await detachAndWait(t, at.va)
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
 
 test('a detach prefers the node ID in the CSINode to the node ID in the annotation', async (t) => {
   const at = await attachedScene(t)
-  await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
-  await pause(300)
+  const edited = await editAttachment(t, { metadata: { annotations: { [NODE_ID_ANNOTATION]: 'wrong' } } })
+  await t.received(VOLUME_ATTACHMENTS, edited)
   await detachAndWait(t, at.va)
   equal(unpublishes(at)[0]?.request['node_id'], `${at.node}-id`)
 })
@@ -110,8 +111,7 @@ test('a deleted VolumeAttachment is not unpublished if its attach failed before 
   await attach(t, { node: t.name('nowhere') })
   await attachFailed(t)
   await detachAndWait(t)
-  await pause(300)
-  equal(volumeCalls(at.driver), [])
+  equal((await afterLaterWork(t, at)).calls, [])
 })
 
 test('a deleted VolumeAttachment without our finalizer causes no unpublish, even if it is still attached', async (t) => {
@@ -121,8 +121,8 @@ test('a deleted VolumeAttachment without our finalizer causes no unpublish, even
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: ['example.com/a'] } })
   const attacher = await t.running({ driver: at.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
-  await never('an unpublish', () => unpublishes(at).length > 0, 1000)
-  equal(attacher.gate.writes(), [])
+  equal((await afterLaterWork(t, { ...at, attacher })).writes, [])
+  equal(unpublishes(at), [])
 })
 
 test('a VolumeAttachment that is deleted during its publish is unpublished after the publish has ended', async (t) => {
@@ -161,8 +161,7 @@ test('a new VolumeAttachment of the same volume and node is published after the 
 test('a detach fails with a detachError if the CSINode and the node ID annotation are missing', async (t) => {
   const at = await attachedScene(t)
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { annotations: null } })
-  await t.api.delete(CSI_NODES, { name: at.node })
-  await pause(300)
+  await t.remove(CSI_NODES, { name: at.node })
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const { status } = await detachFailed(t)
   equal(status?.detachError?.message, `csinode.storage.k8s.io "${at.node}" not found`)
@@ -170,8 +169,7 @@ test('a detach fails with a detachError if the CSINode and the node ID annotatio
 
 test('a missing PV blocks the detach, and detachError shows the reason', async (t) => {
   const at = await attachedScene(t, { args: ['--retry-interval-start=200ms'] })
-  await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
-  await pause(300)
+  await t.remove(PERSISTENT_VOLUMES, { name: at.pv }, () => t.strip(PERSISTENT_VOLUMES, { name: at.pv }))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const { status, metadata } = await detachFailed(t)
   equal(status?.detachError?.message, `persistentvolume "${at.pv}" not found`)
@@ -239,7 +237,7 @@ testsOf('attacher', 'writes that fail')(
       const held = await untilDetached(t)
       equal([held.status, held.metadata?.finalizers], [{ attached: false }, ['example.com/a']])
     }
-    await never('a second unpublish', () => unpublishes(at).length > 1, 700)
+    await afterLaterWork(t, at)
     equal(unpublishes(at).length, 1)
   },
 )
@@ -251,12 +249,12 @@ pvFinalizer('the patch that removes our finalizer from a PV checks the position 
   const others = ['example.com/a', 'example.com/b']
   const finalizers = ['example.com/a', at.finalizer, 'example.com/b']
   const pv = await t.createVolume('pv', { metadata: { finalizers } })
-  await never('a write while it is not deleted', () => at.attacher.gate.writes().length > 0, 500)
+  const before = await afterLaterWork(t, at)
+  equal(before.writes, [])
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   const left = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, ({ metadata }) => metadata?.finalizers?.length === 2)
   equal(left.metadata?.finalizers, others)
-  await pause(300)
-  const writes = await at.attacher.gate.settledWrites()
+  const { writes } = await afterLaterWork(t, at)
   equal(writes.length, 1)
   equal(writes[0]?.contentType, 'application/json-patch+json')
   equal(changeOf(t, writes[0]), [
@@ -270,7 +268,7 @@ pvFinalizer('a deleted PV in use loses our finalizer when its attachment is dele
   const at = await scene(t)
   const names = await attachAndWait(t, at)
   await t.api.delete(PERSISTENT_VOLUMES, { name: names.pv })
-  await pause(700)
+  await afterLaterWork(t, at)
   const held = await t.api.get(PERSISTENT_VOLUMES, { name: names.pv })
   equal(held.metadata?.finalizers, [at.finalizer])
   await t.api.delete(VOLUME_ATTACHMENTS, { name: names.va })
@@ -281,10 +279,10 @@ pvFinalizer('a deleted PV keeps our finalizer while a VolumeAttachment of anothe
   const at = await scene(t)
   const other = t.name('other')
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
-  await t.create(VOLUME_ATTACHMENTS, attachment(other, `not-${t.driverName}`, { pv, node: at.node }))
-  await pause(300)
+  const foreign = attachment(other, `not-${t.driverName}`, { pv, node: at.node })
+  await t.received(VOLUME_ATTACHMENTS, await t.create(VOLUME_ATTACHMENTS, foreign))
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
+  equal((await afterLaterWork(t, at)).writes, [])
   await t.api.delete(VOLUME_ATTACHMENTS, { name: other })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
 })
@@ -301,7 +299,7 @@ pvFinalizer('the attacher does not write a deleted PV without our finalizer', as
   const finalizers = ['example.com/a', 'external-attacher/other-csi-example-com']
   const pv = await t.createVolume('pv', { metadata: { finalizers } })
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
-  await never('a write', () => at.attacher.gate.writes().length > 0, 1000)
+  equal((await afterLaterWork(t, at)).writes, [])
 })
 
 pvFinalizer('the driver name in our PV finalizer keeps its capitals and has dashes instead of dots', async (t) => {
@@ -318,7 +316,7 @@ pvFinalizer('the driver name in our PV finalizer keeps its capitals and has dash
 pvFinalizer('our finalizer is removed from a PV even if another writer edits the list of finalizers', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: ['example.com/a', at.finalizer] } })
-  await pause(300)
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
   // Another writer changes the finalizers immediately before the attacher's patch, which is based on the old list.
   const finalizers = [at.finalizer]
   const moved = (): Fault => ({
@@ -341,7 +339,7 @@ pvFinalizer('the attacher logs and retries a refused removal of our finalizer fr
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
   const pv = await t.createVolume('pv', { metadata: { finalizers: [at.finalizer] } })
   at.attacher.gate.inject('PATCH persistentvolumes', ETCD_TIRED, { times: 2 })
-  await pause(300)
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
   await t.api.delete(PERSISTENT_VOLUMES, { name: pv })
   await t.api.untilGone(PERSISTENT_VOLUMES, { name: pv })
   const line = await at.attacher.line('"Failed to remove finalizer from PersistentVolume"')

@@ -5,9 +5,10 @@ import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
+  afterLaterWork,
   attach,
   attachAndWait,
   attached,
@@ -15,6 +16,7 @@ import {
   detachAndWait,
   editAttachment,
   getAttachment,
+  publishes,
   scene,
   unpublishes,
   volumeCalls,
@@ -59,10 +61,9 @@ shared('an attached VolumeAttachment that lacks our finalizer at the start is no
   const at = await attachedScene(t)
   await at.attacher.endBy('SIGKILL')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { finalizers: null } })
-  const { gate } = await t.sidecar({ driver: at.driver })
-  await eventually('a watch', () => gate.openWatches('volumeattachments') > 0)
+  const attacher = await t.running({ driver: at.driver }, 'volumeattachments', 'persistentvolumes', 'csinodes')
   await t.api.merge(VOLUME_ATTACHMENTS, { name: at.va }, { metadata: { labels: { a: 'b' } } })
-  await never('a write', () => gate.writes().length > 0, 1000)
+  equal((await afterLaterWork(t, { ...at, attacher })).writes, [])
 })
 
 /** Tests of objects that are recreated under the same name while work for the deleted object runs. */
@@ -74,8 +75,8 @@ const sharedIdentity = testsOf('attacher', 'identity')
 const CALL_MS = 1000
 
 /** Returns the driver calls as `publish <handle> <node id>`. The ID of the test is removed from both values. */
-const outlineOf = (t: TestContext, { driver }: AttacherScene): string[] =>
-  volumeCalls(driver).map(({ method, request }: Call) => {
+const outlineOf = (t: TestContext, calls: readonly Call[]): string[] =>
+  calls.map(({ method, request }: Call) => {
     const short = method === 'ControllerPublishVolume' ? 'publish' : 'unpublish'
     return `${short} ${request['volume_id']} ${request['node_id']}`.replaceAll(`${t.id}-`, '')
   })
@@ -103,12 +104,17 @@ identity('a VolumeAttachment that is recreated during its publish does not get t
     const { status, metadata } = await getAttachment(t)
     return status?.attached === true && metadata?.finalizers === undefined
   }
-  await never('an attached one without finalizer', bare, CALL_MS)
+  let wasBare = false
+  await eventually('the second publish', async () => {
+    wasBare ||= await bare()
+    return publishes(at).length === 2
+  })
+  equal(wasBare, false)
   const { metadata } = await attached(t)
   equal([metadata?.uid, metadata?.finalizers], [made.metadata?.uid, [at.finalizer]])
   await detachAndWait(t, va)
-  equal(outlineOf(t, at).at(-1), 'unpublish pv-handle node-id')
-  equal(outlineOf(t, at).filter((call) => call.startsWith('publish')).length, 2)
+  equal(outlineOf(t, volumeCalls(at.driver)).at(-1), 'unpublish pv-handle node-id')
+  equal(outlineOf(t, volumeCalls(at.driver)).filter((call) => call.startsWith('publish')).length, 2)
 })
 
 for (const [what, answer] of [
@@ -122,8 +128,9 @@ for (const [what, answer] of [
     await eventually('a publish', () => volumeCalls(at.driver).length === 1)
     await strip(t, at, va)
     await eventually('an unpublish', () => volumeCalls(at.driver).length === 2)
-    await never('another call', () => volumeCalls(at.driver).length > 2, CALL_MS)
-    equal(outlineOf(t, at), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
+    at.driver.on('ControllerPublishVolume', { reply: {} })
+    const { calls } = await afterLaterWork(t, at)
+    equal(outlineOf(t, calls), ['publish pv-handle node-id', 'unpublish pv-handle node-id'])
   })
 }
 
@@ -136,15 +143,21 @@ identity('if a PV is recreated with another handle during its publish, the forme
   await replaceVolume(t, pv)
   await attached(t)
   await eventually('an unpublish', () => volumeCalls(at.driver).length === 3)
-  equal(outlineOf(t, at).sort(), ['publish later node-id', 'publish pv-handle node-id', 'unpublish pv-handle node-id'])
+  equal(outlineOf(t, volumeCalls(at.driver)).sort(), [
+    'publish later node-id',
+    'publish pv-handle node-id',
+    'unpublish pv-handle node-id',
+  ])
 })
 
 sharedIdentity('a recreated PV that is still attached causes no driver call, because pods may use it', async (t) => {
   const at = await scene(t)
   const { pv } = await attachAndWait(t, at)
-  await pause(1100)
+  // The creation time of the new PV is in a later second.
+  const second = Math.floor(Date.now() / 1000)
+  await eventually('the next second', () => Math.floor(Date.now() / 1000) > second)
   await replaceVolume(t, pv)
-  await never('another call', () => volumeCalls(at.driver).length > 1, 2000)
+  equal((await afterLaterWork(t, at)).calls.length, 1)
 })
 
 /** Deletes the volume, and creates a volume with the same name and another handle. */

@@ -3,7 +3,7 @@ import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from
 import { claim, referenceTo } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   type AttacherSceneSetup,
@@ -135,8 +135,7 @@ test('metrics, events and /debug/stuck report a failing attach and its recovery'
 test('with --recover-lost-volumes, a volume is detached although its PV is gone', ours, async (t) => {
   const at = await claimed(t, { args: ['--recover-lost-volumes'] })
   await attached(t)
-  await t.strip(PERSISTENT_VOLUMES, { name: at.pv })
-  await pause(300)
+  await t.remove(PERSISTENT_VOLUMES, { name: at.pv }, () => t.strip(PERSISTENT_VOLUMES, { name: at.pv }))
   await detachAndWait(t, at.va)
   const requests = unpublishes(at).map(({ request }) => request)
   equal(requests, [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }])

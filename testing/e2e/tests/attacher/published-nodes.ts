@@ -1,11 +1,12 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
+import { isDeepStrictEqual } from 'node:util'
 import { VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   type AttacherSceneSetup,
@@ -55,14 +56,28 @@ async function comparing(
   })
 }
 
+/** Waits until the driver has answered `count` more calls of ListVolumes. */
+async function moreListings(driver: FakeDriver, count: number): Promise<void> {
+  const before = driver.callsOf('ListVolumes').length
+  const answered = (): number =>
+    driver
+      .callsOf('ListVolumes')
+      .slice(before)
+      .filter(({ end }) => end !== undefined).length
+  await eventually(`${count} more listings`, () => answered() >= count)
+}
+
 const errorsAbout = ({ attacher }: AttacherScene, name: string): string[] =>
   attacher.linesWith(name).filter((line) => line.startsWith('E'))
 
 test('the attacher does not call ListVolumes if the driver lacks LIST_VOLUMES or LIST_VOLUMES_PUBLISHED_NODES', async (t) => {
+  const node = await t.createNode()
   for (const missing of ['LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']) {
     const driver = await t.driver({ controller: LISTS.filter((name) => name !== missing) })
     const sidecar = await t.running({ driver, args: ['--reconcile-sync=200ms'] }, 'volumeattachments', 'csinodes')
-    await never('a listing', () => driver.callsOf('ListVolumes').length > 0, 800)
+    // A driver with both capabilities gets ListVolumes at the start, before the first publish.
+    await attachAndWait(t, { node }, { suffix: `-without-${missing.toLowerCase().replaceAll('_', '-')}` })
+    equal(driver.callsOf('ListVolumes'), [])
     await sidecar.endBy('SIGKILL')
   }
 })
@@ -90,7 +105,8 @@ test('the attacher reads all pages of ListVolumes, with the page size in --max-e
   })
   await attachAndWait(t, { node })
   const before = volumeCalls(driver).length
-  await never('a call for what is listed on the third page', () => volumeCalls(driver).length > before, 2500)
+  await moreListings(driver, 9)
+  equal(volumeCalls(driver).length, before)
   const lists = driver.callsOf('ListVolumes')
   const tokens = lists.slice(-30).map(({ request }) => request['starting_token'])
   ok(tokens.includes('two') && tokens.includes('three'))
@@ -124,9 +140,10 @@ test('an attached volume that ListVolumes does not show is logged as an error an
   const { status } = await getAttachment(t)
   ok(Number(status?.attachmentMetadata?.['nth']) > 0, 'the metadata is replaced')
   listed[`${t.name('pv')}-handle`] = ['elsewhere', `${at.node}-id`]
-  await pause(2 * PERIOD_MS)
+  await moreListings(at.driver, 2)
   const after = volumeCalls(at.driver).length
-  await never('a publish of what is listed', () => volumeCalls(at.driver).length > after, 3 * PERIOD_MS)
+  await moreListings(at.driver, 3)
+  equal(volumeCalls(at.driver).length, after)
 })
 
 test('a repeated publish with the same result does not change the VolumeAttachment', async (t) => {
@@ -135,7 +152,7 @@ test('a repeated publish with the same result does not change the VolumeAttachme
   if (t.ours) {
     const writes = (await at.attacher.gate.settledWrites()).length
     await eventually('two forced publishes', () => volumeCalls(at.driver).length >= 3)
-    await pause(300)
+    await moreListings(at.driver, 1)
     equal(at.attacher.gate.writes().length, writes)
     return
   }
@@ -179,9 +196,7 @@ test('a repeated publish replaces the whole attachmentMetadata', { only: 'ours' 
   at.attacher.gate.muteWatches()
   await editStatus(t, { attachmentMetadata: { earlier: 'x' } })
   at.driver.on('ControllerPublishVolume', { reply: { publishContext: { b: '2' } } })
-  await untilAttachment(t, ({ status }) => status?.attachmentMetadata?.['b'] === '2')
-  await pause(300)
-  equal((await getAttachment(t)).status?.attachmentMetadata, { b: '2' })
+  await untilAttachment(t, ({ status }) => isDeepStrictEqual(status?.attachmentMetadata, { b: '2' }))
 })
 
 test('a deleted VolumeAttachment is unpublished again if ListVolumes still shows its volume', async (t) => {

@@ -1,11 +1,11 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { partOf } from '../../harness/api/gate.ts'
 import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
-import { pause, WATCHES_DIFFER_MS, type WaitOptions } from '../../harness/waiting.ts'
+import type { WaitOptions } from '../../harness/waiting.ts'
 
 export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
 export const LISTS: Capabilities['controller'] = [...ATTACH, 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']
@@ -58,7 +58,7 @@ export async function attach(
   { pv: parts, va = {}, suffix = '' }: AttachParts = {},
 ): Promise<{ pv: string; va: string }> {
   const pv = await t.createVolume(`pv${suffix}`, parts)
-  await pause(WATCHES_DIFFER_MS)
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
   const object = attachment(t.name(`va${suffix}`), driver?.name ?? t.driverName, { pv, node, ...va })
   await t.create(VOLUME_ATTACHMENTS, object)
   return { pv, va: t.name(`va${suffix}`) }
@@ -97,6 +97,27 @@ export async function allAttached(t: TestContext, all: readonly string[]): Promi
 export async function detachAndWait(t: TestContext, va = t.name('va'), wait?: WaitOptions): Promise<void> {
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va }, wait)
+}
+
+/** The calls and the writes of an attacher, without those for the volumes of `afterLaterWork`. */
+export interface AttacherRecord {
+  readonly calls: readonly Call[]
+  readonly writes: readonly WireRequest[]
+}
+
+const LATER = '-later-'
+
+/**
+ * Attaches another volume, and waits until the attacher has stored the result, also an error. Returns what the attacher
+ * did for all other volumes until then: earlier events had their effect before.
+ */
+export async function afterLaterWork(t: TestContext, at: AttacherScene): Promise<AttacherRecord> {
+  const suffix = `${LATER}${at.attacher.gate.requests.length}`
+  const { va } = await attach(t, at, { suffix })
+  await untilAttachment(t, ({ status }) => status?.attached === true || status?.attachError !== undefined, va)
+  const calls = volumeCalls(at.driver).filter(({ request }) => !String(request['volume_id']).includes(LATER))
+  const writes = (await at.attacher.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER))
+  return { calls, writes }
 }
 
 export function attachFailed(t: TestContext, text = '', va = t.name('va')): Promise<VolumeAttachment> {
@@ -194,7 +215,7 @@ export async function attachedScene(
 ): Promise<Attached> {
   const at = await scene(t, setup)
   const names = await attachAndWait(t, at, { pv, va })
-  if (!t.ours) await pause(500)
+  if (!t.ours) await afterLaterWork(t, at)
   return { ...at, ...names, mark: at.attacher.gate.writes().length }
 }
 
