@@ -10,6 +10,8 @@ import { pauseOf } from './failure.ts'
  *
  * Caveats: an error before the call, for example of a Secret that cannot be read, is neither final nor may its operation
  * run. It says nothing about earlier calls. A wrapped error is such an error, too: pass the error of the call itself.
+ *
+ * Errors: `callFailure` never throws, whatever was thrown before.
  */
 export interface CallFailure {
   readonly message: string

@@ -9,7 +9,16 @@ export type PlanCheck<Facts, Step> = (facts: Facts) => PlanCheckResult<Step>
 /** The steps that a check adds to the plan. `isLast` skips the other checks. Undefined: the check adds no steps. */
 export type PlanCheckResult<Step> = { readonly steps: readonly Step[]; readonly isLast: boolean } | undefined
 
-/** Returns the steps of all checks in their order, up to the check that ends the plan. Pure, if the checks are. */
+/**
+ * Returns the steps of all checks in their order, up to the check that ends the plan.
+ *
+ * Guarantees: pure, if the checks are. No check after the last one is asked, so a check may rely on the facts that
+ * earlier checks have verified (`checked`).
+ *
+ * Caveats: a plan may be empty, or end without a step that ends the run. The caller decides what follows then.
+ *
+ * Errors: those of the checks.
+ */
 export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], facts: Facts): readonly Step[] {
   const plan: Step[] = []
   for (const check of checks) {
