@@ -30,6 +30,8 @@ const ALL_CONTENTS = [...CONTENTS, COPY]
 export interface Strip {
   /** `no`: the policy stays. `once`: the same write also sets Retain. `twice`: a write before it sets Retain. */
   readonly retain: 'no' | 'once' | 'twice'
+  /** True if the watch misses all these changes, so that the process learns them from a list. */
+  readonly isUnseen: boolean
 }
 
 /**
@@ -45,6 +47,10 @@ export class Model extends Fixture {
   readonly #kept = new Set<string>()
   /** UIDs of contents whose policy was Retain at some time. */
   readonly #everRetained = new Set<string>()
+  /** UIDs of contents with a CreateSnapshot call of this process that has not finally failed. */
+  readonly #creating = new Set<string>()
+  /** UIDs of contents with such a call that the process has seen with the policy Retain since the call. */
+  readonly #seenRetained = new Set<string>()
   /** UIDs of contents whose finalizers a user removes. The value is true if the same write asks to keep the snapshot. */
   readonly #stripped = new Map<string, boolean>()
   #refs = 0
@@ -80,6 +86,16 @@ export class Model extends Fixture {
     this.process?.depose()
     this.process = undefined
     this.#forgetFragile()
+  }
+
+  /** Sets Retain and then Delete. The process sees both changes. */
+  async retainBriefly(name: string): Promise<void> {
+    for (const deletionPolicy of ['Retain', 'Delete']) {
+      this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { spec: { deletionPolicy } })
+      this.process?.deliver()
+      await this.clock.settle()
+      this.checkAlways()
+    }
   }
 
   /** Loses all withheld changes of contents, so that the process learns them from a list. */
@@ -147,7 +163,7 @@ export class Model extends Fixture {
   }
 
   /** Removes the finalizers of a VolumeSnapshotContent and deletes it, as a user may do by hand. */
-  stripContent(name: string, { retain }: Strip = { retain: 'no' }): void {
+  stripContent(name: string, { retain, isUnseen }: Strip = { retain: 'no', isUnseen: false }): void {
     const content = this.contentOf(name)
     if (content === undefined) return
     const spec = { deletionPolicy: 'Retain' }
@@ -156,6 +172,7 @@ export class Model extends Fixture {
     const change = { metadata: { finalizers: null }, ...(retain === 'once' && { spec }) }
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, change)
     this.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
+    if (isUnseen) this.loseChanges()
   }
 
   flightAt(pick: number): InFlight | undefined {
@@ -174,8 +191,10 @@ export class Model extends Fixture {
     const code = names[fault % names.length] ?? 'Aborted'
     const [, method, snapshot = ''] = flight.label.split(' ')
     // A creation that finally fails leaves no snapshot, unless the snapshot's handle is already stored.
-    if (CERTAIN.includes(code) && method === 'CreateSnapshot' && !this.#isStored(snapshot))
+    if (CERTAIN.includes(code) && method === 'CreateSnapshot' && !this.#isStored(snapshot)) {
       this.storage.abandon(snapshot)
+      this.#creationEnded(snapshot)
+    }
     flight.answer(new RpcError(CODES[code], 'no'))
   }
 
@@ -194,6 +213,11 @@ export class Model extends Fixture {
 
   checkAlways(): void {
     if (this.#violation !== undefined) throw this.#violation
+    for (const content of this.#contents) {
+      const { uid = '' } = content.metadata ?? {}
+      if (!this.#creating.has(uid)) continue
+      if ((this.process?.cached(content)?.policy ?? 'Delete') !== 'Delete') this.#seenRetained.add(uid)
+    }
     const bad = this.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)
   }
@@ -228,6 +252,17 @@ export class Model extends Fixture {
     return [...this.storage.snapshots.values()].some(({ id, name }) => name === snapshot && handles.includes(id))
   }
 
+  get #contents(): readonly VolumeSnapshotContent[] {
+    return CONTENTS.flatMap((name) => this.contentOf(name) ?? [])
+  }
+
+  /** Called when a CreateSnapshot call has finally failed. The next call begins another creation. */
+  #creationEnded(snapshot: string): void {
+    const uid = this.#contents.find((each) => nameOf(each) === snapshot)?.metadata?.uid ?? ''
+    this.#creating.delete(uid)
+    this.#seenRetained.delete(uid)
+  }
+
   /** Records what may happen to the snapshot of a content that was deleted. `last` is the last stored state. */
   #disappeared(last: VolumeSnapshotContent): void {
     const { uid = '', deletionTimestamp } = last.metadata ?? {}
@@ -235,7 +270,12 @@ export class Model extends Fixture {
     const keeps = this.#stripped.get(uid)
     const isRetained = last.spec.deletionPolicy !== 'Delete' || keeps === true
     const snapshot = handle === undefined ? nameOf(last) : (this.storage.snapshots.get(handle)?.name ?? '')
-    if (handle !== undefined || isRetained || (keeps !== undefined && deletionTimestamp !== undefined)) {
+    if (
+      handle !== undefined ||
+      isRetained ||
+      this.#seenRetained.has(uid) ||
+      (keeps !== undefined && deletionTimestamp !== undefined)
+    ) {
       this.#excused.add(snapshot)
       this.#kept.add(snapshot)
     } else if (keeps === undefined) return
@@ -246,6 +286,8 @@ export class Model extends Fixture {
   #forgetFragile(): void {
     for (const name of this.#fragile) this.#excused.add(name)
     this.#fragile.clear()
+    this.#creating.clear()
+    this.#seenRetained.clear()
     for (const name of CONTENTS) {
       const content = this.contentOf(name)
       if (content !== undefined) this.storage.acceptsAnyParameters.add(nameOf(content))
@@ -282,8 +324,9 @@ export class Model extends Fixture {
   }
 
   #checkCreate(snapshot: string): void {
-    const content = CONTENTS.map((name) => this.contentOf(name)).find((each) => each && nameOf(each) === snapshot)
+    const content = this.#contents.find((each) => nameOf(each) === snapshot)
     if (content === undefined || content.status?.snapshotHandle !== undefined) return
+    this.#creating.add(content.metadata?.uid ?? '')
     // The call may repeat the creation of a lost content of the same VolumeSnapshot, to delete its snapshot.
     if (content.metadata?.deletionTimestamp !== undefined) return
     // Before the process has cached a recreated content, it may create the snapshot without the annotation.
