@@ -239,6 +239,33 @@ describe('random model', () => {
     model.kill()
   })
 
+  it('a deleted claim is released without another call if its creation was finally refused, even if releases have failed', async () => {
+    const model = new ProvisionerModel({ finalizeClaims: true })
+    model.start()
+    model.createClaim('a')
+    const call = await reach(model, (label) => label.startsWith('call create'))
+    model.deleteClaim('a')
+    // The first final code is Internal. The first fault of a request is a lost connection.
+    model.failFlight(call, 0)
+    const release = await reach(model, (label) => label.startsWith('replace'))
+    model.failFlight(release, 0)
+    await model.clock.advance(5_000)
+    const secondRelease = await reach(model, (label) => label.startsWith('get'))
+    model.failFlight(secondRelease, 4)
+    model.deleteClass()
+    model.process?.deliverAtOnce()
+    model.process?.gate.open()
+    await model.clock.advance(60_000)
+    model.controlVolumes()
+    model.checkAlways()
+    expect(model.claim('a')).toBeUndefined()
+    expect(model.process?.events).toEqual([
+      expect.stringMatching('^Provisioning: '),
+      expect.stringContaining('Internal'),
+    ])
+    model.kill()
+  })
+
   it('after random steps, the provisioner has provided each claim, and leaks a volume only if a process was killed', async () => {
     await fc.assert(
       fc.asyncProperty(steps, frame, (each, around) => run(each, around, false)),

@@ -57,6 +57,7 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
     volumeName: 'pvc-uid',
     existing: undefined,
     inProgress: false,
+    isFinished: false,
     unsaved: false,
     pausedForMs: 0,
     allowsNode: true,
@@ -97,6 +98,16 @@ describe('decideClaim', () => {
     ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
     ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
     ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
+    [
+      'that is deleted, with our finalizer, after the end of its creation',
+      { claim: { deleting: true, ...MARKED }, isFinished: true },
+      'release',
+    ],
+    [
+      'that is bound to another volume, with our finalizer, after the end of its creation',
+      { claim: { volumeName: 'v', ...MARKED }, isFinished: true },
+      'release',
+    ],
     [
       'that is deleted, with our finalizer, whose class has another provisioner',
       { claim: { deleting: true, ...MARKED }, class: { ...CLASS, provisioner: 'other' } },

@@ -18,6 +18,8 @@ export interface ClaimView {
   readonly existing: ProvisionerVolume | undefined
   /** True if the driver may still be working on a CreateVolume call for the claim. */
   readonly inProgress: boolean
+  /** True if our finalizer on the claim is left over: this process knows the end of the last CreateVolume call. */
+  readonly isFinished: boolean
   /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
   readonly unsaved: boolean
   /** The milliseconds before the retry of a claim that the driver has refused as infeasible. 0: no wait. */
@@ -53,7 +55,7 @@ const CLAIM_CHECKS: readonly ClaimCheck[] = [
   volumeIsStored, // Removes our finalizer, because the creation has succeeded.
   volumeNameIsInUse, // Fails if the PersistentVolume of this name belongs to another claim.
   callIsUncertain, // Repeats a CreateVolume call of unknown outcome, whatever has happened to the claim.
-  deletedClaimIsMarked, // Repeats it also after a restart: our finalizer is the only sign of the call.
+  deletedClaimIsMarked, // Repeats it also after a restart: our finalizer is then the only sign of the call.
   isPaused, // Waits after the driver has refused the claim as infeasible.
   markedClaimHasOtherVolume, // Repeats a call of an earlier process, so that its volume gets a PersistentVolume.
   hasVolume, // Removes our finalizer, because the claim needs no volume.
@@ -104,7 +106,8 @@ function callIsUncertain(view: ClaimView): Result {
 
 function deletedClaimIsMarked(view: ClaimView): Result {
   const { claim, settings } = view
-  return claim.deleting && isMarked(claim, settings) && !isElsewhere(view) ? create(view) : undefined
+  if (!claim.deleting || !isMarked(claim, settings) || isElsewhere(view)) return undefined
+  return view.isFinished ? finish(view, 'its creation has ended') : create(view)
 }
 
 function isPaused({ pausedForMs }: ClaimView): Result {
@@ -114,7 +117,8 @@ function isPaused({ pausedForMs }: ClaimView): Result {
 function markedClaimHasOtherVolume(view: ClaimView): Result {
   const { claim, volumeName, settings } = view
   if (claim.volumeName === '' || claim.volumeName === volumeName) return undefined
-  return isMarked(claim, settings) && !isElsewhere(view) ? create(view) : undefined
+  const mayHaveCall = isMarked(claim, settings) && !isElsewhere(view) && !view.isFinished
+  return mayHaveCall ? create(view) : undefined
 }
 
 function hasVolume(view: ClaimView): Result {

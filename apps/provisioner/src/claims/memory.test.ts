@@ -67,6 +67,20 @@ describe('ClaimMemory.follows', () => {
   })
 })
 
+describe('ClaimMemory.isFinished', () => {
+  it.each<[string, () => void]>([
+    ['its next call', () => memory.inProgress.set('a', {} as UncertainCall)],
+    ['the success of a later call', () => memory.ended('a')],
+    ['the end of the claim', () => memory.forget('a')],
+  ])('the finalizer of a claim whose creation has ended counts as left over until %s', (_, change) => {
+    expect(memory.isFinished('a')).toBe(false)
+    memory.finished('a')
+    expect([memory.isFinished('a'), memory.hasAnswered('a'), memory.isFinished('b')]).toEqual([true, true, false])
+    change()
+    expect(memory.isFinished('a')).toBe(false)
+  })
+})
+
 describe('forgetGone', () => {
   const gone = { claims: { store: { byIndex: () => [] } } }
   const present = { claims: { store: { byIndex: () => [{}] } } }

@@ -53,6 +53,8 @@ export class ClaimMemory {
   readonly #ran = new Set<string>()
   /** The claims whose CreateVolume call has ended in this process. */
   readonly #answered = new Set<string>()
+  /** The claims whose finalizer is left over, because this process knows the end of their last CreateVolume call. */
+  readonly #finished = new Set<string>()
   /** The times since which a creation of an earlier process could not be repeated. */
   readonly #unrepeatableSince = new Map<string, number>()
   readonly #events: EventDeduplicator
@@ -93,6 +95,7 @@ export class ClaimMemory {
     this.#pauses.delete(uid)
     this.#ran.delete(uid)
     this.#answered.delete(uid)
+    this.#finished.delete(uid)
     this.ownership.forget(uid)
     this.nodeChecks.forget(uid)
     this.#unrepeatableSince.delete(uid)
@@ -104,8 +107,20 @@ export class ClaimMemory {
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.#answered.add(uid)
+    this.#finished.delete(uid)
     this.ownership.forget(uid)
     this.#unrepeatableSince.delete(uid)
+  }
+
+  /** Called before our finalizer is removed from a claim. The removal may fail, and then nothing else follows from it. */
+  finished(uid: string): void {
+    this.ended(uid)
+    this.#finished.add(uid)
+  }
+
+  /** Reports whether our finalizer on the claim is left over, so that it is no sign of a running CreateVolume call. */
+  isFinished(uid: string): boolean {
+    return this.#finished.has(uid) && !this.inProgress.has(uid)
   }
 
   /** Returns for how many milliseconds the creation of an earlier process could not be repeated. First call: 0. */
@@ -133,9 +148,9 @@ export class ClaimMemory {
 
   /** The number of remembered facts. */
   get size(): number {
-    const ofClaims =
-      this.#events.size + this.#pauses.size + this.#ran.size + this.#answered.size + this.#unrepeatableSince.size
-    return this.inProgress.size + this.unsaved.size + this.nodeChecks.size + ofClaims
+    const ofCalls = this.inProgress.size + this.#answered.size + this.#finished.size + this.#unrepeatableSince.size
+    const ofEvents = this.#events.size + this.#pauses.size + this.nodeChecks.size
+    return this.unsaved.size + ofCalls + ofEvents + this.#ran.size
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */

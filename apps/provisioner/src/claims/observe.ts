@@ -36,6 +36,7 @@ export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefi
     volumeName,
     existing: volumeName === undefined ? undefined : volumes.store.get(volumeName),
     inProgress: followed !== undefined,
+    isFinished: memory.isFinished(uid),
     unsaved: volumeName !== undefined && memory.unsaved.has(volumeName),
     pausedForMs: memory.pausedForMs(uid, current?.uid ?? ''),
     allowsNode: allowsOwnNode(claim, storageClass, deps),

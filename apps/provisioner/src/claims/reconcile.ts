@@ -60,7 +60,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
     case 'release':
       run.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${step.why}`)
-      deps.memory.ended(claim.uid)
+      deps.memory.finished(claim.uid)
       await removeOurFinalizer(run, claim)
       return undefined
     case 'pause':
@@ -108,7 +108,8 @@ async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   const uncertain = deps.memory.inProgress.get(claim.uid)
   // An earlier process has put the finalizer on the claim, and may have sent another request.
-  const isRebuilt = uncertain?.isRebuilt ?? isMarked(claim, deps.settings)
+  const mayRepeat = isMarked(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
+  const isRebuilt = uncertain?.isRebuilt ?? mayRepeat
   const isRepeated = uncertain !== undefined || isRebuilt
   let unsaved: Unsaved
   try {

@@ -54,6 +54,8 @@ function apiFaultOf(label: string, fault: number): (typeof API_FAULTS)[number] {
 /** The gRPC codes after which the driver may continue the creation. */
 const NOT_FINAL = ['DeadlineExceeded', 'Unavailable', 'Aborted', 'Canceled'] as const satisfies readonly CodeName[]
 const NOT_FINAL_CODES: ReadonlySet<number> = new Set(NOT_FINAL.map((name) => CODES[name]))
+/** Some drivers also refuse an equal request, for example while their storage still creates the volume. */
+const ANSWERS_TO_KNOWN_VOLUME = [...NOT_FINAL, 'AlreadyExists'] as const
 const FINAL = ['Internal', 'InvalidArgument', 'ResourceExhausted'] as const satisfies readonly CodeName[]
 
 /** A time that is several times the longest back-off. */
@@ -82,6 +84,8 @@ export class ProvisionerModel {
   readonly refused = new Set<string>()
   /** The first requests of the calls of this process whose outcome is unknown, by the names of the volumes. */
   readonly #uncertain = new Map<string, CreateVolumeRequest>()
+  /** The names of volumes whose running CreateVolume call repeats a call of this process with an unknown outcome. */
+  readonly #repeated = new Set<string>()
   /** The last request for each volume. */
   readonly #sent = new Map<string, CreateVolumeRequest>()
   /** The volumes that the calls of this process restore from the snapshot. */
@@ -151,6 +155,7 @@ export class ProvisionerModel {
 
   #end(): void {
     this.#uncertain.clear()
+    this.#repeated.clear()
     this.#restores.clear()
     this.#events.push(...(this.process?.events ?? []))
     this.process = undefined
@@ -173,7 +178,9 @@ export class ProvisionerModel {
     }
     const [, method, volume = ''] = label.split(' ')
     const isFinal = fault % 2 === 0 && !applied && this.storage.handleOf(volume) === undefined
-    const codes: readonly CodeName[] = isFinal ? FINAL : NOT_FINAL
+    const isKnown = method === 'create' && this.#repeated.has(volume) && this.#mayHave(volume)
+    const notFinal: readonly CodeName[] = isKnown ? ANSWERS_TO_KNOWN_VOLUME : NOT_FINAL
+    const codes: readonly CodeName[] = isFinal ? FINAL : notFinal
     const code = codes[fault % codes.length] ?? 'Internal'
     if (method === 'create') {
       const request = this.#sent.get(volume)
@@ -181,6 +188,11 @@ export class ProvisionerModel {
       else if (!applied && fault % 3 === 0 && request !== undefined) this.storage.late.set(volume, request)
     }
     answer(new RpcError(CODES[code], 'no'))
+  }
+
+  /** Reports whether the driver has the volume of this name, or still creates it. */
+  #mayHave(volume: string): boolean {
+    return this.storage.handleOf(volume) !== undefined || this.storage.late.has(volume)
   }
 
   createClass(provisioner = DRIVER): void {
@@ -340,6 +352,8 @@ export class ProvisionerModel {
   #creates(request: CreateVolumeRequest): void {
     const { name, volumeContentSource } = request
     const first = this.#uncertain.get(name)
+    if (first === undefined) this.#repeated.delete(name)
+    else this.#repeated.add(name)
     if (first !== undefined && !isSameCreation(first, request))
       this.#violation ??= new Error(`the repeated CreateVolume call for ${name} differs from the first call`)
     this.#uncertain.set(name, first ?? structuredClone(request))
@@ -495,6 +509,12 @@ export class ProvisionerModel {
     return this.hasCrashed && this.refused.has(name)
   }
 
+  /** Reports whether a claim keeps our finalizer, because the volume of its lost request may exist. */
+  #isAwaited(name: string): boolean {
+    const claim = this.claims.find(({ metadata }) => `pvc-${metadata?.uid}` === name)
+    return this.#isLost(name) && claim?.metadata?.finalizers?.includes(CLAIM_FINALIZER) === true
+  }
+
   checkConverged({ leaksAllowed }: { readonly leaksAllowed: boolean }): void {
     this.checkAlways()
     for (const { metadata, spec } of this.claims) {
@@ -525,7 +545,7 @@ export class ProvisionerModel {
     const isNamed = (name: string): boolean => events.some((event) => event.includes(`${name} may be orphaned`))
     for (const [handle, name] of this.storage.volumes)
       invariant(
-        owned.has(handle) || this.#abandoned.has(handle) || this.#isLost(name) || isNamed(name),
+        owned.has(handle) || this.#abandoned.has(handle) || this.#isAwaited(name) || isNamed(name),
         `${handle} of ${name} leaks, and no event names it`,
       )
   }
