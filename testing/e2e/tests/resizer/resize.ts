@@ -2,8 +2,8 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { partOf } from '../../harness/api/gate.ts'
 import type { VolumeParts } from '../../harness/api/objects.ts'
 import { testsOf } from '../../harness/test.ts'
-import { never, pause } from '../../harness/waiting.ts'
 import {
+  afterLaterWork,
   aimed,
   ask,
   type BoundParts,
@@ -45,7 +45,6 @@ function timeless(body: unknown): unknown {
 test('an expansion patches the claim, calls the driver, patches volume and claim, and records events', async (t) => {
   const at = await scene(t)
   const { pv } = await bound(t)
-  await pause(300)
   const before = await getClaim(t)
   await ask(t, '2Gi')
   const claim = await resized(t, '2Gi')
@@ -125,18 +124,17 @@ test('an expansion that the kubelet must finish leaves the status NodeResizePend
     `Normal Resizing External resizer is resizing volume ${pv}`,
     'Normal FileSystemResizeRequired Require file system resize of volume on node',
   ])
-  await never('another call', () => expands(at).length > 1, 700)
+  equal((await afterLaterWork(t, at)).calls.length, 1)
 })
 
 test('the PV loses pre-resize-capacity after the kubelet has resized the volume', { alone: 'cluster' }, async (t) => {
   const at = await waitingForKubelet(t)
   await kubeletFinishes(t, '2Gi')
   await untilVolume(t, ({ metadata }) => metadata?.annotations === undefined)
-  await pause(300)
-  const writes = await at.resizer.gate.settledWrites()
+  const { calls, writes } = await afterLaterWork(t, at)
   equal(outline(t, writes).slice(3), ['PATCH persistentvolumes 200'])
   equal(writes[3]?.body, bodyOf({ annotations: withoutKey(t, PRE_RESIZE), ...aimed(t, await getVolume(t)) }))
-  equal(expands(at).length, 1)
+  equal(calls.length, 1)
 })
 
 test('the annotation pre-resize-capacity is not written to the PV with AnnotateFsResize=false', async (t) => {

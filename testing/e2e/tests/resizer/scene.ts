@@ -14,7 +14,7 @@ import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } fr
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { type Call, type Capabilities, type FakeDriver, requiredBytes } from '../../harness/driver/driver.ts'
-import { eventually, pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
 export const EXPAND: Capabilities['controller'] = ['EXPAND_VOLUME']
@@ -82,10 +82,11 @@ export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bou
       ...parts.pv,
     }),
   )
-  await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, { status: { phase: 'Bound' } })
-  await pause(WATCHES_DIFFER_MS)
+  const phase = { status: { phase: 'Bound' } }
+  const bound = await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, phase)
+  await t.received(PERSISTENT_VOLUMES, bound)
   const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
-  await patchStatus(t, { namespace, name: names.pvc }, { status })
+  await t.received(PERSISTENT_VOLUME_CLAIMS, await patchStatus(t, { namespace, name: names.pvc }, { status }))
   return names
 }
 
@@ -119,14 +120,38 @@ export async function grown(
   return { ...made, claim: await resized(t, parts.to ?? '2Gi', made.pvc) }
 }
 
+/** The calls and the writes of a resizer, without those for the claims of `afterLaterWork`. */
+export interface ResizerRecord {
+  readonly calls: readonly Call[]
+  readonly writes: readonly WireRequest[]
+}
+
+const LATER = '-later-'
+
+/**
+ * Requests a larger size for another claim, and waits until the resizer has stored the result, also an error. Returns
+ * what the resizer did for all other claims until then: earlier events had their effect before.
+ */
+export async function afterLaterWork(t: TestContext, at: ResizerScene): Promise<ResizerRecord> {
+  const { pvc } = await raised(t, { suffix: `${LATER}${at.resizer.gate.requests.length}` })
+  const isStored = (each: PersistentVolumeClaim): boolean =>
+    each.status?.capacity?.['storage'] === '2Gi' ||
+    statusWord(each) === 'NodeResizePending' ||
+    conditionsOf(each).includes('ControllerResizeError=True')
+  await untilClaim(t, isStored, pvc)
+  const calls = expands(at).filter(({ request }) => !String(request['volume_id']).includes(LATER))
+  const writes = (await at.resizer.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER))
+  return { calls, writes }
+}
+
 export function editClaim(t: TestContext, body: object, name = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name }, body)
 }
 
-/** Creates a pod that uses a claim. */
-export function usedBy(t: TestContext, what = 'pod', pvc = t.name('pvc')): Promise<unknown> {
+/** Creates a pod that uses a claim, and waits until the resizer knows it. */
+export async function usedBy(t: TestContext, what = 'pod', pvc = t.name('pvc')): Promise<void> {
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
-  return t.create(PODS, pod(t.namespace, t.name(what), volumes))
+  await t.received(PODS, await t.create(PODS, pod(t.namespace, t.name(what), volumes)))
 }
 
 export function getClaim(t: TestContext, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
@@ -251,7 +276,6 @@ export async function modifying(
   for (const name of ['gold', 'silver']) await createTier(t, name)
   const at = await scene(t, { controller: ['MODIFY_VOLUME'], watches: WATCHES, ...rest })
   await bound(t, parts)
-  await pause(200)
   return at
 }
 
