@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { CannotRun } from '../harness/cannot-run.ts'
@@ -196,13 +196,33 @@ export function build(root: string, name: string): string {
     provideMovedModule(join(root, '.cache', 'control-plane', 'apiextensions-api'))
   }
   process.stdout.write(`building ${name}\n`)
-  execFileSync('go', ['build', '-trimpath', '-ldflags', what.ldflags, '-o', file, what.package], {
-    cwd: join(root, 'testing', 'e2e', what.module),
+  buildProgram(file, { ...what, folder: join(root, 'testing', 'e2e', what.module) })
+  return file
+}
+
+export interface ProgramBuild {
+  /** The folder of the Go module. */
+  readonly folder: string
+  /** The path of the package, or of the test that becomes a program. */
+  readonly package: string
+  readonly kind?: 'test'
+  readonly ldflags: string
+  /** The build tags of a program that needs the C library of this machine. */
+  readonly cgoTags?: string
+}
+
+/** Builds a Go program into a file. An interrupted build leaves no file that looks like a program. */
+export function buildProgram(file: string, { folder, package: path, kind, ldflags, cgoTags }: ProgramBuild): void {
+  const verb = kind === 'test' ? ['test', '-c'] : ['build']
+  const tags = cgoTags === undefined ? [] : ['-tags', cgoTags]
+  const part = `${file}.part`
+  execFileSync('go', [...verb, '-trimpath', ...tags, '-ldflags', ldflags, '-o', part, path], {
+    cwd: folder,
     // A module that needs a newer Go than this machine has gets it: its go.mod names the version.
-    env: { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'auto' },
+    env: { ...process.env, CGO_ENABLED: cgoTags === undefined ? '0' : '1', GOTOOLCHAIN: 'auto' },
     stdio: 'inherit',
   })
-  return file
+  renameSync(part, file)
 }
 
 /** Returns copies of the built executables, so that a concurrent build does not disturb the run. */

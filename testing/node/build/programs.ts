@@ -1,22 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { provideHelm } from '../../../charts/tests/helm.ts'
-import { build, controlPlaneBinaries, hasGo } from '../../e2e/tools/binaries.ts'
+import { build, buildProgram, controlPlaneBinaries, hasGo, type ProgramBuild } from '../../e2e/tools/binaries.ts'
 import type { KubernetesVersion } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
 
 const MODULES = join(import.meta.dirname, '../modules')
 
-interface Program {
-  /** The path of the package, or of the test that becomes a program. */
-  readonly package: string
-  readonly kind?: 'test'
-  /** Programs that need the C library of this machine. */
-  readonly cgo?: { readonly tags: string }
-  readonly ldflags?: string
-}
+type Program = Omit<ProgramBuild, 'folder'>
+
+/** Leaves out what only a debugger needs. */
+const STRIP = '-s -w'
 
 interface Kubernetes {
   /** The folder of the Go module in `modules`. */
@@ -38,26 +34,28 @@ const KUBERNETES: Readonly<Record<KubernetesVersion, Kubernetes>> = {
 const CONTAINERS: readonly Program[] = [
   ...['containerd', 'containerd-shim-runc-v2', 'ctr'].map((name) => ({
     package: `github.com/containerd/containerd/v2/cmd/${name}`,
+    ldflags: STRIP,
   })),
   ...['main/bridge', 'main/loopback', 'ipam/host-local'].map((name) => ({
     package: `github.com/containernetworking/plugins/plugins/${name}`,
+    ldflags: STRIP,
   })),
   // The chart asks for the seccomp profile of the runtime.
-  { package: 'github.com/opencontainers/runc', cgo: { tags: 'seccomp' } },
+  { package: 'github.com/opencontainers/runc', ldflags: STRIP, cgoTags: 'seccomp' },
 ]
 
 function kubernetesPrograms(version: KubernetesVersion): readonly Program[] {
   const { version: text, controlPlane } = KUBERNETES[version]
   const [major, minor] = text.slice(1).split('.')
   const variable = (name: string, value = ''): string => `-X k8s.io/component-base/version.git${name}=${value}`
-  const ldflags = [variable('Version', text), variable('Major', major), variable('Minor', minor)].join(' ')
+  const ldflags = [STRIP, variable('Version', text), variable('Major', major), variable('Minor', minor)].join(' ')
   return [
     ...[...controlPlane, 'kube-scheduler', 'kubelet'].map((name) => ({
       package: `k8s.io/kubernetes/cmd/${name}`,
       ldflags,
     })),
-    { package: 'k8s.io/kubernetes/test/images/agnhost' },
-    { package: 'github.com/onsi/ginkgo/v2/ginkgo' },
+    { package: 'k8s.io/kubernetes/test/images/agnhost', ldflags: STRIP },
+    { package: 'github.com/onsi/ginkgo/v2/ginkgo', ldflags: STRIP },
     { package: 'k8s.io/kubernetes/test/e2e', kind: 'test', ldflags },
   ]
 }
@@ -126,18 +124,7 @@ function buildAll({ programs, module, folder }: Builds, print: (line: string) =>
   for (const program of missing(programs, folder)) {
     const name = nameOf(program)
     print(`building ${name}`)
-    const { cgo, ldflags = '', kind } = program
-    const tags = cgo === undefined ? [] : ['-tags', cgo.tags]
-    const verb = kind === 'test' ? ['test', '-c'] : ['build']
-    const file = join(folder, name)
-    // An interrupted build must not look like a program.
-    const part = `${file}.part`
-    execFileSync('go', [...verb, '-trimpath', ...tags, '-ldflags', `-s -w ${ldflags}`, '-o', part, program.package], {
-      cwd: join(MODULES, module),
-      env: { ...process.env, CGO_ENABLED: cgo === undefined ? '0' : '1' },
-      stdio: 'inherit',
-    })
-    renameSync(part, file)
+    buildProgram(join(folder, name), { ...program, folder: join(MODULES, module) })
   }
 }
 
