@@ -11,7 +11,7 @@ import { testDriver } from '../deploy/manifests.ts'
 import { FOLDERS, programsOf } from '../machine/folders.ts'
 import { inside, logInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
-import { commonSeconds, countsOf, differences, isAsGoodAs, readReport, type TestRun } from '../results/report.ts'
+import { commonSeconds, countsOf, differences, isAsGoodAs, readReport, type TestRun } from '../results/ginkgo-report.ts'
 import { expectThat } from './report.ts'
 
 interface Expressions {

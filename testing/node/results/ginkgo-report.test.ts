@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { commonSeconds, countsOf, differences, isAsGoodAs, readReport, type TestRun } from './report.ts'
+import { commonSeconds, countsOf, differences, isAsGoodAs, readReport, type TestRun } from './ginkgo-report.ts'
 
 type Spec = Readonly<Record<string, unknown>>
 
