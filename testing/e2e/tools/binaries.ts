@@ -213,7 +213,7 @@ export interface ProgramBuild {
 
 /** Builds a Go program into a file. An interrupted build leaves no file that looks like a program. */
 export function buildProgram(file: string, { folder, package: path, kind, ldflags, cgoTags }: ProgramBuild): void {
-  const verb = kind === 'test' ? ['test', '-c'] : ['build']
+  const verb = kind === 'test' ? ['test', '-c', '-vet=off'] : ['build']
   const tags = cgoTags === undefined ? [] : ['-tags', cgoTags]
   const part = `${file}.part`
   execFileSync('go', [...verb, '-trimpath', ...tags, '-ldflags', ldflags, '-o', part, path], {

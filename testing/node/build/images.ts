@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { messageOf } from '@csi-sidecars/base'
 import { build } from 'esbuild'
 import { onPath } from '../../../charts/tests/helm.ts'
 import { type FilesImage, ImageStore } from '../../../images/tools/image-store.ts'
@@ -29,7 +30,7 @@ const PAUSE = `#!/bin/sh\ntrap 'exit 0' TERM INT\nsleep infinity &\nwait\n`
 interface Wanted {
   readonly tag: string
   readonly inputs: string
-  readonly make: (store: ImageStore) => unknown
+  readonly make: (store: ImageStore) => void
 }
 
 /** Builds the missing and outdated images into the layout of the node's registry. */
@@ -62,7 +63,16 @@ function ourImages(): readonly Wanted[] {
     if (statSync(path).isFile()) hash.update(file).update(readFileSync(path))
   }
   const inputs = hash.digest('hex')
-  return OURS.map((tag) => ({ tag, inputs, make: (store) => store.buildSidecar(tag, CONTEXT) }))
+  return OURS.map((tag) => ({ tag, inputs, make: (store) => buildOurs(store, tag) }))
+}
+
+function buildOurs(store: ImageStore, tag: string): void {
+  try {
+    store.buildSidecar(tag, CONTEXT)
+  } catch (error) {
+    // The folder can be older than the Dockerfile, if the node was started without `npm run node`.
+    throw new Error(`${messageOf(error)}: npm run build writes that folder again`)
+  }
 }
 
 function testImages(version: KubernetesVersion): readonly Wanted[] {
