@@ -62,8 +62,11 @@ function kubernetesPrograms(version: KubernetesVersion): readonly Program[] {
 
 const nameOf = ({ package: path, kind }: Program): string => (kind === 'test' ? 'e2e.test' : basename(path))
 
-/** The programs that testing/e2e builds. The control plane is separate, because it depends on the version. */
-const SHARED = ['csi-attacher', 'csi-provisioner', 'csi-resizer', 'csi-snapshotter', 'snapshot-controller']
+/** The programs that testing/e2e builds, beside etcd and kube-apiserver. Its kubectl and controllers are for 1.36. */
+const SHARED = [
+  ...['csi-attacher', 'csi-provisioner', 'csi-resizer', 'csi-snapshotter', 'snapshot-controller'],
+  ...['kube-controller-manager', 'kubectl'],
+]
 
 /** The manifests with the permissions of the Go sidecars, by the module that has them. */
 const MANIFESTS = [
