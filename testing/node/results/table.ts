@@ -29,7 +29,7 @@ export function storedResults(): readonly RunResult[] {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as RunResult[]) : []
 }
 
-/** Returns the rows for docs/testing.md: a row for each command, with its last text and its median time. */
+/** Returns the rows of a table in Markdown: a row for each command, with its last text and its median time. */
 export function rows(results: readonly RunResult[]): readonly string[] {
   return [...Map.groupBy(results, keyOf).values()].flatMap((group) => {
     const last = group.at(-1)
