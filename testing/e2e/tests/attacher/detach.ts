@@ -62,12 +62,11 @@ test('a detached VolumeAttachment with a foreign finalizer loses our finalizer a
   await t.api.delete(VOLUME_ATTACHMENTS, { name: at.va })
   const va = await untilDetached(t)
   equal(va.metadata?.finalizers, ['example.com/a'])
-  const writes = (await at.attacher.gate.settledWrites()).slice(at.mark)
+  const writes = (await afterLaterWork(t, at)).writes.slice(at.mark)
   equal(outline(t, writes), ['PATCH volumeattachments 200', 'PATCH volumeattachments/status 200'])
   equal(changeOf(t, writes[0]), finalizerRemoved(t, at, { place: 1, others: ['example.com/a'] }))
   equal(changeOf(t, writes[1]), { status: { attached: false, attachmentMetadata: null } })
   equal(va.status, { attached: false })
-  await afterLaterWork(t, at)
   equal(unpublishes(at).length, 1)
 })
 

@@ -215,8 +215,8 @@ export async function attachedScene(
 ): Promise<Attached> {
   const at = await scene(t, setup)
   const names = await attachAndWait(t, at, { pv, va })
-  if (!t.ours) await afterLaterWork(t, at)
-  return { ...at, ...names, mark: at.attacher.gate.writes().length }
+  const writes = t.ours ? at.attacher.gate.writes() : (await afterLaterWork(t, at)).writes
+  return { ...at, ...names, mark: writes.length }
 }
 
 export const detachFailed = (t: TestContext, text = '') =>
