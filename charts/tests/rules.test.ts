@@ -110,6 +110,15 @@ withHelm('rendered rules', () => {
     },
   )
 
+  it('the snapshotter may read VolumeSnapshots and VolumeGroupSnapshots only with templates in parameters', () => {
+    const added = [
+      rule('snapshot.storage.k8s.io', 'volumesnapshots', ['get']),
+      rule('groupsnapshot.storage.k8s.io', 'volumegroupsnapshots', ['get']),
+    ]
+    const values = { snapshotter: { enabled: true, parameterTemplates: true } }
+    expect(sorted(clusterRules('snapshotter', values))).toEqual(sorted([...SNAPSHOTTER, ...added]))
+  })
+
   it('a provisioner on each node reads no Nodes, because its driver names the topology of the node', () => {
     const objects = render({ files: [exampleFile('node-local')] })
     const { rules } = named(objects, 'ClusterRole', 'demo-csi-sidecars-external-provisioner-role')

@@ -1,7 +1,7 @@
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import type { InFlight } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
-import { PARAMETER_VALUES } from '../src/caches/names.ts'
 import { ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
 const TEMPLATE = '$'.concat("{pvc.labels['team']:-none}")

@@ -134,6 +134,7 @@ function settingsOf(values: Parts['flags']['values'], driverName: string): Snaps
     retryMaxMs: values['retry-interval-max'],
     timeoutMs: values.timeout,
     extraMetadata: values['extra-create-metadata'],
+    parameterTemplates: values['parameter-templates'],
     onEachNode: values['node-deployment'],
     unreferencedIntervalMs: values['unreferenced-check-interval'],
     unreferencedHandleFilter: values['unreferenced-handle-filter'],

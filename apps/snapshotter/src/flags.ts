@@ -34,6 +34,15 @@ export const SNAPSHOTTER_FLAGS = [
     chart: { key: 'nodeDeployment', sample: false },
   },
   {
+    name: 'parameter-templates',
+    type: 'bool',
+    default: false,
+    help:
+      'Replace variables in the parameters of classes by names, labels and annotations of the VolumeSnapshot or ' +
+      'VolumeGroupSnapshot.',
+    chart: { key: 'parameterTemplates', sample: true },
+  },
+  {
     name: 'resync-period',
     type: 'duration',
     default: 15 * MINUTE,

@@ -26,6 +26,8 @@ export interface SnapshotterSettings {
   /** The time limit of each call to the driver, in milliseconds. */
   readonly timeoutMs: number
   readonly extraMetadata: boolean
+  /** The value of `--parameter-templates`. */
+  readonly parameterTemplates: boolean
   /** The value of `--node-deployment`. */
   readonly onEachNode: boolean
   /** Milliseconds between two searches for snapshots that no object names. 0: no searches. */

@@ -65,6 +65,7 @@ Each template takes a dict: `section` is the part of the values, `prefix` is put
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "groupsnapshot-name-prefix" "value" .section.groupSnapshotNamePrefix) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "groupsnapshot-name-uuid-length" "value" .section.groupSnapshotNameUuidLength) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "node-deployment" "value" .section.nodeDeployment) -}}
+{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "parameter-templates" "value" .section.parameterTemplates) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "resync-period" "value" .section.resyncPeriod) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-prefix" "value" .section.snapshotNamePrefix) -}}
 {{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "snapshot-name-uuid-length" "value" .section.snapshotNameUuidLength) -}}

@@ -147,6 +147,11 @@
 - apiGroups: [{{ first . }}]
   resources: [{{ last . }}classes]
   verbs: [list, watch]
+{{- if $.values.snapshotter.parameterTemplates }}
+- apiGroups: [{{ first . }}]
+  resources: [{{ last . }}s]
+  verbs: [get]
+{{- end }}
 {{- end }}
 - apiGroups: [""]
   resources: [events]

@@ -28,6 +28,17 @@ export function isTemplate(text: string): boolean {
   return /\$\$?\{/.test(text)
 }
 
+/** Returns the variables in the values of parameters whose values a user can change: labels and annotations. */
+export function changeableVariables(parameters: Readonly<Record<string, string>>): readonly string[] {
+  const found = Object.values(parameters).flatMap((text) => [...text.matchAll(VARIABLE)])
+  return found.map(([, , inner = '']) => inner).filter(isChangeable)
+}
+
+/** Reports whether a user can change the value of the variable. Names never change. */
+export function isChangeable(variable: string): boolean {
+  return variable.includes('[')
+}
+
 /** The values of variables by their texts, such as `pvc.labels['team']|max(63)`. Null: there was no value. */
 export type VariableValues = Readonly<Record<string, string | null>>
 

@@ -151,6 +151,7 @@ export const WORK_REASONS = {
   StorageClassNotUsable: 'retried',
   VolumeAttributesClassNotUsable: 'retried',
   SourceNotUsable: 'retried',
+  SnapshotNotUsable: 'retried',
   VolumeNameTaken: 'retried',
   TopologyMissing: 'retried',
   TopologyOfNodeMissing: 'retried',

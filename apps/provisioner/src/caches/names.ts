@@ -36,6 +36,3 @@ export const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protec
 export const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
 /** The annotation of VolumeSnapshotContents that allows a restored volume to have another volume mode. */
 export const ALLOW_MODE_CHANGE = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'
-
-/** The annotation of claims with the values of labels and annotations in the parameters of their CreateVolume call. */
-export const PARAMETER_VALUES = 'csi-sidecars/parameter-values'

@@ -1,4 +1,5 @@
-import { PARAMETER_VALUES, SELECTED_NODE } from '../caches/names.ts'
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
+import { SELECTED_NODE } from '../caches/names.ts'
 import type { ClaimEdit } from '../edit.ts'
 
 /** Removes the selected node, so that the scheduler selects a node again. */

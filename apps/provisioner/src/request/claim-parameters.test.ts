@@ -1,6 +1,6 @@
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import { describe, expect, it } from '@jest/globals'
 import { claimProjection, type ProvisionerClaim } from '../caches/claim.ts'
-import { PARAMETER_VALUES } from '../caches/names.ts'
 import { claimParameters, withoutTemplates } from './claim-parameters.ts'
 
 /** Returns the text with `$` in place of `%`. */

@@ -1,8 +1,14 @@
 import { messageOf } from '@csi-sidecars/base'
-import { expandParameters, isTemplate, UnknownVariableError, type VariableValues } from '@csi-sidecars/csi'
+import {
+  expandParameters,
+  isTemplate,
+  PARAMETER_VALUES,
+  parameterRecord,
+  recordedValues,
+  UnknownVariableError,
+} from '@csi-sidecars/csi'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { PARAMETER_VALUES } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 
 type Parameters = Readonly<Record<string, string>>
@@ -28,13 +34,10 @@ interface ClaimTemplates {
 /** Replaces the variables in the parameters of a class by the facts about a claim. Throws ProvisionError. */
 export function claimParameters({ parameters, claim, volumeName, usesRecord }: ClaimTemplates): ClaimParameters {
   if (!Object.values(parameters).some(isTemplate)) return { parameters, record: undefined }
-  const earlier = usesRecord ? recordedValues(claim) : undefined
+  const earlier = usesRecord ? recordedValues(claim.wanted?.annotations[PARAMETER_VALUES], claim.uid) : undefined
   try {
     const expanded = expandParameters(parameters, { read: (name) => variableOf(name, claim, volumeName), earlier })
-    const changeable = Object.entries(expanded.values).filter(([variable]) => variable.includes('['))
-    if (changeable.length === 0) return { parameters: expanded.parameters, record: undefined }
-    const record = JSON.stringify({ uid: claim.uid, values: Object.fromEntries(changeable) })
-    return { parameters: expanded.parameters, record }
+    return { parameters: expanded.parameters, record: parameterRecord(claim.uid, expanded.values) }
   } catch (cause) {
     throw new ProvisionError(messageOf(cause), { cause })
   }
@@ -60,21 +63,4 @@ function variableOf(name: string, { key, wanted }: ProvisionerClaim, volumeName:
 
 function labelsOf(text: string): Parameters {
   return text === '' ? {} : (JSON.parse(text) as Parameters)
-}
-
-/** Returns the values in the annotation of the claim. Undefined if it belongs to another claim or cannot be read. */
-function recordedValues({ uid, wanted }: ProvisionerClaim): VariableValues | undefined {
-  const text = wanted?.annotations[PARAMETER_VALUES]
-  if (text === undefined) return undefined
-  try {
-    const record: unknown = JSON.parse(text)
-    if (typeof record !== 'object' || record === null || !('uid' in record) || record.uid !== uid) return undefined
-    const values = 'values' in record ? record.values : undefined
-    if (typeof values !== 'object' || values === null) return undefined
-    const known = Object.entries(values).filter(([, value]) => value === null || typeof value === 'string')
-    return Object.fromEntries(known)
-  } catch {
-    // Anybody may have edited the annotation. The current values are then used.
-    return undefined
-  }
 }

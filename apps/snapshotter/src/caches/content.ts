@@ -1,3 +1,4 @@
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type {
   KubeObject,
@@ -44,6 +45,8 @@ export interface Content extends Cached {
   readonly finalizers: readonly string[]
   readonly beingCreated: boolean
   readonly beingDeleted: boolean
+  /** The annotation with the values in the parameters of the creation. Undefined if the annotation is absent. */
+  readonly parameterValues: string | undefined
   /** The name of the Secret for calls, from an annotation. Undefined if the annotation is absent. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
@@ -149,7 +152,7 @@ export function groupProjection(driverName: string) {
 
 function common(metadata: KubeObject['metadata'], names: ContentNames, intern: Interner) {
   const { name = '', resourceVersion = '', uid = '', annotations = {}, generation, creationTimestamp } = metadata ?? {}
-  const { [names.beingCreated]: beingCreated, ...others } = annotations
+  const { [names.beingCreated]: beingCreated, [PARAMETER_VALUES]: parameterValues, ...others } = annotations
   return {
     key: name,
     resourceVersion,
@@ -158,6 +161,7 @@ function common(metadata: KubeObject['metadata'], names: ContentNames, intern: I
     finalizers: metadata?.finalizers?.map((each) => intern.text(each)) ?? NO_TEXTS,
     beingCreated: beingCreated !== undefined,
     beingDeleted: annotations[names.beingDeleted] !== undefined,
+    parameterValues,
     secretName: intern.text(annotations[names.secretName]),
     secretNamespace: intern.text(annotations[names.secretNamespace]),
     generation: generation ?? 0,

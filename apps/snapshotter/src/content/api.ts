@@ -5,7 +5,14 @@ import type { KubeObject, Patch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import { ContentGoneError, during } from './failure.ts'
 import type { Kind } from './kinds.ts'
-import { beingCreatedPatch, finalizerPatch, hasFinalizer, statusPatch } from './patches.ts'
+import {
+  beingCreatedPatch,
+  creationPatch,
+  finalizerPatch,
+  hasFinalizer,
+  statusPatch,
+  type ValuesToRecord,
+} from './patches.ts'
 
 /** The number of attempts of a write in one run if other clients change the content at the same time. */
 const CONFLICT_TRIES = 5
@@ -77,6 +84,12 @@ export class StoredContent {
   async setBeingCreated(isPresent: boolean): Promise<void> {
     const { kind } = this.#options
     await this.#write((latest) => beingCreatedPatch(latest, kind.metadataNames, isPresent))
+  }
+
+  /** Stores the values in the parameters of a creation. Adds the annotation being-created if `isBeingCreated`. */
+  async recordValues(values: ValuesToRecord & { readonly isBeingCreated: boolean }): Promise<void> {
+    const { kind } = this.#options
+    await this.#write((latest) => creationPatch(latest, kind.metadataNames, values))
   }
 
   /** Writes fields of the status. Writes nothing if `fieldsOf` returns no field for the newest state. */

@@ -52,7 +52,7 @@ export function contentController(
   }
   const isAtRest = (content: Content): boolean => decide(observe(content, deps)).length === 0
   const hasSnapshotToDelete = (content: Content): boolean => handleToDelete(observe(content, deps)) !== undefined
-  const awaited = awaitedObjects({ api, clock, resources: { secret: SECRETS } })
+  const awaited = awaitedObjects({ api, clock, resources: { secret: SECRETS, snapshot: kind.snapshots } })
   return {
     name: kind.queue,
     workers: settings.workers,
@@ -70,6 +70,7 @@ export function contentController(
         source: wakesOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
       },
       secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
+      snapshot: { object: kind.snapshots.kind, reason: 'SnapshotNotUsable', source: awaited.snapshot },
       handles: {
         object: `the handles of ${kind.resource.kind}`,
         reason: 'MemberNotReported',

@@ -3,7 +3,7 @@ import { callFailure, type Outcome } from '@csi-sidecars/controller'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
-import { ContentGoneError, during } from './failure.ts'
+import { ContentGoneError, during, OutdatedRequestError } from './failure.ts'
 import { createRequest } from './inputs.ts'
 import type { DriverSnapshot } from './kinds.ts'
 import { snapshotStatus } from './patches.ts'
@@ -26,6 +26,7 @@ export async function createSnapshot(run: ContentRun, phase: Phase): Promise<Out
     return undefined
   } catch (error) {
     run.signal.throwIfAborted()
+    if (error instanceof OutdatedRequestError) return { kind: 'retry', cause: error }
     // Only the removal of the annotation has failed. For a ready snapshot, the next run repeats only the removal.
     if (isStored && !(error instanceof ContentGoneError)) return { kind: 'retry', cause: error }
     return await recordFailure(run, phase, error)
@@ -50,15 +51,14 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   const { kind, log, memory } = deps
   const { texts } = kind
   log.info(`${texts.wrapper}: Creating ${texts.snapshot} for ${texts.content} ${key} through the plugin ...`, UNQUOTED)
-  const request = await createRequest(run)
+  const { request, values } = await createRequest(run)
   const failed = during(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
   const call = await prepareCreate(run, request).catch(failed)
   // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
   const needsAnnotation = content.status?.handle === undefined
-  if (needsAnnotation) {
-    const what = `failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`
-    await stored.setBeingCreated(true).catch(during(what, goQuote))
-  }
+  const addFailed = during(`failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`, goQuote)
+  if (values !== undefined) await stored.recordValues({ ...values, isBeingCreated: needsAnnotation }).catch(addFailed)
+  else if (needsAnnotation) await stored.setBeingCreated(true).catch(addFailed)
   if (memory.lostOf(key).some((lost) => lost.content.uid === content.uid)) throw new ContentGoneError(`${key} is gone`)
   // The content takes over the snapshot of an earlier content of the same VolumeSnapshot.
   memory.forgetLost(key, (lost) => lost.content.refUid === content.refUid)

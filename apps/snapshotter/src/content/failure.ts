@@ -10,6 +10,11 @@ export class NotSentError extends Error {
   override readonly name = 'NotSentError'
 }
 
+/** Thrown if another process has changed the content, so that the request must be built again. It was not sent. */
+export class OutdatedRequestError extends Error {
+  override readonly name = 'OutdatedRequestError'
+}
+
 /** The reason of a retry: the driver has the snapshot, but it is not ready to use. */
 export class NotReadyError extends Error {
   override readonly name = 'NotReadyError'
@@ -21,7 +26,7 @@ export function during(
   show: (message: string) => string = (message) => message,
 ): (cause: unknown) => never {
   return (cause) => {
-    if (cause instanceof ContentGoneError) throw cause
+    if (cause instanceof ContentGoneError || cause instanceof OutdatedRequestError) throw cause
     throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
   }
 }

@@ -9,24 +9,33 @@ import type { Naming } from '../parts.ts'
 import { during } from './failure.ts'
 import type { CreateRequest, Kind } from './kinds.ts'
 import type { SnapshotCreation } from './memory.ts'
+import { snapshotParameters } from './parameters.ts'
+import type { ValuesToRecord } from './patches.ts'
 import type { ContentRun } from './run.ts'
 
 /** The encoded values of a Secret. */
 type Secrets = Readonly<Record<string, string>>
 
+/** The request of a creation, and the values in its parameters that must be stored before the call. */
+interface PreparedCreation {
+  readonly request: CreateRequest
+  readonly values: ValuesToRecord | undefined
+}
+
 /**
  * Returns the request of the creation. Only the Secret of a repeated call may differ from the first call, because a
  * driver refuses a name that it knows with other parameters. A final failure permits another request.
  */
-export async function createRequest(run: ContentRun): Promise<CreateRequest> {
+export async function createRequest(run: ContentRun): Promise<PreparedCreation> {
   const creation = run.deps.memory.creationOf(run.content.uid)
-  return creation === undefined ? await firstRequest(run) : await repeatedRequest(run, creation)
+  if (creation === undefined) return await firstRequest(run)
+  return { request: await repeatedRequest(run, creation), values: undefined }
 }
 
 /** Returns the name, parameters and secrets of a creation call. Throws the error that the status has to show. */
-async function firstRequest(run: ContentRun): Promise<CreateRequest> {
+async function firstRequest(run: ContentRun): Promise<PreparedCreation> {
   const { content } = run
-  const { kind, naming, extraMetadata } = run.deps
+  const { kind, naming, extraMetadata, parameterTemplates } = run.deps
   const { snapshot, content: noun } = kind.texts
   const inputs = async (): Promise<readonly [SnapshotClass, Secrets]> => {
     const { key, className } = content
@@ -35,9 +44,13 @@ async function firstRequest(run: ContentRun): Promise<CreateRequest> {
   }
   const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
   const [found, secrets] = await inputs().catch(during(what, goQuote))
-  const parameters = passedParameters(found.parameters)
-  if (extraMetadata) Object.assign(parameters, metadataOf(kind, content))
-  return { name: snapshotName(kind, content, naming), parameters, secrets }
+  const passed = passedParameters(found.parameters)
+  const name = snapshotName(kind, content, naming)
+  const { parameters, values } = parameterTemplates
+    ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(during(what))
+    : { parameters: passed, values: undefined }
+  const metadata = extraMetadata ? metadataOf(kind, content) : {}
+  return { request: { name, parameters: { ...parameters, ...metadata }, secrets }, values }
 }
 
 /** Reads the Secret for calls about an existing snapshot. It is named in annotations (group member) or in the class. */

@@ -57,9 +57,9 @@ export interface Kind {
   readonly metadataNames: ContentNames
   readonly texts: ContentTexts
   /** The kind of the object that the user creates. */
-  readonly snapshots: Resource<unknown>
+  readonly snapshots: Resource<KubeObject>
   readonly eventReasons: Readonly<Record<'create' | 'check' | 'delete' | 'shared' | 'left', string>>
-  /** The name of the kind in metadata parameters and Secret templates, such as `volumesnapshot`. */
+  /** The name of the kind in metadata parameters and templates, such as `volumesnapshot`. */
   readonly prefix: string
   /** The prefix of the class parameters that name the Secret for ListSnapshots. */
   readonly checkSecretPrefix: string

@@ -1,6 +1,8 @@
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import { type Patch, removeFinalizerPatch, rfc3339 } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import type { ContentNames } from '../caches/names.ts'
+import { OutdatedRequestError } from './failure.ts'
 import type { DriverSnapshot, Kind } from './kinds.ts'
 
 /** Returns the patch that adds or removes the annotation being-created. Undefined if nothing changes. */
@@ -12,6 +14,34 @@ export function beingCreatedPatch(
   if (beingCreated === isPresent) return undefined
   const annotations = { [names.beingCreated]: isPresent ? 'yes' : null }
   return { kind: 'merge', body: { metadata: { uid, annotations } } }
+}
+
+/** The values in the parameters of a creation, to be stored before the call. */
+export interface ValuesToRecord {
+  readonly record: string
+  /** The annotation that the values were chosen from. Undefined if it was absent. */
+  readonly replaced: string | undefined
+}
+
+/**
+ * Returns the patch before a creation call that has values in its parameters: it adds the values, and the annotation
+ * being-created if `isBeingCreated`. The patch carries the `resourceVersion`. Throws OutdatedRequestError if another
+ * process has stored other values since the request was built. Undefined if nothing changes.
+ */
+export function creationPatch(
+  { uid, resourceVersion, beingCreated, parameterValues }: Content,
+  names: Pick<ContentNames, 'beingCreated'>,
+  { record, replaced, isBeingCreated }: ValuesToRecord & { readonly isBeingCreated: boolean },
+): Patch | undefined {
+  if (parameterValues !== replaced && parameterValues !== record) {
+    throw new OutdatedRequestError(`the annotation ${PARAMETER_VALUES} has changed`)
+  }
+  const annotations = {
+    ...(isBeingCreated && !beingCreated && { [names.beingCreated]: 'yes' }),
+    ...(parameterValues !== record && { [PARAMETER_VALUES]: record }),
+  }
+  if (Object.keys(annotations).length === 0) return undefined
+  return { kind: 'merge', body: { metadata: { uid, resourceVersion, annotations } } }
 }
 
 /** Returns the patch of status fields. It carries the `resourceVersion`, as the fields depend on the whole status. */

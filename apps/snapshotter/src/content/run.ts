@@ -12,8 +12,11 @@ import { StoredContent } from './api.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 
-/** The events that a content waits for: a change of its class or of a Secret, and its handles as a group member. */
-export type ContentWakeKind = 'class' | 'secret' | 'handles'
+/**
+ * The events that a content waits for: a change of its class, of a Secret or of the VolumeSnapshot, and its handles as a
+ * group member.
+ */
+export type ContentWakeKind = 'class' | 'secret' | 'snapshot' | 'handles'
 
 /** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {
@@ -21,6 +24,7 @@ export interface ContentDeps {
   readonly driverName: string
   readonly naming: Naming
   readonly extraMetadata: boolean
+  readonly parameterTemplates: boolean
   readonly timeoutMs: number
   /** The API client. It refuses writes after this process has lost the lease. */
   readonly api: KubeClient

@@ -24,6 +24,7 @@ const SETTINGS: SnapshotterSettings = {
   retryMaxMs: 300_000,
   timeoutMs: 60_000,
   extraMetadata: false,
+  parameterTemplates: false,
   onEachNode: false,
   unreferencedIntervalMs: 0,
   unreferencedHandleFilter: '',
