@@ -199,6 +199,22 @@ describe('a repeated CreateSnapshot call', () => {
     expect([recordOf(fixture), fixture.takeEvents()]).toEqual([record, []])
   })
 
+  it('has the stored values that the API server has, although the cache has older ones', async () => {
+    const fixture = fixtureWith({ tag: TAG }, { labels: { team: 'storage' } })
+    const store = (team: string): void => {
+      const record = JSON.stringify({ uid: UID, values: { [TEAM]: team } })
+      const annotations = { [SNAPSHOT_NAMES.beingCreated]: 'yes', [PARAMETER_VALUES]: record }
+      fixture.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' }, { metadata: { annotations } })
+    }
+    store('older')
+    await fixture.startStepwise()
+    await reach(fixture, 'get volumesnapshotcontents')
+    store('newer')
+    fixture.running.gate.open()
+    await fixture.clock.settle()
+    expect(sent(fixture)).toEqual([{ tag: 'newer' }])
+  })
+
   it('a record of another VolumeSnapshot has no effect', async () => {
     const record = JSON.stringify({ uid: 'other', values: { [TEAM]: 'copied' } })
     const fixture = fixtureWith({ tag: TAG }, { labels: { team: 'storage' } })

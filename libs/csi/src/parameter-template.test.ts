@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { expandParameters, isTemplate, UnknownVariableError } from './parameter-template.ts'
+import { changeableVariables, expandParameters, isTemplate, UnknownVariableError } from './parameter-template.ts'
 
 const VALUES: Readonly<Record<string, string | undefined>> = {
   'pvc.name': 'data',
@@ -107,4 +107,12 @@ it.each([
   [t('%%{b'), true],
 ])('`isTemplate` answers for %s: %s', (text, expected) => {
   expect(isTemplate(text)).toBe(expected)
+})
+
+it('`changeableVariables` returns labels and annotations, but no names and no escaped text', () => {
+  const parameters = {
+    a: t("%{pvc.name}-%{pvc.labels['a']|max(3)}"),
+    b: t("%%{pvc.labels['b']}%{pvc.annotations['c']}"),
+  }
+  expect(changeableVariables(parameters)).toEqual(["pvc.labels['a']|max(3)", "pvc.annotations['c']"])
 })
