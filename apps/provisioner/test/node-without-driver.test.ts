@@ -165,12 +165,17 @@ describe('a claim of another node', () => {
 
   it('keeps the node if the finalizer comes between the check and the write', async () => {
     const process = begin('node-1')
+    let writes = 0
     before(
       process,
       (label) => /^replace .*persistentvolumeclaims/.test(label),
-      () => api.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM, { metadata: { finalizers } }),
+      () => {
+        writes += 1
+        if (writes === 1) api.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM, { metadata: { finalizers } })
+      },
     )
     await clock.advance(HOUR_MS)
+    expect(writes).toBe(1)
     expect(selected()).toBe('node-2')
     expect(process.events).toEqual([])
   })
