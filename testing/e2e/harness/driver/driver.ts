@@ -11,12 +11,12 @@ import { status } from '@grpc/grpc-js'
 import { start, stop } from '../process/processes.ts'
 import { pause } from '../waiting.ts'
 import type { Answer, Plain, ReadyReplies, ReceivedCall } from './messages.ts'
-import { type CallEnd, type ServedCall, type ServedDriver, serveDriver } from './serve.ts'
+import { type ServedCall, type ServedCallEnd, type ServedDriver, serveDriver } from './serve.ts'
 
 export type { Plain } from './messages.ts'
 
 /** One call that the driver received. Times are wall times in milliseconds. */
-export interface Call extends ReceivedCall, CallEnd {}
+export interface Call extends ReceivedCall, ServedCallEnd {}
 
 /** The driver's answer to a call. */
 export type DriverReply =

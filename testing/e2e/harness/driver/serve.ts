@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Answer, FromThread, ReadyReplies, ReceivedCall, ToThread } from './messages.ts'
 
 /** The end of a call. Times are wall times in milliseconds. */
-export interface CallEnd {
+export interface ServedCallEnd {
   end: number | undefined
   /** The returned gRPC code; undefined while the call hangs. */
   code: number | undefined
@@ -13,7 +13,7 @@ export interface CallEnd {
 
 /** A recorded call, and its answer. The answer is undefined if the thread has answered the call. */
 export interface ServedCall {
-  readonly entry: CallEnd
+  readonly entry: ServedCallEnd
   readonly answer: Promise<Answer | 'hang'> | undefined
 }
 
@@ -34,7 +34,7 @@ interface Opening {
 class DriverThread {
   readonly #worker = new Worker(new URL('./thread.ts', import.meta.url))
   readonly #drivers = new Map<number, Opening>()
-  readonly #calls = new Map<number, CallEnd>()
+  readonly #calls = new Map<number, ServedCallEnd>()
   readonly #open = new Set<number>()
   #opened = 0
 
@@ -96,7 +96,7 @@ class DriverThread {
     }
   }
 
-  async #answer(call: number, entry: CallEnd, answer: Promise<Answer | 'hang'>): Promise<void> {
+  async #answer(call: number, entry: ServedCallEnd, answer: Promise<Answer | 'hang'>): Promise<void> {
     const known = await answer.catch((error: unknown) => ({ code: 13, message: String(error) }))
     if (known === 'hang') return
     entry.end = Date.now()
