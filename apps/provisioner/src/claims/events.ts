@@ -3,7 +3,7 @@ import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { ClaimRun } from './run.ts'
 
-/** The events of a claim. Their reasons equal the reasons of the Go provisioner. */
+/** The events of a claim. Their reasons are those of the Go provisioner. Only NodeWithoutDriver is ours. */
 export const CLAIM_EVENTS = {
   provisioning: (key: string): EventText => ({
     type: 'Normal',

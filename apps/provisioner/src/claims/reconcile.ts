@@ -81,6 +81,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       })
     case 'checkNode':
       run.waitFor()
+      deps.memory.ended(claim.uid)
       return await rescheduleWithoutDriver(run, {
         claim,
         node: step.node,
