@@ -211,7 +211,7 @@ operations('every kubectl command of docs/operations.md works', INSTALLATION, as
   const lines = linesOf('docs/operations.md').filter(
     (line) => line.startsWith('kubectl') && !NOT_HERE.some((part) => line.startsWith(part)),
   )
-  equal(lines.length, 6)
+  equal(lines.length, 7)
   for (const line of lines) await shell(filledIn(line))
 
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name: va })
