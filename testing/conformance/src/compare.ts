@@ -2,17 +2,49 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { CaseAnswer, CaseStep, RecordedAnswer } from './case.ts'
 
-const FILE = new URL('recorded.jsonl', import.meta.url)
+/** The minor version whose answers are recorded completely, and which the emulator copies. */
+const BASE_VERSION = '1.36'
 
-/** Reads the answers of kube-apiserver v1.36.3 to all cases from a file with one answer per line. */
-export function readRecorded(): readonly RecordedAnswer[] {
-  const lines = readFileSync(FILE, 'utf8').split('\n')
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as RecordedAnswer)
+/** A recorded answer that differs from the answer of the base version, and its position among all answers. */
+interface DifferentAnswer extends RecordedAnswer {
+  readonly index: number
 }
 
-/** Replaces the file of recorded answers. */
-export function writeRecorded(answers: readonly RecordedAnswer[]): void {
-  writeFileSync(FILE, answers.map((each) => `${JSON.stringify(each)}\n`).join(''))
+/** Returns the answers of a kube-apiserver of this minor version to all cases. Default: v1.36.3. */
+export function readRecorded(version = BASE_VERSION): readonly RecordedAnswer[] {
+  const answers = readLines<RecordedAnswer>(fileOf(BASE_VERSION))
+  if (version === BASE_VERSION) return answers
+  const different = readLines<DifferentAnswer>(fileOf(version))
+  const byIndex = new Map(different.map(({ index, ...answer }) => [index, answer]))
+  return answers.map((answer, index) => byIndex.get(index) ?? answer)
+}
+
+/** Replaces the recorded answers of this minor version. Only the base version is recorded completely. */
+export function writeRecorded(answers: readonly RecordedAnswer[], version = BASE_VERSION): void {
+  writeLines(fileOf(version), version === BASE_VERSION ? answers : differentAnswers(answers, readRecorded()))
+}
+
+/** Returns the answers that differ from those of the base version. */
+export function differentAnswers(
+  answers: readonly RecordedAnswer[],
+  base: readonly RecordedAnswer[],
+): readonly DifferentAnswer[] {
+  return answers.flatMap((answer, index) =>
+    compare(base.slice(index, index + 1), [answer]).length === 0 ? [] : [{ index, ...answer }],
+  )
+}
+
+function fileOf(version: string): URL {
+  return new URL(version === BASE_VERSION ? 'recorded.jsonl' : `recorded-${version}.jsonl`, import.meta.url)
+}
+
+function readLines<T>(file: URL): readonly T[] {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as T)
+}
+
+function writeLines(file: URL, values: readonly unknown[]): void {
+  writeFileSync(file, values.map((each) => `${JSON.stringify(each)}\n`).join(''))
 }
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [

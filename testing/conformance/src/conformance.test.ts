@@ -1,6 +1,6 @@
 import { startApiServer } from '@csi-sidecars/emulator'
 import { expect, test } from '@jest/globals'
-import { compare, DIFFERENCES, readRecorded } from './compare.ts'
+import { compare, DIFFERENCES, differentAnswers, readRecorded } from './compare.ts'
 import { CONFORMANCE_CASES } from './index.ts'
 import { runConformance } from './run.ts'
 
@@ -29,4 +29,10 @@ test('the comparison reports the path and both values of a field that differs', 
   const other = { ...recorded, answer: { code: 200, body: { a: [1, 3] } } }
   expect(compare([recorded], [recorded])).toEqual([])
   expect(compare([recorded], [other])).toEqual(['s: GET /x\n  .answer.body.a.1\n    expected 2\n    actual   3'])
+})
+
+test('only the answers that differ from those of the base version are recorded for another version', () => {
+  const answer = (title: string, code: number) => ({ title, asked: 'GET /x', answer: { code, body: {} } })
+  const base = [answer('a', 200), answer('b', 404)]
+  expect(differentAnswers([answer('a', 200), answer('b', 410)], base)).toEqual([{ index: 1, ...answer('b', 410) }])
 })

@@ -9,7 +9,7 @@ import { SNAPSHOT_CASES } from './snapshots.ts'
 import { LIST_CASES, VERB_CASES } from './verbs.ts'
 import { VOLUME_CASES } from './volumes.ts'
 
-export { compare, writeRecorded } from './compare.ts'
+export { compare, readRecorded, writeRecorded } from './compare.ts'
 export { type ComparedServer as Server, runConformance } from './run.ts'
 
 export const CONFORMANCE_CASES: Cases = {

@@ -43,9 +43,14 @@ function kubernetes(): ({ readonly name: string } & Kubernetes) | undefined {
   return found && { name, ...found }
 }
 
-/** Reports whether the chosen control plane has the version against which the emulator is checked. */
-export function isDefaultKubernetes(): boolean {
-  return kubernetes()?.name === DEFAULT_KUBERNETES
+/** Returns how the conformance cases are checked: against the emulator, or against the recorded answers of a version. */
+export function conformanceVersion():
+  | { readonly kind: 'emulated' | 'none' }
+  | { readonly kind: 'recorded'; readonly version: string } {
+  const { name = DEFAULT_KUBERNETES, emulated } = kubernetes() ?? {}
+  if (name === DEFAULT_KUBERNETES) return { kind: 'emulated' }
+  // An emulated version answers with the texts of the newer server.
+  return emulated === undefined ? { kind: 'recorded', version: name } : { kind: 'none' }
 }
 
 /** Returns the minor version that the chosen kube-apiserver reports, and the flags for it. */
