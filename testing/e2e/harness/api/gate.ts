@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { eventually } from '../waiting.ts'
@@ -230,7 +230,7 @@ export class Gate {
     return new Promise((resolve, reject) => {
       const sent = request(new URL(incoming.url ?? '/', this.#upstream), {
         method: entry.method,
-        headers: incoming.headers,
+        headers: entry.watch ? withoutCompression(incoming.headers) : incoming.headers,
         agent: this.#agent,
       })
       const watching: OpenWatch | undefined = entry.watch && response ? openWatch(entry, response) : undefined
@@ -299,6 +299,14 @@ function openWatch(request: WireRequest, response: ServerResponse): OpenWatch {
   const delivered = new DeliveredObjects()
   delivered.pipe(response)
   return { request, response, answer: undefined, delivered }
+}
+
+/**
+ * Asks for a watch without compression, because the gate looks for objects in its bytes. From Kubernetes 1.38 on, the API
+ * server compresses a watch that sends the existing objects, if the client accepts it.
+ */
+function withoutCompression({ 'accept-encoding': _, ...headers }: IncomingHttpHeaders): IncomingHttpHeaders {
+  return headers
 }
 
 /** Returns a fault that delays requests until `release` is called. */
