@@ -31,7 +31,7 @@ export function compatibilityTable(): string {
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       [
         'Kubernetes',
-        `${oldest} or newer; all end-to-end tests run on ${oldestTested} and ${newer}, some on ${newest}, those of attaching and expanding also with the API of 1.33, which a newer server emulates; older ones are not tested`,
+        `${oldest} or newer; all end-to-end tests run on ${oldestTested}, ${newer} and ${newest}, those of attaching and expanding also with the API of 1.33, which a newer server emulates; older ones are not tested`,
       ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],
