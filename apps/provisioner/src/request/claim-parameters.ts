@@ -2,10 +2,10 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   expandParameters,
   isTemplate,
+  objectVariable,
   PARAMETER_VALUES,
   parameterRecord,
   recordedValues,
-  UnknownVariableError,
 } from '@csi-sidecars/csi'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
@@ -48,17 +48,13 @@ export function withoutTemplates(parameters: Parameters): Record<string, string>
   return Object.fromEntries(Object.entries(parameters).filter(([, text]) => !isTemplate(text)))
 }
 
-const MAP = /^pvc\.(labels|annotations)\['([^']*)'\]$/
-
-function variableOf(name: string, { key, wanted }: ProvisionerClaim, volumeName: string): string | undefined {
-  const ref = namespacedRef(key)
-  if (name === 'pvc.name') return ref.name
-  if (name === 'pvc.namespace') return ref.namespace
-  if (name === 'pv.name') return volumeName
-  const [, map, entry = ''] = MAP.exec(name) ?? []
-  if (map === undefined) throw new UnknownVariableError(name)
-  const values = map === 'labels' ? labelsOf(wanted?.labels ?? '') : (wanted?.annotations ?? {})
-  return Object.hasOwn(values, entry) ? values[entry] : undefined
+function variableOf(variable: string, { key, wanted }: ProvisionerClaim, volumeName: string): string | undefined {
+  if (variable === 'pv.name') return volumeName
+  return objectVariable(variable, {
+    prefix: 'pvc',
+    ...namespacedRef(key),
+    entries: (map) => (map === 'labels' ? labelsOf(wanted?.labels ?? '') : wanted?.annotations),
+  })
 }
 
 function labelsOf(text: string): Parameters {

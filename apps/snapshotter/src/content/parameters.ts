@@ -2,9 +2,9 @@ import {
   changeableVariables,
   expandParameters,
   isTemplate,
+  objectVariable,
   parameterRecord,
   recordedValues,
-  UnknownVariableError,
 } from '@csi-sidecars/csi'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
@@ -76,15 +76,12 @@ interface VariableSubject {
   readonly metadata: Metadata | undefined
 }
 
-const MAP = /^(labels|annotations)\['([^']*)'\]$/
-
-function variableOf(name: string, { kind: { prefix }, content, metadata }: VariableSubject): string | undefined {
-  if (name === `${prefix}.name`) return content.refName
-  if (name === `${prefix}.namespace`) return content.refNamespace
-  if (name === `${prefix}content.name`) return content.key
-  const isOfSnapshot = name.startsWith(`${prefix}.`)
-  const [, map, entry = ''] = (isOfSnapshot ? MAP.exec(name.slice(prefix.length + 1)) : null) ?? []
-  if (map === undefined) throw new UnknownVariableError(name)
-  const values = (map === 'labels' ? metadata?.labels : metadata?.annotations) ?? {}
-  return Object.hasOwn(values, entry) ? values[entry] : undefined
+function variableOf(variable: string, { kind: { prefix }, content, metadata }: VariableSubject): string | undefined {
+  if (variable === `${prefix}content.name`) return content.key
+  return objectVariable(variable, {
+    prefix,
+    name: content.refName,
+    namespace: content.refNamespace,
+    entries: (map) => metadata?.[map],
+  })
 }
