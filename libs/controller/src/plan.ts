@@ -30,9 +30,9 @@ export function planOf<Facts, Step>(checks: readonly PlanCheck<Facts, Step>[], f
   return plan
 }
 
-/** Adds the step to the plan, and continues with the next check. */
-export function next<Step>(step: Step): PlanCheckResult<Step> {
-  return { steps: [step], isLast: false }
+/** Adds these steps to the plan, and continues with the next check. */
+export function next<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
+  return { steps, isLast: false }
 }
 
 /** Ends the plan with these steps. */

@@ -89,8 +89,8 @@ function callWasSent({ failure }: FailureView): Result {
 
 function isOtherRequest({ isOtherRequest: isOther, className }: FailureView): Result {
   if (!isOther) return undefined
-  // The class may be as before then.
-  return { steps: [{ kind: 'forgetRequest' }, { kind: 'wait', waitsFor: [classOf(className)] }], isLast: false }
+  // A class with its earlier parameters leads to the request that the driver knows.
+  return next({ kind: 'forgetRequest' }, { kind: 'wait', waitsFor: [classOf(className)] })
 }
 
 function cannotBeRepeated({ failure, isOtherRequest: isOther, isLasting }: FailureView): Result {

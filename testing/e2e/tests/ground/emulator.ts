@@ -50,7 +50,7 @@ function serverOf({ url, adminToken, alice }: Cluster): Server {
 const IS_RECORDING = process.env['E2E_RECORD'] === 'true'
 
 /** Sends the requests of all conformance cases to the real server, and returns its answers. */
-async function answersOf(cluster: Cluster, folder: string): Promise<Awaited<ReturnType<typeof runConformance>>> {
+async function answersOf(cluster: Cluster, folder: string): ReturnType<typeof runConformance> {
   const kubeconfig = join(folder, 'admin.json')
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(cluster.url, cluster.ca, { token: cluster.adminToken })))
   await installSnapshotCrds(kubeconfig)
