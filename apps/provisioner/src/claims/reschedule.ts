@@ -43,13 +43,13 @@ export async function rescheduleWithoutDriver(run: ClaimRun, check: NodeCheck): 
 async function reasonToLeave(run: ClaimRun, { node: name, volumeName }: NodeCheck): Promise<string | undefined> {
   const { driver } = run.deps.settings.names
   try {
-    const csiNode = await read(run, CSI_NODES, name)
+    const csiNode = await readIfExists(run, CSI_NODES, name)
     if (csiNode?.spec.drivers?.some((each) => each.name === driver)) return undefined
     // The kubelet creates the CSINode after the Node, so a missing CSINode alone says nothing.
-    const node = await read(run, NODES, name)
+    const node = await readIfExists(run, NODES, name)
     if (csiNode === undefined && node !== undefined) return undefined
     // An invalid name has no volume. Otherwise the volume may exist, although the claim is not bound yet.
-    if (volumeName !== undefined && (await read(run, PERSISTENT_VOLUMES, volumeName)) !== undefined) return undefined
+    if (volumeName !== undefined && (await readIfExists(run, PERSISTENT_VOLUMES, volumeName)) !== undefined) return undefined
     return node === undefined
       ? `The selected node ${goQuote(name)} is gone`
       : `The selected node ${goQuote(name)} has no driver ${goQuote(driver)}`
@@ -61,7 +61,8 @@ async function reasonToLeave(run: ClaimRun, { node: name, volumeName }: NodeChec
   }
 }
 
-async function read<T extends KubeObject>(
+/** Reads an object from the API server. Returns undefined if it does not exist. */
+async function readIfExists<T extends KubeObject>(
   { deps, signal }: ClaimRun,
   resource: Resource<T>,
   name: string,

@@ -302,7 +302,7 @@ function openWatch(request: WireRequest, response: ServerResponse): OpenWatch {
 }
 
 /**
- * Asks for a watch without compression, because the gate looks for objects in its bytes. From Kubernetes 1.38 on, the API
+ * Asks for a watch without compression, because the gate looks for objects in its bytes. From Kubernetes 1.37 on, the API
  * server compresses a watch that sends the existing objects, if the client accepts it.
  */
 function withoutCompression({ 'accept-encoding': _, ...headers }: IncomingHttpHeaders): IncomingHttpHeaders {
