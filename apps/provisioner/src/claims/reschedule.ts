@@ -49,7 +49,8 @@ async function reasonToLeave(run: ClaimRun, { node: name, volumeName }: NodeChec
     const node = await readIfExists(run, NODES, name)
     if (csiNode === undefined && node !== undefined) return undefined
     // An invalid name has no volume. Otherwise the volume may exist, although the claim is not bound yet.
-    if (volumeName !== undefined && (await readIfExists(run, PERSISTENT_VOLUMES, volumeName)) !== undefined) return undefined
+    if (volumeName !== undefined && (await readIfExists(run, PERSISTENT_VOLUMES, volumeName)) !== undefined)
+      return undefined
     return node === undefined
       ? `The selected node ${goQuote(name)} is gone`
       : `The selected node ${goQuote(name)} has no driver ${goQuote(driver)}`
