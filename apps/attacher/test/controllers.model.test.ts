@@ -21,39 +21,39 @@ const CODE_NAMES = Object.keys(CODES).filter((name): name is CodeName => name !=
 
 type Step =
   | {
-      do: 'createVa' | 'deleteVa' | 'removeForeignFinalizer' | 'reset' | 'label' | 'forget' | 'strip'
+      kind: 'createVa' | 'deleteVa' | 'removeForeignFinalizer' | 'reset' | 'label' | 'forget' | 'strip'
       volume: string
       node: string
       held: boolean
     }
-  | { do: 'createPv' | 'deletePv' | 'remakePv'; volume: string }
-  | { do: 'createNode' | 'deleteNode' | 'remakeNode'; node: string; withDriver: boolean }
+  | { kind: 'createPv' | 'deletePv' | 'remakePv'; volume: string }
+  | { kind: 'createNode' | 'deleteNode' | 'remakeNode'; node: string; withDriver: boolean }
   | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
-  | { do: 'deliver' | 'endWatch'; resource: keyof typeof RESOURCES; count: number }
-  | { do: 'flow'; rounds: number }
-  | { do: 'pass'; ms: number }
-  | { do: 'giveBack' | 'resync' | 'lose' | 'comeBack' | 'replaceDriver' | 'kill' | 'depose' | 'start' }
+  | { kind: 'deliver' | 'endWatch'; resource: keyof typeof RESOURCES; count: number }
+  | { kind: 'flow'; rounds: number }
+  | { kind: 'pass'; ms: number }
+  | { kind: 'giveBack' | 'resync' | 'lose' | 'comeBack' | 'replaceDriver' | 'kill' | 'depose' | 'start' }
 
 const volume = fc.constantFrom(...VOLUMES)
 const node = fc.constantFrom(...NODES)
 const resource = fc.constantFrom(...(Object.keys(RESOURCES) as (keyof typeof RESOURCES)[]))
 const pair = { volume, node, held: fc.boolean() }
 const flight = { pick: fc.nat(7), fault: fc.nat(99) }
-const one = <const K extends string>(name: K): { do: fc.Arbitrary<K> } => ({ do: fc.constant(name) })
+const one = <const K extends string>(name: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(name) })
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ ...one('createVa'), ...pair }) },
   { weight: 5, arbitrary: fc.record({ ...one('deleteVa'), ...pair }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constantFrom('removeForeignFinalizer', 'reset', 'label', 'forget'), ...pair }),
+    arbitrary: fc.record({ kind: fc.constantFrom('removeForeignFinalizer', 'reset', 'label', 'forget'), ...pair }),
   },
   { weight: 3, arbitrary: fc.record({ ...one('strip'), ...pair }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('createPv', 'deletePv', 'remakePv'), volume }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('createPv', 'deletePv', 'remakePv'), volume }) },
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constantFrom('createNode', 'deleteNode', 'remakeNode'),
+      kind: fc.constantFrom('createNode', 'deleteNode', 'remakeNode'),
       node,
       withDriver: fc.boolean(),
     }),
@@ -68,7 +68,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constantFrom('giveBack', 'resync', 'lose', 'comeBack', 'replaceDriver', 'kill', 'depose', 'start'),
+      kind: fc.constantFrom('giveBack', 'resync', 'lose', 'comeBack', 'replaceDriver', 'kill', 'depose', 'start'),
     }),
   },
 )
@@ -96,7 +96,7 @@ async function flow(model: AttacherModel, rounds: number): Promise<void> {
 
 async function perform(model: AttacherModel, each: Step): Promise<void> {
   const { api, process } = model
-  switch (each.do) {
+  switch (each.kind) {
     case 'createVa':
       return model.createAttachment(each.volume, each.node, each.held)
     case 'deleteVa':

@@ -5,18 +5,18 @@ import fc from 'fast-check'
 import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
 type Step =
-  | { do: 'createClaim' | 'createRestore' | 'deleteClaim' | 'touchClaim'; name: string }
-  | { do: 'retain' | 'unretain' | 'stripVolumes'; name: string }
+  | { kind: 'createClaim' | 'createRestore' | 'deleteClaim' | 'touchClaim'; name: string }
+  | { kind: 'retain' | 'unretain' | 'stripVolumes'; name: string }
   | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
-  | { do: 'flow'; rounds: number }
-  | { do: 'flowAround'; pick: number; rounds: number }
-  | { do: 'restoreAround'; name: string; pick: number; rounds: number }
-  | { do: 'refuse'; isWatchFirst: boolean }
-  | { do: 'pass'; ms: number }
-  | { do: 'deliver' | 'controlVolumes' | 'createClass' | 'deleteClass' | 'late' | 'kill' | 'depose' | 'start' }
-  | { do: 'recreateInputs' | 'foreignClass' | 'deleteInputs' }
+  | { kind: 'flow'; rounds: number }
+  | { kind: 'flowAround'; pick: number; rounds: number }
+  | { kind: 'restoreAround'; name: string; pick: number; rounds: number }
+  | { kind: 'refuse'; isWatchFirst: boolean }
+  | { kind: 'pass'; ms: number }
+  | { kind: 'deliver' | 'controlVolumes' | 'createClass' | 'deleteClass' | 'late' | 'kill' | 'depose' | 'start' }
+  | { kind: 'recreateInputs' | 'foreignClass' | 'deleteInputs' }
 
-const one = <const K extends string>(name: K): { do: fc.Arbitrary<K> } => ({ do: fc.constant(name) })
+const one = <const K extends string>(name: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(name) })
 const flight = { pick: fc.nat(5), fault: fc.nat(99) }
 const name = fc.constantFrom(...CLAIMS)
 const rounds = fc.integer({ min: 3, max: 12 })
@@ -27,9 +27,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ ...one('deleteClaim'), name }) },
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constantFrom('touchClaim', 'retain', 'unretain', 'stripVolumes'), name }),
+    arbitrary: fc.record({ kind: fc.constantFrom('touchClaim', 'retain', 'unretain', 'stripVolumes'), name }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('recreateInputs', 'foreignClass', 'deleteInputs') }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('recreateInputs', 'foreignClass', 'deleteInputs') }) },
   { weight: 6, arbitrary: fc.record({ ...one('answer'), ...flight }) },
   { weight: 3, arbitrary: fc.record({ ...one('apply'), ...flight }) },
   { weight: 4, arbitrary: fc.record({ ...one('fail'), ...flight }) },
@@ -38,10 +38,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ ...one('restoreAround'), name, pick: fc.nat(5), rounds }) },
   { weight: 1, arbitrary: fc.record({ ...one('refuse'), isWatchFirst: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ ...one('pass'), ms: fc.constantFrom(500, 2_000, 61_000) }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('deliver', 'controlVolumes', 'controlVolumes') }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('deliver', 'controlVolumes', 'controlVolumes') }) },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('createClass', 'deleteClass', 'late', 'kill', 'depose', 'start') }),
+    arbitrary: fc.record({ kind: fc.constantFrom('createClass', 'deleteClass', 'late', 'kill', 'depose', 'start') }),
   },
 )
 
@@ -70,7 +70,7 @@ async function flow(
 }
 
 async function perform(model: ProvisionerModel, each: Step, isDriverSlow: boolean): Promise<void> {
-  switch (each.do) {
+  switch (each.kind) {
     case 'createClaim':
       return model.createClaim(each.name)
     case 'createRestore':

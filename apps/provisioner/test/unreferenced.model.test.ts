@@ -4,12 +4,21 @@ import fc from 'fast-check'
 import { CLAIMS, ProvisionerModel } from '../src/testing/model/provisioner-model.ts'
 
 type Step =
-  | { do: 'createClaim' | 'deleteClaim' | 'stripVolumes'; name: string }
-  | { do: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
-  | { do: 'flow'; rounds: number }
-  | { do: 'pass'; ms: number }
+  | { kind: 'createClaim' | 'deleteClaim' | 'stripVolumes'; name: string }
+  | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
+  | { kind: 'flow'; rounds: number }
+  | { kind: 'pass'; ms: number }
   | {
-      do: 'plant' | 'deliver' | 'controlVolumes' | 'late' | 'kill' | 'depose' | 'start' | 'deleteClass' | 'createClass'
+      kind:
+        | 'plant'
+        | 'deliver'
+        | 'controlVolumes'
+        | 'late'
+        | 'kill'
+        | 'depose'
+        | 'start'
+        | 'deleteClass'
+        | 'createClass'
     }
 
 const INTERVAL_MS = 290_000
@@ -17,15 +26,15 @@ const name = fc.constantFrom(...CLAIMS)
 const flight = { pick: fc.nat(5), fault: fc.nat(99) }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('createClaim'), name }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('deleteClaim', 'stripVolumes'), name }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constantFrom('answer', 'answer', 'apply', 'fail'), ...flight }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('flow'), rounds: fc.integer({ min: 1, max: 6 }) }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('pass'), ms: fc.constantFrom(2_000, INTERVAL_MS + 1) }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('deliver', 'controlVolumes', 'plant', 'late') }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('createClaim'), name }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('deleteClaim', 'stripVolumes'), name }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('answer', 'answer', 'apply', 'fail'), ...flight }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('flow'), rounds: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('pass'), ms: fc.constantFrom(2_000, INTERVAL_MS + 1) }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('deliver', 'controlVolumes', 'plant', 'late') }) },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('kill', 'depose', 'start', 'deleteClass', 'createClass') }),
+    arbitrary: fc.record({ kind: fc.constantFrom('kill', 'depose', 'start', 'deleteClass', 'createClass') }),
   },
 )
 
@@ -54,7 +63,7 @@ async function flow(model: PlantedModel, rounds: number): Promise<void> {
 }
 
 async function perform(model: PlantedModel, each: Step): Promise<void> {
-  switch (each.do) {
+  switch (each.kind) {
     case 'createClaim':
       return model.createClaim(each.name)
     case 'deleteClaim':

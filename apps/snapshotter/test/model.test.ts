@@ -6,16 +6,16 @@ import fc from 'fast-check'
 import { CONTENTS, COPY, Model, type Strip } from '../src/testing/model.ts'
 
 type Step =
-  | { do: 'create'; name: string; policy: string; again: boolean }
-  | { do: 'remove' | 'delete' | 'label' | 'flip' | 'retainBriefly'; name: string }
-  | ({ do: 'strip'; name: string } & Strip)
-  | { do: 'copy'; name: string; policy: string }
+  | { kind: 'create'; name: string; policy: string; again: boolean }
+  | { kind: 'remove' | 'delete' | 'label' | 'flip' | 'retainBriefly'; name: string }
+  | ({ kind: 'strip'; name: string } & Strip)
+  | { kind: 'copy'; name: string; policy: string }
   | { kind: 'answer' | 'apply' | 'fail'; pick: number; fault: number }
-  | { do: 'deliver'; count: number }
-  | { do: 'flow'; rounds: number }
-  | { do: 'pass'; ms: number }
-  | { do: 'kill' | 'depose' | 'start' | 'lose' | 'comeBack' | 'resync' | 'ready' | 'unready' | 'endWatch' }
-  | { do: 'loseChanges' | 'changeClass' | 'removeClass' }
+  | { kind: 'deliver'; count: number }
+  | { kind: 'flow'; rounds: number }
+  | { kind: 'pass'; ms: number }
+  | { kind: 'kill' | 'depose' | 'start' | 'lose' | 'comeBack' | 'resync' | 'ready' | 'unready' | 'endWatch' }
+  | { kind: 'loseChanges' | 'changeClass' | 'removeClass' }
 
 /** The fault of a call that fails with the code DeadlineExceeded. */
 const DEADLINE_EXCEEDED = 1
@@ -29,41 +29,41 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constant('create' as const),
+      kind: fc.constant('create' as const),
       name,
       policy,
       again: fc.boolean(),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), name: anyName }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('remove' as const), name: anyName }) },
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constant('strip' as const),
+      kind: fc.constant('strip' as const),
       name: anyName,
       retain: fc.constantFrom<Strip['retain']>('no', 'no', 'once', 'twice'),
       isUnseen: fc.boolean(),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('flip' as const), name: anyName }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('retainBriefly' as const), name }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('copy' as const), name, policy }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('flip' as const), name: anyName }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('retainBriefly' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('copy' as const), name, policy }) },
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constantFrom('loseChanges' as const, 'changeClass' as const, 'removeClass' as const),
+      kind: fc.constantFrom('loseChanges' as const, 'changeClass' as const, 'removeClass' as const),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'label' as const), name }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('answer' as const), ...flight }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('apply' as const, 'fail' as const), ...flight }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 3 }) }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('flow' as const), rounds: fc.integer({ min: 1, max: 6 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(500, 2_000, 61_000) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('delete' as const, 'label' as const), name }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('answer' as const), ...flight }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('apply' as const, 'fail' as const), ...flight }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('flow' as const), rounds: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.constantFrom(500, 2_000, 61_000) }) },
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constantFrom('kill', 'depose', 'start', 'lose', 'comeBack', 'resync', 'ready', 'unready', 'endWatch'),
+      kind: fc.constantFrom('kill', 'depose', 'start', 'lose', 'comeBack', 'resync', 'ready', 'unready', 'endWatch'),
     }),
   },
 )
@@ -130,7 +130,7 @@ async function begin(model: Model, content: string, beginning: Beginning): Promi
 
 async function perform(model: Model, each: Step, slow: readonly InFlight[]): Promise<void> {
   const { process } = model
-  switch (each.do) {
+  switch (each.kind) {
     case 'create':
       return model.createContent(each.name, each)
     case 'remove':
@@ -189,7 +189,7 @@ async function perform(model: Model, each: Step, slow: readonly InFlight[]): Pro
       return process?.resync()
     case 'ready':
     case 'unready':
-      model.storage.ready = each.do === 'ready'
+      model.storage.ready = each.kind === 'ready'
       return
     case 'endWatch':
       return model.api.server.dropWatches({ resource: VOLUME_SNAPSHOT_CONTENTS })

@@ -1,7 +1,6 @@
 import { CODES, PARAMETER_VALUES } from '@csi-sidecars/csi'
 import type { CreateSnapshotRequest } from '@csi-sidecars/csi-proto'
 import {
-  type KubeObject,
   VOLUME_GROUP_SNAPSHOT_CLASSES,
   VOLUME_GROUP_SNAPSHOT_CONTENTS,
   VOLUME_GROUP_SNAPSHOTS,
@@ -25,7 +24,11 @@ type Metadata = Readonly<Record<'labels' | 'annotations', Readonly<Record<string
 
 function snapshot(metadata: Partial<Metadata> & { uid?: string } = {}): VolumeSnapshot {
   const head = { apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot' }
-  const object: KubeObject = { ...head, metadata: { namespace: 'default', name: 's', uid: UID, ...metadata } }
+  const object: VolumeSnapshot = {
+    ...head,
+    spec: { source: {} },
+    metadata: { namespace: 'default', name: 's', uid: UID, ...metadata },
+  }
   return object
 }
 

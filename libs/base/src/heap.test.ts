@@ -36,10 +36,10 @@ describe('a heap', () => {
 
   test('a heap keeps its order after any pushes, pops, removals and changes of rank', () => {
     const step = fc.oneof(
-      fc.record({ do: fc.constant('push' as const), rank: fc.integer() }),
-      fc.record({ do: fc.constant('pop' as const) }),
-      fc.record({ do: fc.constant('remove' as const), pick: fc.nat() }),
-      fc.record({ do: fc.constant('update' as const), pick: fc.nat(), rank: fc.integer() }),
+      fc.record({ kind: fc.constant('push' as const), rank: fc.integer() }),
+      fc.record({ kind: fc.constant('pop' as const) }),
+      fc.record({ kind: fc.constant('remove' as const), pick: fc.nat() }),
+      fc.record({ kind: fc.constant('update' as const), pick: fc.nat(), rank: fc.integer() }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -51,14 +51,14 @@ describe('a heap', () => {
           expect(item.heapIndex).toBe(NOT_IN_HEAP)
         }
         for (const each of steps) {
-          if (each.do === 'push') {
+          if (each.kind === 'push') {
             const item = ranked(each.rank)
             heap.push(item)
             inside.push(item)
-          } else if (each.do === 'pop') {
+          } else if (each.kind === 'pop') {
             const item = heap.pop()
             if (item !== undefined) drop(item)
-          } else if (each.do === 'remove') {
+          } else if (each.kind === 'remove') {
             const item = picked(each.pick)
             if (item === undefined) continue
             heap.remove(item)

@@ -131,14 +131,14 @@ const step = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      do: fc.constant('add' as const),
+      kind: fc.constant('add' as const),
       key,
       priority: fc.constantFrom<KeyPriority>('normal', 'retry'),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('place' as const), key, placement }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('place' as const), key, placement }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('take' as const) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('release' as const), pick: fc.nat() }) },
 )
 const reserved = fc.tuple(fc.nat(2), fc.nat(2), fc.nat(2))
 const sequence = fc.record({
@@ -174,17 +174,17 @@ describe('lanes', () => {
           plain.working.delete(each)
         }
         for (const each of drawn.steps) {
-          if (each.do === 'add' || each.do === 'place') {
-            if (each.do === 'place') placements.set(each.key, each.placement)
+          if (each.kind === 'add' || each.kind === 'place') {
+            if (each.kind === 'place') placements.set(each.key, each.placement)
             const waits = plain.waiting.some((entry) => entry.key === each.key)
             if (waits) {
               lanes.touch(each.key)
               plain.touch(each.key)
-            } else if (each.do === 'add' && !plain.working.has(each.key)) {
+            } else if (each.kind === 'add' && !plain.working.has(each.key)) {
               lanes.push(each.key, each.priority)
               plain.push(each.key, each.priority)
             }
-          } else if (each.do === 'take') {
+          } else if (each.kind === 'take') {
             expect(lanes.take()).toBe(plain.take())
           } else {
             const [picked] = [...plain.working.keys()].slice(each.pick % Math.max(plain.working.size, 1))
@@ -224,9 +224,9 @@ describe('lanes', () => {
           lanes.release(each)
         }
         for (const each of drawn.steps) {
-          if (each.do === 'place') placements.set(each.key, each.placement)
-          else if (each.do === 'take') take()
-          else if (each.do === 'release') {
+          if (each.kind === 'place') placements.set(each.key, each.placement)
+          else if (each.kind === 'take') take()
+          else if (each.kind === 'release') {
             const [picked] = [...working].slice(each.pick % Math.max(working.size, 1))
             if (picked !== undefined) release(picked)
           } else if (!waiting.has(each.key) && !working.has(each.key)) {

@@ -235,10 +235,19 @@ describe('shutdown', () => {
 
 test('in any order of calls, no two workers get the same key, and no addition is lost', async () => {
   const step = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }) },
-    { weight: 2, arbitrary: fc.record({ do: fc.constant('get' as const) }) },
-    { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('done' as const, 'markSeen' as const), pick: fc.nat() }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('pause' as const, 'resume' as const, 'abort' as const) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c', 'd') }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('get' as const) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constantFrom('done' as const, 'markSeen' as const), pick: fc.nat() }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constantFrom('pause' as const, 'resume' as const, 'abort' as const) }),
+    },
   )
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
@@ -261,19 +270,19 @@ test('in any order of calls, no two workers get the same key, and no addition is
         for (const key of inWork.splice(index, 1)) queue.done(key)
       }
       for (const each of steps) {
-        if (each.do === 'add') {
+        if (each.kind === 'add') {
           pending.add(each.key)
           queue.add(each.key)
-        } else if (each.do === 'get') get()
-        else if (each.do === 'done') end(each.pick % Math.max(inWork.length, 1))
-        else if (each.do === 'markSeen') {
+        } else if (each.kind === 'get') get()
+        else if (each.kind === 'done') end(each.pick % Math.max(inWork.length, 1))
+        else if (each.kind === 'markSeen') {
           const key = inWork[each.pick % Math.max(inWork.length, 1)] ?? 'none'
           queue.markSeen(key)
           pending.delete(key)
-        } else if (each.do === 'abort') {
+        } else if (each.kind === 'abort') {
           waiting.abort(reason)
           waiting = new AbortController()
-        } else queue[each.do]()
+        } else queue[each.kind]()
         for (let turn = 0; turn < 4; turn += 1) await Promise.resolve()
         expect([queue.inWork, queue.length]).toEqual([
           inWork.length,

@@ -142,10 +142,10 @@ describe('snapshots that no object names', () => {
 
   it('names every planted snapshot, and never one that a content names or whose creation may run, in 1,000 histories', async () => {
     const step = fc.record({
-      do: fc.constantFrom('plant', 'begin', 'create', 'store', 'remove', 'list'),
+      kind: fc.constantFrom('plant', 'begin', 'create', 'store', 'remove', 'list'),
       pick: fc.nat(9),
     })
-    const history = async (steps: readonly { readonly do: string; readonly pick: number }[]): Promise<void> => {
+    const history = async (steps: readonly { readonly kind: string; readonly pick: number }[]): Promise<void> => {
       contents.clear()
       const back = new Map<string, string>()
       const planted = new Set<string>()
@@ -160,18 +160,18 @@ describe('snapshots that no object names', () => {
         const volume = `vol-${each.pick}`
         const content = contents.get(key)
         const isCreating = content !== undefined && content.status?.handle === undefined
-        if (each.do === 'plant') {
+        if (each.kind === 'plant') {
           back.set(`planted-${number}`, 'vol-planted')
           planted.add(`planted-${number}`)
-        } else if (each.do === 'begin' && content === undefined) {
+        } else if (each.kind === 'begin' && content === undefined) {
           put(vsc(key, { spec: { source: { volumeHandle: volume } } }))
-        } else if (each.do === 'create' && isCreating) back.set(`of-${content.key}`, volume)
-        else if (each.do === 'store' && isCreating && back.has(`of-${key}`)) {
+        } else if (each.kind === 'create' && isCreating) back.set(`of-${content.key}`, volume)
+        else if (each.kind === 'store' && isCreating && back.has(`of-${key}`)) {
           put(vsc(key, { spec: { source: { volumeHandle: volume } }, ...STATUS(`of-${key}`) }))
-        } else if (each.do === 'remove' && content !== undefined && !isCreating) {
+        } else if (each.kind === 'remove' && content !== undefined && !isCreating) {
           contents.delete(key)
           back.delete(`of-${key}`)
-        } else if (each.do === 'list') await list()
+        } else if (each.kind === 'list') await list()
         const named = (await found.read()).items.filter(({ reason }) => reason === 'NoObject')
         for (const { handle } of named) {
           expect(owned().has(handle)).toBe(false)
