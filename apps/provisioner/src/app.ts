@@ -84,11 +84,11 @@ function lengthError({ values }: Parts['flags']): StartError | undefined {
   return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${MAX_UUID_LENGTH}`)
 }
 
-async function openControllers(parts: Parts): Promise<AppControllers> {
-  const { flags, client, driver, caches, clock, log, startLog } = parts
-  warnOfGate(parts)
+async function openControllers(openParts: Parts): Promise<AppControllers> {
+  const { flags, client, driver, caches, clock, log, startLog } = openParts
+  warnOfGate(openParts)
   startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
-  const settings = settingsOf(parts, { sweepMs: await sweepInterval(parts), node: await localNode(parts) })
+  const settings = settingsOf(openParts, { sweepMs: await sweepInterval(openParts), node: await localNode(openParts) })
   const attaches = driver.capabilities.controller.has(ControllerRpc.PUBLISH_UNPUBLISH_VOLUME)
   const [supports, watching] = attaches ? ['supports', 'watching'] : ['does not support', 'not watching']
   startLog.info(`CSI driver ${supports} PUBLISH_UNPUBLISH_VOLUME, ${watching} VolumeAttachments`)
@@ -104,18 +104,18 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
     node,
     nodes: node === undefined && (topology || publishes),
   })
-  const own: ProvisionerParts = {
-    ...parts,
+  const provisionerParts: ProvisionerParts = {
+    ...openParts,
     settings,
     caches: opened,
-    capacity: publishes ? await openOwnCapacity(parts, settings, opened) : undefined,
+    capacity: publishes ? await openOwnCapacity(openParts, settings, opened) : undefined,
     recorder,
     populatorRecorder,
-    metrics: new ProvisionMetrics(parts.metrics),
+    metrics: new ProvisionMetrics(openParts.metrics),
   }
   return {
     queues: ['claims', 'volumes', 'unsavedpvs', ...(publishes ? ['csistoragecapacity', 'csitopology'] : [])],
-    controllers: (lead) => provisionerControllers(own, lead),
+    controllers: (lead) => provisionerControllers(provisionerParts, lead),
     close: async (signal) => {
       await Promise.all([recorder.flush(signal), populatorRecorder.flush(signal)])
     },
@@ -123,15 +123,15 @@ async function openControllers(parts: Parts): Promise<AppControllers> {
 }
 
 async function openOwnCapacity(
-  parts: Parts,
+  openParts: Parts,
   { names, node }: ProvisionerSettings,
   opened: ProvisionerCaches,
 ): Promise<CapacityParts> {
-  const { flags, startLog: log } = parts
+  const { flags, startLog: log } = openParts
   const { topology, classes } = opened
   const segments = node === undefined ? topology : { fixed: node.segments ?? {} }
   if (segments === undefined) throw new Error('capacity needs the nodes of the cluster')
-  return await openCapacity({ ...parts, ...flags, names, node: node?.name, segments, classes, log })
+  return await openCapacity({ ...openParts, ...flags, names, node: node?.name, segments, classes, log })
 }
 
 function warnOfGate({ gates, startLog }: Parts): void {

@@ -14,24 +14,24 @@ import { unreferencedTask } from './unreferenced/join.ts'
 import { volumeController } from './volumes/controller.ts'
 
 /** Returns the provisioner's controllers. They run only while this process is the leader. */
-export function provisionerControllers(parts: ProvisionerParts, { assertLeading }: Lead): readonly AnyController[] {
-  const { client, caches, settings, clock, log } = parts
+export function provisionerControllers(opened: ProvisionerParts, { assertLeading }: Lead): readonly AnyController[] {
+  const { client, caches, settings, clock, log } = opened
   const api = clientWhileLeading(client, assertLeading)
-  const driver = driverCalls({ ...parts, assertLeading })
-  const capacity = parts.capacity && capacityControllers(capacityDeps(parts, parts.capacity, { api, driver }))
+  const driver = driverCalls({ ...opened, assertLeading })
+  const capacity = opened.capacity && capacityControllers(capacityDeps(opened, opened.capacity, { api, driver }))
   const term: TermParts = {
-    ...parts,
+    ...opened,
     ...caches,
     refresh: capacity?.refresh,
     uses: new SourceUses(),
-    recorder: recorderWhileLeading(parts.recorder, assertLeading, structuredLines(log)),
-    populatorRecorder: recorderWhileLeading(parts.populatorRecorder, assertLeading, textLines(log)),
+    recorder: recorderWhileLeading(opened.recorder, assertLeading, structuredLines(log)),
+    populatorRecorder: recorderWhileLeading(opened.populatorRecorder, assertLeading, textLines(log)),
     api,
     driver,
   }
   const memory = new ClaimMemory(clock, settings.retryMaxMs)
   const alongside = unreferencedTask({ ...term, memory })
-  const volumes = adaptToPressure({ ...volumeController(term), ...(alongside && { alongside }) }, parts)
+  const volumes = adaptToPressure({ ...volumeController(term), ...(alongside && { alongside }) }, term)
   const workers = settings.cloneReleaseWorkers
   const releases =
     workers === undefined ? [] : [cloneReleaseController({ ...term, workers, backoff: backoffOf(settings) })]

@@ -18,7 +18,11 @@ const CONNECTION: ConnectionFailures = {
 /** The first calls to the driver after a connection. Each call is limited by `--timeout`. */
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
   const failure = { message: sentence('Error getting CSI driver capabilities', FATAL) }
-  const question = (about: 'plugin' | 'controller'): CapabilityQuestion => ({ about, limitMs: timeout, failure })
+  const question = (capabilitiesOf: 'plugin' | 'controller'): CapabilityQuestion => ({
+    about: capabilitiesOf,
+    limitMs: timeout,
+    failure,
+  })
   return {
     limits: { probeMs: timeout, nameMs: timeout },
     failures: {

@@ -56,9 +56,9 @@ describe('whole process', () => {
     const claim = { namespace: 'default', name: 'data' }
     await whileProvisioning({ cluster, flags: ['--finalize-claims'] }, async () => {
       await api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
-      await api.until(PERSISTENT_VOLUME_CLAIMS, claim, (each) => !each?.metadata?.finalizers?.includes(MARK))
+      await api.until(PERSISTENT_VOLUME_CLAIMS, claim, (each) => !each?.metadata?.finalizers?.includes(CLAIM_FINALIZER))
     })
-    expect(during).toEqual([expect.arrayContaining([MARK])])
+    expect(during).toEqual([expect.arrayContaining([CLAIM_FINALIZER])])
   })
 
   it.each([-2, 33])('the provisioner refuses to start with --volume-name-uuid-length=%i', async (length) => {
@@ -70,9 +70,14 @@ describe('whole process', () => {
 
   it('the provisioner logs a warning for each removed flag, and a line for a feature gate that is always on', async () => {
     await using cluster = await startCluster({ objects: [storageClass(), CLAIM] })
-    const removed = ['--provisioner=x', '--leader-election-type=leases', '--connection-timeout=1s']
+    const removedFlags = ['--provisioner=x', '--leader-election-type=leases', '--connection-timeout=1s']
     const counts = ['--provisioning-retry-count=1', '--deletion-retry-count=1']
-    const flags = [...removed, ...counts, '--enable-leader-election=false', '--feature-gates=HonorPVReclaimPolicy=true']
+    const flags = [
+      ...removedFlags,
+      ...counts,
+      '--enable-leader-election=false',
+      '--feature-gates=HonorPVReclaimPolicy=true',
+    ]
     const log = await whileProvisioning({ cluster, flags }, async () => {
       await cluster.api.until(PERSISTENT_VOLUMES, VOLUME, (pv) => pv !== undefined)
     })
@@ -82,4 +87,4 @@ describe('whole process', () => {
   })
 })
 
-const MARK = 'external-provisioner/csi-example-com'
+const CLAIM_FINALIZER = 'external-provisioner/csi-example-com'

@@ -19,17 +19,17 @@ const objectsOf = ({ api }: Cluster): readonly CSIStorageCapacity[] => api.list(
 
 /** Waits until the CSIStorageCapacity objects have these classes, topologies and capacities. */
 async function published(cluster: Cluster, expected: readonly string[]): Promise<void> {
-  const shown = (): string[] =>
+  const publishedNow = (): string[] =>
     objectsOf(cluster)
       .map(({ storageClassName, nodeTopology, capacity }) => {
         return `${storageClassName} ${Object.values(nodeTopology?.matchLabels ?? {}).join()} ${capacity}`
       })
       .sort()
   for (let left = 200; left > 0; left -= 1) {
-    if (shown().join() === expected.join()) return
+    if (publishedNow().join() === expected.join()) return
     await systemClock.sleep(20)
   }
-  expect(shown()).toEqual(expected)
+  expect(publishedNow()).toEqual(expected)
 }
 
 function answer(cluster: Cluster, bytes: bigint): void {

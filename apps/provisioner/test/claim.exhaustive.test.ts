@@ -56,7 +56,7 @@ async function begin(model: ProvisionerModel): Promise<void> {
 
 /** The step in which the user deletes the claim. An undisturbed creation has ended before this step. */
 const DELETED_AT = 10
-const LONGEST = 40
+const MAX_STEPS = 40
 
 interface Disturbance {
   readonly at: number
@@ -75,7 +75,7 @@ async function live(disturbances: readonly Disturbance[], { finalizeClaims, lags
   await begin(model)
   model.createClaim('a')
   const answered: string[] = []
-  for (let step = 0; step < LONGEST; step += 1) {
+  for (let step = 0; step < MAX_STEPS; step += 1) {
     if (!lags || step === 0) model.process?.deliver()
     await model.clock.settle()
     const disturbance = disturbances.find(({ at }) => at === step)
@@ -100,8 +100,8 @@ async function live(disturbances: readonly Disturbance[], { finalizeClaims, lags
 
 async function survives(disturbances: readonly Disturbance[], life: Life): Promise<void> {
   await live(disturbances, life).catch((cause: unknown) => {
-    const what = disturbances.map(({ at, name }) => `${name} at step ${at}`).join(', ')
-    throw new Error(`${what}${life.lags === true ? ', with late events' : ''}`, { cause })
+    const disturbancesText = disturbances.map(({ at, name }) => `${name} at step ${at}`).join(', ')
+    throw new Error(`${disturbancesText}${life.lags === true ? ', with late events' : ''}`, { cause })
   })
 }
 

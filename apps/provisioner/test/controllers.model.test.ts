@@ -222,7 +222,7 @@ const steps = fc.array(step, { minLength: 5, maxLength: 50, size: 'max' })
 describe('random model', () => {
   it('after random steps, the provisioner with --finalize-claims has provided each claim and leaked no volume', async () => {
     await fc.assert(
-      fc.asyncProperty(steps, frame, (each, around) => run(each, around, true)),
+      fc.asyncProperty(steps, frame, (each, frameOfRun) => run(each, frameOfRun, true)),
       { numRuns, seed },
     )
   }, 600_000)
@@ -268,7 +268,7 @@ describe('random model', () => {
 
   it('after random steps, the provisioner has provided each claim, and leaks a volume only if a process was killed', async () => {
     await fc.assert(
-      fc.asyncProperty(steps, frame, (each, around) => run(each, around, false)),
+      fc.asyncProperty(steps, frame, (each, frameOfRun) => run(each, frameOfRun, false)),
       { numRuns, seed },
     )
   }, 600_000)

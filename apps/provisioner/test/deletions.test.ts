@@ -18,7 +18,7 @@ import { ModelStorage } from '../src/testing/model/storage.ts'
 const OWNER = { 'volume.kubernetes.io/storage-provisioner': DRIVER }
 const DELETED = { persistentVolumeReclaimPolicy: 'Delete' } as const
 /** A finalizer that keeps a deleted object. */
-const HELD = 'example.com/held'
+const FOREIGN_FINALIZER = 'example.com/held'
 
 let clock: FakeClock
 let api: FakeApi<ApiError>
@@ -274,7 +274,7 @@ describe('a volume without a PersistentVolume', () => {
   it('a volume is not deleted for its claim while its PersistentVolume is being deleted, but only afterwards', async () => {
     const name = ask()
     await created(name)
-    putVolume(name, 'vol-1', { finalizers: [HELD] })
+    putVolume(name, 'vol-1', { finalizers: [FOREIGN_FINALIZER] })
     release(name)
     api.delete(PERSISTENT_VOLUMES, { name })
     await answerAll()

@@ -167,7 +167,7 @@ describe('failures', () => {
     }
     ask({}, '0')
     await clock.advance(100)
-    const what = 'node check failed: PVC default/data: selecting node "node-1" for PVC failed'
-    expect(process.events).toContainEqual(expect.stringContaining(`ProvisioningFailed: ${what}`))
+    const message = 'node check failed: PVC default/data: selecting node "node-1" for PVC failed'
+    expect(process.events).toContainEqual(expect.stringContaining(`ProvisioningFailed: ${message}`))
   })
 })

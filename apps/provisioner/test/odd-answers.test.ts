@@ -21,13 +21,13 @@ function begin(change: Partial<Pick<ProcessOptions, 'answer' | 'onDelete'>>) {
   process.gate.open()
   process.deliverAtOnce()
   api.put(STORAGE_CLASSES, storageClass())
-  const provisioned = async (name: string, withinMs = 500) => {
+  const provisionedVolume = async (name: string, withinMs = 500) => {
     const claim = pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } } })
     const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, claim)
     await clock.advance(withinMs)
     return api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${metadata?.uid}` })
   }
-  return { process, api, clock, provisioned }
+  return { process, api, clock, provisionedVolume }
 }
 
 it.each<[what: string, change: Partial<Volume> | undefined, error: string | undefined]>([
@@ -45,13 +45,15 @@ it.each<[what: string, change: Partial<Volume> | undefined, error: string | unde
   ],
 ])('after an answer to CreateVolume with %s, the provisioner continues with other claims', async (_, change, error) => {
   let isOdd = true
-  const { process, provisioned } = begin({ answer: (volume) => (isOdd ? change && { ...volume, ...change } : volume) })
-  const odd = await provisioned('odd')
+  const { process, provisionedVolume } = begin({
+    answer: (volume) => (isOdd ? change && { ...volume, ...change } : volume),
+  })
+  const odd = await provisionedVolume('odd')
   const errors = process.log.lines.map((line) => String(line.error)).join()
   if (error === undefined) expect(odd).toMatchObject({ spec: { csi: { driver: DRIVER } } })
   else expect([odd, errors]).toEqual([undefined, expect.stringContaining(error)])
   isOdd = false
-  expect(await provisioned('usual')).toBeDefined()
+  expect(await provisionedVolume('usual')).toBeDefined()
   process.kill()
 })
 
@@ -75,8 +77,8 @@ it.each([
     onAnswer()
     return volume
   }
-  const { process, api, clock, provisioned } = begin({ answer, onDelete })
-  const volume = await provisioned('data', 3_000)
+  const { process, api, clock, provisionedVolume } = begin({ answer, onDelete })
+  const volume = await provisionedVolume('data', 3_000)
   expect(volume).toMatchObject({ spec: { csi: { driver: DRIVER } } })
   const ref = { name: volume?.metadata?.name ?? '' }
   api.edit(PERSISTENT_VOLUMES, ref, { status: { phase: 'Released' } })

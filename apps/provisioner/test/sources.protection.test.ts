@@ -23,7 +23,7 @@ const ORIGINAL = { namespace: 'default', name: 'pvc-9' }
 const CLONE = { dataSource: { kind: 'PersistentVolumeClaim', name: ORIGINAL.name } }
 const { claim: original, volume: originalVolume } = bound({ number: 9 })
 /** A finalizer that keeps a deleted object. */
-const HELD = 'example.com/held'
+const FOREIGN_FINALIZER = 'example.com/held'
 
 let clock: FakeClock
 let api: FakeApi<ApiError>
@@ -135,10 +135,10 @@ describe('the source snapshot of a restore', () => {
   })
 
   it('the sweep removes the finalizer if no claim of the namespace needs the snapshot', async () => {
-    putSnapshot([SNAPSHOT_FINALIZER, HELD])
+    putSnapshot([SNAPSHOT_FINALIZER, FOREIGN_FINALIZER])
     await clock.advance(SWEEP_MS)
     await answerAll()
-    expect(snapshotFinalizers()).toEqual([HELD])
+    expect(snapshotFinalizers()).toEqual([FOREIGN_FINALIZER])
   })
 })
 
@@ -162,17 +162,17 @@ describe('the source claim of a clone', () => {
   })
 
   it('a clone reads its source claim again, because the cached finalizer may have been removed', async () => {
-    putOriginal([CLONE_FINALIZER, HELD])
+    putOriginal([CLONE_FINALIZER, FOREIGN_FINALIZER])
     ask('copy', CLONE)
     const read = await reach('get persistentvolumes')
-    api.edit(PERSISTENT_VOLUME_CLAIMS, ORIGINAL, { metadata: { finalizers: [HELD] } })
+    api.edit(PERSISTENT_VOLUME_CLAIMS, ORIGINAL, { metadata: { finalizers: [FOREIGN_FINALIZER] } })
     read.answer()
     await answerAll(isCreation)
-    expect([creations(), originalFinalizers()]).toEqual([1, [HELD, CLONE_FINALIZER]])
+    expect([creations(), originalFinalizers()]).toEqual([1, [FOREIGN_FINALIZER, CLONE_FINALIZER]])
   })
 
   it('a clone does not begin if a read of the source claim shows that the claim is being deleted', async () => {
-    putOriginal([HELD])
+    putOriginal([FOREIGN_FINALIZER])
     await answerAll()
     ask('copy', CLONE)
     const read = await reach('get persistentvolumes')

@@ -106,7 +106,7 @@ async function perform(model: PlantedModel, each: Step): Promise<void> {
 }
 
 /** Returns the volumes of the back end that no PersistentVolume names. */
-function leftOver(model: PlantedModel): readonly string[] {
+function unownedHandles(model: PlantedModel): readonly string[] {
   const owned = new Set(model.volumes.map(({ spec }) => spec?.csi?.volumeHandle))
   return [...model.storage.volumes.keys()].filter((handle) => !owned.has(handle)).sort()
 }
@@ -124,7 +124,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   await model.checkReport()
   const named = [...(await model.unreferenced())].sort()
   // A call that the driver refuses for ever stays uncertain, and then newer volumes stay undecided.
-  if (model.refused.size === 0) expect(named).toEqual(leftOver(model))
+  if (model.refused.size === 0) expect(named).toEqual(unownedHandles(model))
   model.kill()
 }
 

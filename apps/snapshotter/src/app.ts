@@ -82,48 +82,48 @@ function clientErrorOf(values: Parts['flags']['values'], nodeName: string): Star
   return undefined
 }
 
-async function chooseControllers(parts: Parts): Promise<AppControllers> {
-  const { flags, env, client, driver, clock, log } = parts
+async function chooseControllers(openParts: Parts): Promise<AppControllers> {
+  const { flags, env, client, driver, clock, log } = openParts
   const { values } = flags
   const settings = settingsOf(values, driver.name)
   checkNaming(settings.snapshotNaming, 'Snapshot')
-  const groupKinds = await groupKindsOf(parts)
+  const groupKinds = await groupKindsOf(openParts)
   if (groupKinds !== undefined) {
-    await checkGroupCapabilities(parts)
+    await checkGroupCapabilities(openParts)
     checkNaming(settings.groupNaming, 'group snapshot')
   }
   const nodeName = values['node-deployment'] ? env['NODE_NAME'] : undefined
-  const options = { ...parts, driverName: driver.name, nodeName, resyncMs: values['resync-period'] }
+  const options = { ...openParts, driverName: driver.name, nodeName, resyncMs: values['resync-period'] }
   const recorder = createRecorder({ client, component: `csi-snapshotter ${driver.name}`, clock, log })
   const snapshots = openCaches(SNAPSHOT, options)
   const delay = (cache: Cache): Cache => groupKinds?.delayed(cache) ?? cache
   const groups = groupKinds && openCaches(GROUP, { ...options, delay })
   return {
     queues: groups === undefined ? [SNAPSHOT.queue] : [SNAPSHOT.queue, GROUP.queue],
-    controllers: (lead) => snapshotterControllers({ ...parts, settings, snapshots, groups, recorder }, lead),
+    controllers: (lead) => snapshotterControllers({ ...openParts, settings, snapshots, groups, recorder }, lead),
     close: (signal) => recorder.flush(signal),
   }
 }
 
 /** Returns the snapshotter's controllers. They run only while this process is the leader. */
 export function snapshotterControllers(
-  parts: SnapshotterParts,
+  term: SnapshotterParts,
   lead: Pick<Lead, 'assertLeading'>,
 ): readonly AnyController[] {
-  const { log, snapshots, groups } = parts
+  const { log, snapshots, groups } = term
   log.info('Starting CSI snapshotter', UNQUOTED)
   const memory = new ContentMemory()
   const groupMemory = new ContentMemory()
-  const alongside = unreferencedTask(parts, [memory, groupMemory], lead.assertLeading)
+  const alongside = unreferencedTask(term, [memory, groupMemory], lead.assertLeading)
   const single = {
-    ...contentController(parts, { kind: SNAPSHOT, ...snapshots, memory }, lead),
+    ...contentController(term, { kind: SNAPSHOT, ...snapshots, memory }, lead),
     ...(alongside && { alongside }),
     onEnd: () => log.info('Shutting CSI snapshotter', UNQUOTED),
   }
-  const adaptive = adaptToPressure(single, parts)
+  const adaptive = adaptToPressure(single, term)
   if (groups === undefined) return [adaptive]
-  const group = contentController(parts, { kind: GROUP, ...groups, memory: groupMemory }, lead)
-  return [adaptive, adaptToPressure(group, parts)]
+  const group = contentController(term, { kind: GROUP, ...groups, memory: groupMemory }, lead)
+  return [adaptive, adaptToPressure(group, term)]
 }
 
 function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {
@@ -154,9 +154,9 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
 }
 
 /** Returns the question for group snapshots. Undefined if the gate is off or the API server does not serve them. */
-async function groupKindsOf({ gates, flags, signal, ...parts }: Parts): Promise<GroupKinds | undefined> {
+async function groupKindsOf({ gates, flags, signal, ...openParts }: Parts): Promise<GroupKinds | undefined> {
   if (!gates.enabled(GROUPS)) return undefined
-  const groupKinds = new GroupKinds({ ...parts, timeoutMs: flags.values.timeout })
+  const groupKinds = new GroupKinds({ ...openParts, timeoutMs: flags.values.timeout })
   return (await groupKinds.ask(signal)) === 'absent' ? undefined : groupKinds
 }
 
@@ -169,7 +169,7 @@ async function checkGroupCapabilities({ driver, flags, log, signal }: Parts): Pr
     log.warn(`CSI driver ${driver.name} does not support GroupControllerCreateVolumeGroupSnapshot ${when}`, UNQUOTED)
   } catch (error) {
     signal.throwIfAborted()
-    const what = 'error determining if driver supports create/delete group snapshot operations'
-    log.error(undefined, `${what}: ${messageOf(error)}`, UNQUOTED)
+    const failedQuestion = 'error determining if driver supports create/delete group snapshot operations'
+    log.error(undefined, `${failedQuestion}: ${messageOf(error)}`, UNQUOTED)
   }
 }

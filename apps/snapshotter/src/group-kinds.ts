@@ -87,8 +87,9 @@ export class GroupKinds {
       signal.throwIfAborted()
       if (isNotFound(error) || isForbidden(error)) {
         const advice = 'Install the VolumeGroupSnapshot CRDs to use this feature'
-        const what = 'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
-        log.warn(`${what}. ${advice}: ${messageOf(error)}`, UNQUOTED)
+        const message =
+          'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run'
+        log.warn(`${message}. ${advice}: ${messageOf(error)}`, UNQUOTED)
         return 'absent'
       }
       log.warn(`Failed to look for the VolumeGroupSnapshot CRDs; looking again: ${messageOf(error)}`, UNQUOTED)

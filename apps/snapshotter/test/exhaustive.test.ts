@@ -55,7 +55,7 @@ function refuse(model: Model, fault: number): void {
 }
 
 /** The maximum number of steps of one test. */
-const LONGEST = 40
+const MAX_STEPS = 40
 /** The step in which the test deletes the VolumeSnapshotContent. */
 const REMOVED_AT = 14
 
@@ -69,7 +69,7 @@ async function live(disturbances: readonly Disturbance[], { lags = false } = {})
   const model = await Model.begin()
   model.createContent('a', { policy: 'Delete', again: false })
   let answers = 0
-  for (let step = 0; step < LONGEST; step += 1) {
+  for (let step = 0; step < MAX_STEPS; step += 1) {
     if (!lags || step < 3) model.running.deliver()
     await model.clock.settle()
     model.checkAlways()

@@ -23,11 +23,11 @@ export interface ProvisionerClaim extends Cached {
   /** The StorageClass in `spec.storageClassName`. */
   readonly classField: string | undefined
   /** The requested volume. Undefined for a bound or lost claim that does not have the finalizer of this process. */
-  readonly wanted: WantedVolume | undefined
+  readonly requestedVolume: RequestedVolume | undefined
 }
 
 /** The description of the volume that an unbound claim asks for. */
-export interface WantedVolume {
+export interface RequestedVolume {
   readonly annotations: Readonly<Record<string, string>>
   /** The labels in one text. A change of them by a user is a reason to try a failed creation again at once. */
   readonly labels: string
@@ -60,15 +60,16 @@ export function claimProjection(
       finalizers: finalizers?.length ? intern.list(finalizers) : undefined,
       size: size == null ? undefined : intern.text(String(size)),
       classField: intern.text(spec.storageClassName),
-      wanted: settled && finalizers?.includes(finalizer) !== true ? undefined : wantedVolume(metadata, spec),
+      requestedVolume:
+        settled && finalizers?.includes(finalizer) !== true ? undefined : requestedVolume(metadata, spec),
     }
   }
 }
 
-function wantedVolume(
+function requestedVolume(
   { annotations = {}, labels }: NonNullable<PersistentVolumeClaim['metadata']>,
   spec: PersistentVolumeClaimSpec,
-): WantedVolume {
+): RequestedVolume {
   return {
     annotations,
     labels: labels === undefined ? '' : JSON.stringify(labels),
@@ -82,26 +83,26 @@ function wantedVolume(
 }
 
 /** Returns the provisioner that the PV controller has written into the claim's annotations. */
-export function ownerOf({ wanted }: ProvisionerClaim): string | undefined {
-  return wanted?.annotations[STORAGE_PROVISIONER] ?? wanted?.annotations[BETA_STORAGE_PROVISIONER]
+export function ownerOf({ requestedVolume }: ProvisionerClaim): string | undefined {
+  return requestedVolume?.annotations[STORAGE_PROVISIONER] ?? requestedVolume?.annotations[BETA_STORAGE_PROVISIONER]
 }
 
-export function migratedTo({ wanted }: ProvisionerClaim): string | undefined {
-  return wanted?.annotations[MIGRATED_TO]
+export function migratedTo({ requestedVolume }: ProvisionerClaim): string | undefined {
+  return requestedVolume?.annotations[MIGRATED_TO]
 }
 
-export function classNameOf({ wanted, classField }: ProvisionerClaim): string {
-  return wanted?.annotations[BETA_STORAGE_CLASS] ?? classField ?? ''
+export function classNameOf({ requestedVolume, classField }: ProvisionerClaim): string {
+  return requestedVolume?.annotations[BETA_STORAGE_CLASS] ?? classField ?? ''
 }
 
 /** Returns the node that the scheduler has written into the claim's annotation. The annotation may be empty. */
-export function selectedNode({ wanted }: ProvisionerClaim): string | undefined {
-  return wanted?.annotations[SELECTED_NODE]
+export function selectedNode({ requestedVolume }: ProvisionerClaim): string | undefined {
+  return requestedVolume?.annotations[SELECTED_NODE]
 }
 
 /** Returns the node for which CreateVolume is called, from the current or the alpha annotation. Empty: any node. */
-export function nodeOfRequest({ wanted }: ProvisionerClaim): string {
-  return wanted?.annotations[SELECTED_NODE] ?? wanted?.annotations[ALPHA_SELECTED_NODE] ?? ''
+export function nodeOfRequest({ requestedVolume }: ProvisionerClaim): string {
+  return requestedVolume?.annotations[SELECTED_NODE] ?? requestedVolume?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
 /** Reports whether the PV controller has not bound the claim yet. A new claim has no phase. */
@@ -115,7 +116,7 @@ export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
 /** Returns the index keys of a claim: the snapshot or the claim from which the volume of the claim is copied. */
 export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
-  const { dataSource, dataSourceRef } = claim.wanted ?? {}
+  const { dataSource, dataSourceRef } = claim.requestedVolume ?? {}
   const { namespace } = namespacedRef(claim.key)
   if (dataSource?.kind === CLAIM_KIND) return [cloneKey(`${namespace}/${dataSource.name}`)]
   const source = [dataSource, dataSourceRef].find(

@@ -81,7 +81,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, nodes, nod
       message: PERSISTENT_VOLUME_CLAIM_MESSAGE,
       project: claimProjection(claimFinalizer),
       indexes: {
-        [CLAIMS_BY_UID]: ({ wanted, uid }) => (wanted === undefined ? [] : [uid]),
+        [CLAIMS_BY_UID]: ({ requestedVolume, uid }) => (requestedVolume === undefined ? [] : [uid]),
         [CLAIMS_BY_SOURCE]: sourceKeys,
       },
       resyncMs: RESYNC_MS,

@@ -51,8 +51,8 @@ async function followControllers(client: KubeClient, search: OwnerSearch, signal
     const owner = ownerReferences.find(({ controller }) => controller === true)
     if (owner === undefined) {
       const { apiVersion, kind, name } = current
-      const what = `${apiVersion}/${kind} ${goQuote(name)} in namespace ${goQuote(namespace)}`
-      throw failed(`${what} has no controlling owner, cannot unwind the ownership further`)
+      const objectName = `${apiVersion}/${kind} ${goQuote(name)} in namespace ${goQuote(namespace)}`
+      throw failed(`${objectName} has no controlling owner, cannot unwind the ownership further`)
     }
     const { apiVersion, kind, name } = owner
     // The reference contains all data of the last owner, so no permission to read this owner is needed.

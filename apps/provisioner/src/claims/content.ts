@@ -12,10 +12,10 @@ import { checkOriginal, cloneSource } from '../sources/clone.ts'
 import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
-import { isMarked } from './decide.ts'
+import { hasOurFinalizer } from './decide.ts'
 import type { ClaimDeps, ClaimRun } from './run.ts'
 
-export interface ContentSourceParts {
+export interface ContentSourceRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly source: ClaimSource
@@ -25,19 +25,19 @@ export interface ContentSourceParts {
  * Returns the data source for CreateVolume, and puts a finalizer on the source object. The use of the source begins, and
  * the caller must end it. Throws ProvisionError.
  */
-export function contentSource(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
-  return parts.source.kind === 'VolumeSnapshot' ? snapshotContent(run, parts) : cloneContent(run, parts)
+export function contentSource(run: ClaimRun, request: ContentSourceRequest): Promise<VolumeContentSource> {
+  return request.source.kind === 'VolumeSnapshot' ? snapshotContent(run, request) : cloneContent(run, request)
 }
 
 async function snapshotContent(
   { deps, signal, log }: ClaimRun,
-  parts: ContentSourceParts,
+  request: ContentSourceRequest,
 ): Promise<VolumeContentSource> {
   const { api, settings, uses } = deps
-  const { namespace, name } = parts.source
-  const restore = { ...parts, preventModeConversion: settings.preventModeConversion }
+  const { namespace, name } = request.source
+  const restore = { ...request, preventModeConversion: settings.preventModeConversion }
   const key = snapshotKey(`${namespace}/${name}`)
-  uses.begin(parts.claim.uid, key)
+  uses.begin(request.claim.uid, key)
   return await uses.exclusively(key, signal, async () => {
     let source = await snapshotSource(restore, api, signal)
     await protectSnapshot(
@@ -55,11 +55,11 @@ async function snapshotContent(
   })
 }
 
-async function cloneContent(run: ClaimRun, parts: ContentSourceParts): Promise<VolumeContentSource> {
+async function cloneContent(run: ClaimRun, request: ContentSourceRequest): Promise<VolumeContentSource> {
   const { deps, signal } = run
   const { api, claims, uses } = deps
-  const { claim, source } = parts
-  const clone = { ...parts, original: claims.store.get(`${source.namespace}/${source.name}`) }
+  const { claim, source } = request
+  const clone = { ...request, original: claims.store.get(`${source.namespace}/${source.name}`) }
   const original = checkOriginal(clone)
   uses.begin(claim.uid, original.uid)
   return await uses.exclusively(original.uid, signal, async () => {
@@ -118,7 +118,7 @@ export async function isListedRestoring(deps: ClaimDeps, key: string, signal: Ab
 
 /** Reports whether the claim has no volume yet, or has our finalizer because a CreateVolume call may be running. */
 function waits(claim: ProvisionerClaim, { volumes, memory, settings }: ClaimDeps): boolean {
-  if (!isPending(claim) && !isMarked(claim, settings)) return false
+  if (!isPending(claim) && !hasOurFinalizer(claim, settings)) return false
   const name = volumeNameOf(claim.uid, settings)
   return volumes.store.get(name)?.claimUid !== claim.uid && !memory.unsaved.has(name)
 }

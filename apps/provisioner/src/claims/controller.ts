@@ -40,14 +40,14 @@ const AWAITED: Readonly<Record<AwaitedKind, Resource<KubeObject>>> = {
 }
 
 /** Returns the controllers that create volumes for claims and store their PersistentVolumes. */
-export function claimControllers(parts: TermParts, memory: ClaimMemory): readonly AnyController[] {
-  const { settings, claims, volumes, classes, log } = parts
-  const cluster = settings.topology ? parts.topology : undefined
+export function claimControllers(term: TermParts, memory: ClaimMemory): readonly AnyController[] {
+  const { settings, claims, volumes, classes, log } = term
+  const cluster = settings.topology ? term.topology : undefined
   const unsaved = new KeyFeed()
   const again = new KeyFeed()
   const deps: ClaimDeps = {
-    ...parts,
-    topology: settings.topology ? topologyNodes(parts) : undefined,
+    ...term,
+    topology: settings.topology ? topologyNodes(term) : undefined,
     memory,
     storeLater: (name) => unsaved.add(name),
     claimAgain: (uid) => again.add(uid),
@@ -56,7 +56,7 @@ export function claimControllers(parts: TermParts, memory: ClaimMemory): readonl
   const sweep = (stop: AbortSignal): Promise<void> => {
     const isNeeded = (key: string): boolean => isRestoring(deps, key)
     const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isListedRestoring(deps, key, signal)
-    return sweepSnapshots({ ...parts, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
+    return sweepSnapshots({ ...term, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
   }
   const claimController: Controller<ClaimWakeKind> = {
     name: 'claims',
@@ -66,20 +66,20 @@ export function claimControllers(parts: TermParts, memory: ClaimMemory): readonl
     onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
     sources: [endsOf(claims, memory), again.source, keysOf(claims, claimTrigger(settings, memory))],
-    wakers: claimWakers(parts),
+    wakers: claimWakers(term),
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),
     callsDriver: true,
     ...(settings.sweepMs > 0 && { alongside: (_queue, stop) => sweep(stop) }),
     onDriverReturn: () => memory.onDriverReturn(),
   }
-  return [adaptToPressure(claimController, parts), unsavedController(deps, unsaved.source)]
+  return [adaptToPressure(claimController, term), unsavedController(deps, unsaved.source)]
 }
 
-function claimWakers(parts: TermParts): Wakers<ClaimWakeKind> {
-  const { settings, claims, volumes, classes, api, clock } = parts
+function claimWakers(term: TermParts): Wakers<ClaimWakeKind> {
+  const { settings, claims, volumes, classes, api, clock } = term
   const awaited = awaitedObjects({ api, clock, resources: AWAITED })
-  const cluster = settings.topology ? parts.topology : undefined
+  const cluster = settings.topology ? term.topology : undefined
   const noNodes = (): (() => void) => () => undefined
   return {
     class: {

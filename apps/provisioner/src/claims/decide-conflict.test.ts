@@ -6,8 +6,8 @@ const CREATED = { volumeId: 'vol-1', secretRef: undefined, secrets: {}, migrated
 const CLAIM = { uid: 'uid' }
 const DYING = { deletionTimestamp: '2026-01-01T00:00:00Z' }
 
-function existing(parts: { metadata?: object; spec?: object; phase?: string }): PersistentVolume {
-  const { metadata, spec, phase = 'Bound' } = parts
+function existing(volume: { metadata?: object; spec?: object; phase?: string }): PersistentVolume {
+  const { metadata, spec, phase = 'Bound' } = volume
   const csi = { driver: 'csi.example.com', volumeHandle: 'vol-1' }
   return {
     metadata: { name: 'pvc-uid', ...metadata },
@@ -40,8 +40,8 @@ describe('decideConflict', () => {
     ],
   ])(
     'if a PersistentVolume of the same name refers to %s, the decision about the new volume is %s',
-    (_, decision, parts, created = {}) => {
-      expect(decideConflict(existing(parts), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(decision)
+    (_, decision, volume, created = {}) => {
+      expect(decideConflict(existing(volume), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(decision)
     },
   )
 })

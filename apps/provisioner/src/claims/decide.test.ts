@@ -41,7 +41,7 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
       finalizers: undefined,
       size: '1Gi',
       classField: 'class',
-      wanted: {
+      requestedVolume: {
         labels: '',
         annotations: { [STORAGE_PROVISIONER]: DRIVER, ...annotations },
         accessModes: ['ReadWriteOnce'],
@@ -71,7 +71,7 @@ function decided(state: State): readonly string[] {
   return decideClaim(view(state)).map(({ kind }) => kind)
 }
 
-const MARKED = { finalizers: [FINALIZER] }
+const WITH_FINALIZER = { finalizers: [FINALIZER] }
 const OWN_VOLUME = { key: 'pvc-uid', claimUid: 'uid' } as ProvisionerVolume
 const FOREIGN_VOLUME = { key: 'pvc-uid', claimUid: 'other' } as ProvisionerVolume
 const LATE = { ...CLASS, waitsForConsumer: true }
@@ -80,14 +80,14 @@ describe('decideClaim', () => {
   it.each<[string, State, string]>([
     ['without a volume', {}, 'provision'],
     ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'nothing'],
-    ['whose PersistentVolume exists, with our finalizer', { existing: OWN_VOLUME, claim: MARKED }, 'release'],
+    ['whose PersistentVolume exists, with our finalizer', { existing: OWN_VOLUME, claim: WITH_FINALIZER }, 'release'],
     ['whose PersistentVolume belongs to another claim', { existing: FOREIGN_VOLUME }, 'fail'],
-    ['whose PersistentVolume is being stored', { unsaved: true, claim: MARKED }, 'nothing'],
+    ['whose PersistentVolume is being stored', { unsaved: true, claim: WITH_FINALIZER }, 'nothing'],
     ['without a class', { class: undefined }, 'fail'],
     ['of another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }, 'nothing'],
     [
       'of another provisioner, with our finalizer',
-      { annotations: { [STORAGE_PROVISIONER]: 'x' }, claim: MARKED },
+      { annotations: { [STORAGE_PROVISIONER]: 'x' }, claim: WITH_FINALIZER },
       'release',
     ],
     ['whose class has another provisioner', { class: { ...CLASS, provisioner: 'other' } }, 'nothing'],
@@ -95,22 +95,30 @@ describe('decideClaim', () => {
     ['with a selected node', { class: LATE, annotations: { [SELECTED_NODE]: 'n' } }, 'provision'],
     ['that is infeasible', { pausedForMs: 5 }, 'pause'],
     ['that is bound', { claim: { volumeName: 'v' } }, 'nothing'],
-    ['that is bound to its volume, with our finalizer', { claim: { volumeName: 'pvc-uid', ...MARKED } }, 'release'],
-    ['that is bound to another volume, with our finalizer', { claim: { volumeName: 'v', ...MARKED } }, 'provision'],
-    ['that is deleted, with our finalizer', { claim: { deleting: true, ...MARKED } }, 'provision'],
+    [
+      'that is bound to its volume, with our finalizer',
+      { claim: { volumeName: 'pvc-uid', ...WITH_FINALIZER } },
+      'release',
+    ],
+    [
+      'that is bound to another volume, with our finalizer',
+      { claim: { volumeName: 'v', ...WITH_FINALIZER } },
+      'provision',
+    ],
+    ['that is deleted, with our finalizer', { claim: { deleting: true, ...WITH_FINALIZER } }, 'provision'],
     [
       'that is deleted, with our finalizer, after the end of its creation',
-      { claim: { deleting: true, ...MARKED }, isFinished: true },
+      { claim: { deleting: true, ...WITH_FINALIZER }, isFinished: true },
       'release',
     ],
     [
       'that is bound to another volume, with our finalizer, after the end of its creation',
-      { claim: { volumeName: 'v', ...MARKED }, isFinished: true },
+      { claim: { volumeName: 'v', ...WITH_FINALIZER }, isFinished: true },
       'release',
     ],
     [
       'that is deleted, with our finalizer, whose class has another provisioner',
-      { claim: { deleting: true, ...MARKED }, class: { ...CLASS, provisioner: 'other' } },
+      { claim: { deleting: true, ...WITH_FINALIZER }, class: { ...CLASS, provisioner: 'other' } },
       'fail',
     ],
   ])('`decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
@@ -131,8 +139,10 @@ describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
   it('with --finalize-claims, a claim gets the finalizer before the first CSI call', () => {
-    expect(decideClaim(view({ settings }))).toMatchObject([{ kind: 'provision', mark: true }])
-    expect(decideClaim(view({ settings, claim: MARKED }))).toMatchObject([{ kind: 'provision', mark: false }])
+    expect(decideClaim(view({ settings }))).toMatchObject([{ kind: 'provision', mustAddFinalizer: true }])
+    expect(decideClaim(view({ settings, claim: WITH_FINALIZER }))).toMatchObject([
+      { kind: 'provision', mustAddFinalizer: false },
+    ])
   })
 
   it('with --finalize-claims, no volume is created for a deleted claim without the finalizer', () => {
@@ -156,7 +166,7 @@ describe('--node-deployment', () => {
     ['of another node', { annotations: { [SELECTED_NODE]: 'node-2' } }, 'nothing'],
     [
       'of another node, deleted with the finalizer',
-      { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...MARKED } },
+      { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...WITH_FINALIZER } },
       'nothing',
     ],
   ])('with --node-deployment, `decideClaim` chooses the next step of a claim %s', (_state, state, decision) => {
@@ -179,7 +189,7 @@ describe('--node-deployment', () => {
       'if --node-deployment-reschedule-after is 0',
       { settings: { ...finalizing, node: { ...NODE, rescheduleAfterMs: 0 } } },
     ],
-    ['if the claim has the finalizer', { claim: MARKED }],
+    ['if the claim has the finalizer', { claim: WITH_FINALIZER }],
     ['if the claim is being deleted', { claim: { deleting: true } }],
     ['if the claim is bound', { claim: { volumeName: 'v' } }],
     ['if the claim is lost', { claim: { phase: 'Lost' } }],
@@ -197,8 +207,11 @@ describe('--node-deployment', () => {
     (field) => {
       const source = { apiGroup: 'example.com', kind: 'Image', name: 'a' }
       const { claim } = view({ annotations: elsewhere })
-      const wanted = claim.wanted && { ...claim.wanted, [field]: source }
-      const steps = decideClaim({ ...view({ settings: finalizing }), claim: { ...claim, wanted } })
+      const requestedVolume = claim.requestedVolume && { ...claim.requestedVolume, [field]: source }
+      const steps = decideClaim({
+        ...view({ settings: finalizing }),
+        claim: { ...claim, requestedVolume },
+      })
       expect(steps.map(({ kind }) => kind)).toEqual(['nothing'])
     },
   )

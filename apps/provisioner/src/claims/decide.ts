@@ -43,8 +43,8 @@ export type ProvisionStep =
   | { readonly kind: 'selectNode'; readonly class: Class; readonly node: LocalNode }
   /** Gives the claim back to the scheduler if its selected node has no driver. */
   | { readonly kind: 'checkNode'; readonly node: string; readonly afterMs: number }
-  /** Calls CreateVolume. If `mark` is true, our finalizer is put on the claim before the call. */
-  | { readonly kind: 'provision'; readonly class: Class; readonly mark: boolean }
+  /** Calls CreateVolume. If `mustAddFinalizer` is true, our finalizer is put on the claim before the call. */
+  | { readonly kind: 'provision'; readonly class: Class; readonly mustAddFinalizer: boolean }
 
 type ClaimCheck = PlanCheck<ClaimView, ProvisionStep>
 type Result = PlanCheckResult<ProvisionStep>
@@ -55,9 +55,9 @@ const CLAIM_CHECKS: readonly ClaimCheck[] = [
   volumeIsStored, // Removes our finalizer, because the creation has succeeded.
   volumeNameIsInUse, // Fails if the PersistentVolume of this name belongs to another claim.
   callIsUncertain, // Repeats a CreateVolume call of unknown outcome, whatever has happened to the claim.
-  deletedClaimIsMarked, // Repeats it also after a restart: our finalizer is then the only sign of the call.
+  deletedClaimHasFinalizer, // Repeats it also after a restart: our finalizer is then the only sign of the call.
   isPaused, // Waits after the driver has refused the claim as infeasible.
-  markedClaimHasOtherVolume, // Repeats a call of an earlier process, so that its volume gets a PersistentVolume.
+  claimWithFinalizerHasOtherVolume, // Repeats a call of an earlier process, so that its volume gets a PersistentVolume.
   hasVolume, // Removes our finalizer, because the claim needs no volume.
   isForeign, // Leaves the claim to another provisioner.
   isBeingDeleted, // With --finalize-claims, creates nothing: a claim in deletion gets no finalizer.
@@ -104,9 +104,9 @@ function callIsUncertain(view: ClaimView): Result {
   return view.inProgress ? create(view) : undefined
 }
 
-function deletedClaimIsMarked(view: ClaimView): Result {
+function deletedClaimHasFinalizer(view: ClaimView): Result {
   const { claim, settings } = view
-  if (!claim.deleting || !isMarked(claim, settings) || isElsewhere(view)) return undefined
+  if (!claim.deleting || !hasOurFinalizer(claim, settings) || isElsewhere(view)) return undefined
   return view.isFinished ? finish(view, 'its creation has ended') : create(view)
 }
 
@@ -114,10 +114,10 @@ function isPaused({ pausedForMs }: ClaimView): Result {
   return pausedForMs > 0 ? last({ kind: 'pause', ms: pausedForMs }) : undefined
 }
 
-function markedClaimHasOtherVolume(view: ClaimView): Result {
+function claimWithFinalizerHasOtherVolume(view: ClaimView): Result {
   const { claim, volumeName, settings } = view
   if (claim.volumeName === '' || claim.volumeName === volumeName) return undefined
-  const mayHaveCall = isMarked(claim, settings) && !isElsewhere(view) && !view.isFinished
+  const mayHaveCall = hasOurFinalizer(claim, settings) && !isElsewhere(view) && !view.isFinished
   return mayHaveCall ? create(view) : undefined
 }
 
@@ -186,19 +186,19 @@ function mustBeCreated(view: ClaimView): Result {
 function classIsMissing({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass !== undefined) return undefined
   const message = `storageClass "${classNameOf(claim)}" not found`
-  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: isMarked(claim, settings) })
+  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function classBelongsToOther({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
   const message = `storageClass "${classNameOf(claim)}" has another provisioner`
-  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: isMarked(claim, settings) })
+  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function canBeCreated({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined) return undefined
-  const mark = settings.finalizeClaims && !claim.deleting && !isMarked(claim, settings)
-  return last({ kind: 'provision', class: storageClass, mark })
+  const mustAddFinalizer = settings.finalizeClaims && !claim.deleting && !hasOurFinalizer(claim, settings)
+  return last({ kind: 'provision', class: storageClass, mustAddFinalizer })
 }
 
 /** Ends the plan with the creation of the volume, or with the failure of its request. */
@@ -208,7 +208,7 @@ function create(view: ClaimView): Result {
 
 /** Ends the plan of a claim without further work. Our finalizer is removed. */
 function finish({ claim, settings }: ClaimView, why: string): Result {
-  return last({ kind: isMarked(claim, settings) ? 'release' : 'nothing', why })
+  return last({ kind: hasOurFinalizer(claim, settings) ? 'release' : 'nothing', why })
 }
 
 function classOf(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
@@ -228,12 +228,13 @@ export function mayLoseNode(
   claim: ProvisionerClaim,
   settings: Pick<DecisionSettings, 'names' | 'claimFinalizer' | 'finalizeClaims'>,
 ): boolean {
-  if (!settings.finalizeClaims || isMarked(claim, settings) || claim.deleting || claim.volumeName !== '') return false
+  if (!settings.finalizeClaims || hasOurFinalizer(claim, settings) || claim.deleting || claim.volumeName !== '')
+    return false
   return isPending(claim) && isOurs(claim, settings) && !hasPopulator(claim)
 }
 
 /** Reports whether the claim has our finalizer: a CreateVolume call may have begun whose result is unknown. */
-export function isMarked(
+export function hasOurFinalizer(
   { finalizers }: ProvisionerClaim,
   { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>,
 ): boolean {

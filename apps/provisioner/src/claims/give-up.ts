@@ -1,6 +1,6 @@
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { volumeNameOf } from '../request/request.ts'
-import { isMarked } from './decide.ts'
+import { hasOurFinalizer } from './decide.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { cachedClaim } from './observe.ts'
 import { type ClaimRun, removeOurFinalizer } from './run.ts'
@@ -16,7 +16,7 @@ export async function giveUp(run: ClaimRun, claim: ProvisionerClaim, why: string
   const { deps, log } = run
   const { memory, settings } = deps
   const current = cachedClaim(claim.uid, deps)
-  if (current !== undefined && !(current.deleting && isMarked(current, settings))) return false
+  if (current !== undefined && !(current.deleting && hasOurFinalizer(current, settings))) return false
   if (memory.unrepeatableForMs(claim.uid) < Math.min(MAX_MISSING_MS, settings.retryMaxMs)) return false
   const event = CLAIM_EVENTS.orphaned(volumeNameOf(claim.uid, settings), settings.names.driver, why)
   log.warn(event.message)

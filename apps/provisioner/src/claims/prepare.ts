@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
 import { namespacedRef, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
-import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
+import type { ProvisionerClaim, RequestedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { claimParameters } from '../request/claim-parameters.ts'
 import { ProvisionError } from '../request/failure.ts'
@@ -27,24 +27,24 @@ import type { ClaimRun } from './run.ts'
 export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<Prepared> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
-  const { wanted } = claim
-  if (wanted === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
+  const { requestedVolume } = claim
+  if (requestedVolume === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
   const source = sourceOf(claim)
   const storageClass = classForDriver(ofClaim, settings.names)
   driver.require({
     snapshot: source?.kind === 'VolumeSnapshot',
     clone: source?.kind === 'PersistentVolumeClaim',
-    modify: settings.attributesClasses && wanted.attributesClass !== '',
+    modify: settings.attributesClasses && requestedVolume.attributesClass !== '',
   })
-  if (wanted.hasSelector) throw new ProvisionError('claim Selector is not supported')
+  if (requestedVolume.hasSelector) throw new ProvisionError('claim Selector is not supported')
   const name = volumeNameOf(claim.uid, settings)
   for (const warning of deprecations(storageClass.parameters)) log.warn(warning, UNQUOTED)
   const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   const { singleNodeMultiWriter } = driver
-  const capabilities = capabilitiesOf(wanted, storageClass, { fsType, singleNodeMultiWriter })
+  const capabilities = capabilitiesOf(requestedVolume, storageClass, { fsType, singleNodeMultiWriter })
   const content = source && (await contentSource(run, { claim, class: storageClass, source }))
   const topology = topologyOf(run, claim, storageClass)
-  const { annotations } = wanted
+  const { annotations } = requestedVolume
   const { namespace, name: claimName } = namespacedRef(claim.key)
   const tokens = { volume: name, namespace, claim: claimName, annotations }
   const provisioner = secretRefOf('provisioner', storageClass.parameters, tokens)
@@ -64,7 +64,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     topology,
     secrets,
     extraMetadata: settings.extraMetadata,
-    mutableParameters: await mutableParameters(run, wanted),
+    mutableParameters: await mutableParameters(run, requestedVolume),
   })
   const migrated = isMigrated(ofClaim, settings.names)
   return { claim, class: ofClaim, request, fsType, record, refs, capabilities, migrated }
@@ -85,7 +85,7 @@ function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: C
 
 async function mutableParameters(
   { deps, signal }: ClaimRun,
-  { attributesClass }: WantedVolume,
+  { attributesClass }: RequestedVolume,
 ): Promise<Readonly<Record<string, string>>> {
   const { api, settings } = deps
   if (!settings.attributesClasses || attributesClass === '') return {}

@@ -17,7 +17,7 @@ import { type ClaimRun, edit } from './run.ts'
  * Puts our finalizer on the claim. Returns false if the claim is gone, or has no finalizer because it is being deleted or
  * has left the node of this process.
  */
-export async function markClaim(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
+export async function addOurFinalizer(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
   const { deps, signal } = run
   const { api, claims, settings } = deps
   const { claimFinalizer: finalizer, node } = settings
@@ -33,7 +33,7 @@ export async function recordParameters(
   run: ClaimRun,
   { claim, record }: Pick<Prepared, 'claim' | 'record'>,
 ): Promise<boolean> {
-  if (record === undefined || claim.wanted?.annotations[PARAMETER_VALUES] === record) return true
+  if (record === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === record) return true
   return await edit(run, claim, withParameterValues(record))
 }
 
@@ -68,7 +68,7 @@ async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Vol
   } catch (cause) {
     const why = messageOf(cause)
     const cleanup = `${why}. Cleanup of volume ${prepared.request.name}`
-    throw await removed(run, prepared, { volume, why, cleanup })
+    throw await deleteWrongVolume(run, prepared, { volume, why, cleanup })
   }
 }
 
@@ -79,11 +79,11 @@ async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volu
   const required = request.capacityRange?.requiredBytes ?? 0n
   if (capacityBytes !== 0n && capacityBytes < required) {
     const why = `created volume capacity ${capacityBytes} less than requested capacity ${required}`
-    throw await removed(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${request.name}` })
+    throw await deleteWrongVolume(run, prepared, { volume, why, cleanup: `${why}. Cleanup of volume ${request.name}` })
   }
-  if (claim.wanted?.dataSource !== undefined && contentSource === undefined) {
+  if (claim.requestedVolume?.dataSource !== undefined && contentSource === undefined) {
     const why = 'volume content source missing'
-    throw await removed(run, prepared, { volume, why, cleanup: `${why}. cleanup of volume ${request.name}` })
+    throw await deleteWrongVolume(run, prepared, { volume, why, cleanup: `${why}. cleanup of volume ${request.name}` })
   }
 }
 
@@ -97,7 +97,7 @@ interface Unusable {
 }
 
 /** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
-async function removed(
+async function deleteWrongVolume(
   run: ClaimRun,
   { claim, request: { secrets }, migrated }: Prepared,
   { volume: { volumeId }, why, cleanup }: Unusable,

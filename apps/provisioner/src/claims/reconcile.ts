@@ -6,14 +6,14 @@ import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
 import { releaseSource } from './content.ts'
-import { type ClaimView, decideClaim, isMarked, type ProvisionStep } from './decide.ts'
+import { type ClaimView, decideClaim, hasOurFinalizer, type ProvisionStep } from './decide.ts'
 import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
 import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
 import { prepare, prepareAgain } from './prepare.ts'
-import { createVolume, markClaim, recordParameters } from './provision.ts'
+import { addOurFinalizer, createVolume, recordParameters } from './provision.ts'
 import { recordFailure } from './record-failure.ts'
 import { rescheduleWithoutDriver } from './reschedule.ts'
 import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
@@ -89,7 +89,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
         volumeName: view.volumeName,
       })
     case 'provision':
-      return await provision(run, { claim, class: step.class, mark: step.mark })
+      return await provision(run, { claim, class: step.class, mustAddFinalizer: step.mustAddFinalizer })
     default:
       return unreachable(step)
   }
@@ -98,7 +98,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
 interface Work {
   readonly claim: ProvisionerClaim
   readonly class: Class
-  readonly mark: boolean
+  readonly mustAddFinalizer: boolean
 }
 
 async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
@@ -109,7 +109,7 @@ async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   const uncertain = deps.memory.inProgress.get(claim.uid)
   // An earlier process has put the finalizer on the claim, and may have sent another request.
-  const mayRepeat = isMarked(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
+  const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
   const isRebuilt = uncertain?.isRebuilt ?? mayRepeat
   const isRepeated = uncertain !== undefined || isRebuilt
   let unsaved: Unsaved
@@ -117,7 +117,7 @@ async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
     const prepared =
       uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
     const isMissing = !(await recordParameters(run, prepared))
-    const isGone = isMissing || (work.mark && !(await markClaim(run, prepared)))
+    const isGone = isMissing || (work.mustAddFinalizer && !(await addOurFinalizer(run, prepared)))
     // An uncertain call is repeated even if the claim is gone.
     if (isGone && uncertain === undefined) return SETTLED
     deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })

@@ -7,7 +7,7 @@ import type { Class } from '../caches/cluster.ts'
 import type { ClaimEdit } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
-import { isMarked } from './decide.ts'
+import { hasOurFinalizer } from './decide.ts'
 import { decideFailure, type FailureStep } from './decide-failure.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { type CreationFailure, creationFailure, isAlreadyExists } from './failure.ts'
@@ -112,9 +112,9 @@ function logAnswer(
   { failure, mayReschedule }: { readonly failure: CreationFailure; readonly mayReschedule: boolean },
 ): void {
   const { topology } = deps.settings
-  const what = `supports topology = ${topology}, node selected ${nodeOfRequest(claim)} => may reschedule = ${mayReschedule}`
+  const inputs = `supports topology = ${topology}, node selected ${nodeOfRequest(claim)} => may reschedule = ${mayReschedule}`
   const state = STATE_NAMES[failure.state]
-  log.v(5)?.info(`CreateVolume failed, ${what} => state = ${state}: ${failure.message}`, UNQUOTED)
+  log.v(5)?.info(`CreateVolume failed, ${inputs} => state = ${state}: ${failure.message}`, UNQUOTED)
 }
 
 /** Records that a volume populator, not this provisioner, creates the volume. */
@@ -135,8 +135,8 @@ async function release(
   const { settings } = run.deps
   const current = cachedClaim(claim.uid, run.deps) ?? claim
   const releases: ClaimEdit = (pvc) => withoutFinalizer(pvc, settings.claimFinalizer)
-  const marks = isEnded && isMarked(current, settings) ? [releases] : []
-  const edits = reschedules ? [...marks, withoutSelectedNode] : marks
+  const removals = isEnded && hasOurFinalizer(current, settings) ? [releases] : []
+  const edits = reschedules ? [...removals, withoutSelectedNode] : removals
   if (edits.length === 0) return true
   try {
     await edit(run, claim, (pvc) => edits.reduce((edited, change) => change(edited), pvc))

@@ -28,7 +28,7 @@ export interface ClaimRun extends Pick<Run, 'signal'> {
 export interface ReconcileRun extends ClaimRun, Pick<Run<ClaimWakeKind>, 'waitFor'> {}
 
 export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
-  return { class: claim.classField ?? '', source: claim.wanted?.dataSource?.kind ?? '' }
+  return { class: claim.classField ?? '', source: claim.requestedVolume?.dataSource?.kind ?? '' }
 }
 
 /** Changes the stored claim. Returns false if the claim is gone. */

@@ -4,7 +4,7 @@ import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { secretValuesAgain } from '../request/secrets.ts'
-import { isMarked } from './decide.ts'
+import { hasOurFinalizer } from './decide.ts'
 import { decideConflict } from './decide-conflict.ts'
 import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { AnswerError } from './failure.ts'
@@ -114,7 +114,7 @@ export function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unkn
 /** Removes our finalizer from the claim. If that fails, the next run of the claim removes the finalizer. */
 async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
   const { settings, claimAgain } = run.deps
-  if (!isMarked(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
+  if (!hasOurFinalizer(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   try {
     await removeOurFinalizer(run, claim)
   } catch (error) {

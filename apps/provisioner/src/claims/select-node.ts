@@ -37,8 +37,8 @@ export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promi
   } catch (error) {
     signal.throwIfAborted()
     if (!isConflict(error)) {
-      const what = `node check failed: PVC ${claim.key}: selecting node ${goQuote(node.name)} for PVC failed`
-      throw new ProvisionError(`${what}: ${messageOf(error)}`, { cause: error })
+      const failedStep = `node check failed: PVC ${claim.key}: selecting node ${goQuote(node.name)} for PVC failed`
+      throw new ProvisionError(`${failedStep}: ${messageOf(error)}`, { cause: error })
     }
     ownership.again(claim.uid)
     return { kind: 'postponed', ms: ownership.waitMs(claim.uid, node) }
@@ -63,15 +63,18 @@ async function hasCapacity(run: ClaimRun, { claim, class: storageClass, node }: 
     return false
   } catch (error) {
     signal.throwIfAborted()
-    const what = error instanceof ProvisionError ? 'the request cannot be made' : 'the capacity is unknown'
-    log.v(3)?.info(`Taking the claim though ${what}`, { err: messageOf(error) })
+    const obstacle = error instanceof ProvisionError ? 'the request cannot be made' : 'the capacity is unknown'
+    log.v(3)?.info(`Taking the claim though ${obstacle}`, { err: messageOf(error) })
     return true
   }
 }
 
 function withNode(claim: ProvisionerClaim, node: string): ProvisionerClaim {
-  const { wanted } = claim
-  return wanted === undefined
+  const { requestedVolume } = claim
+  return requestedVolume === undefined
     ? claim
-    : { ...claim, wanted: { ...wanted, annotations: { ...wanted.annotations, [SELECTED_NODE]: node } } }
+    : {
+        ...claim,
+        requestedVolume: { ...requestedVolume, annotations: { ...requestedVolume.annotations, [SELECTED_NODE]: node } },
+      }
 }

@@ -7,7 +7,7 @@ import { CLONE_FINALIZER } from '../caches/names.ts'
 import type { TopologyCaches } from '../caches/open.ts'
 import { type ProvisionerVolume, withoutOurFinalizer } from '../caches/volume.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
-import { type DecisionSettings, isMarked, isOurs } from './decide.ts'
+import { type DecisionSettings, hasOurFinalizer, isOurs } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
 /** Enqueues claims by UID, so that a recreated claim is not mistaken for the deleted claim. */
@@ -15,9 +15,9 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
   return (event) => {
     if (event.type === 'deleted' || !bringsNews(event, (claim) => withoutOurFinalizers(claim, settings))) return []
     const claim = objectOf(event)
-    const { uid, wanted } = claim
+    const { uid, requestedVolume } = claim
     if (memory.follows(uid)) return [uid]
-    return wanted !== undefined && (isOurs(claim, settings) || isMarked(claim, settings)) ? [uid] : []
+    return requestedVolume !== undefined && (isOurs(claim, settings) || hasOurFinalizer(claim, settings)) ? [uid] : []
   }
 }
 
@@ -30,9 +30,9 @@ export function withoutOurFinalizers(
   { claimFinalizer }: Pick<DecisionSettings, 'claimFinalizer'>,
 ): ProvisionerClaim {
   const others = claim.finalizers?.filter((name) => name !== claimFinalizer && name !== CLONE_FINALIZER)
-  const { [PARAMETER_VALUES]: _, ...annotations } = claim.wanted?.annotations ?? {}
-  const wanted = claim.wanted && { ...claim.wanted, annotations }
-  return { ...claim, wanted, finalizers: others?.length ? others : undefined }
+  const { [PARAMETER_VALUES]: _, ...annotations } = claim.requestedVolume?.annotations ?? {}
+  const requestedVolume = claim.requestedVolume && { ...claim.requestedVolume, annotations }
+  return { ...claim, requestedVolume, finalizers: others?.length ? others : undefined }
 }
 
 /** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */
@@ -40,8 +40,8 @@ export function endsOf(claims: Pick<Informer<ProvisionerClaim, never>, 'subscrib
   return (queue) =>
     claims.subscribe((event) => {
       if (event.type === 'added') return
-      const { uid, wanted } = event.type === 'deleted' ? event.object : event.after
-      if (event.type === 'updated' && wanted !== undefined) return
+      const { uid, requestedVolume } = event.type === 'deleted' ? event.object : event.after
+      if (event.type === 'updated' && requestedVolume !== undefined) return
       memory.forget(uid)
       if (!memory.follows(uid)) queue.forget(uid)
     })

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 
 interface Check {
   readonly node: string
-  readonly due: number
+  readonly dueAtMs: number
 }
 
 /** The pause between two checks of the same node for a claim. */
@@ -23,7 +23,7 @@ export class NodeChecks {
   /** Returns the milliseconds until the check of the node. The first call for a node starts the delay. */
   waitMs(uid: string, node: string, afterMs: number): number {
     const check = this.#claims.get(uid)
-    if (check?.node === node) return Math.max(0, check.due - this.#clock.monotonic())
+    if (check?.node === node) return Math.max(0, check.dueAtMs - this.#clock.monotonic())
     return this.#start(uid, node, afterMs)
   }
 
@@ -44,7 +44,7 @@ export class NodeChecks {
 
   #start(uid: string, node: string, delayMs: number): number {
     const wait = delayMs * (1 + this.#clock.random())
-    this.#claims.set(uid, { node, due: this.#clock.monotonic() + wait })
+    this.#claims.set(uid, { node, dueAtMs: this.#clock.monotonic() + wait })
     return wait
   }
 }

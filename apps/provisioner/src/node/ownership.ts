@@ -4,7 +4,7 @@ import type { LocalNode } from './local-node.ts'
 interface Waiting {
   readonly attempts: number
   /** The time of the next attempt to select this node. Undefined until `waitMs` is called again. */
-  readonly due: number | undefined
+  readonly dueAtMs: number | undefined
 }
 
 /**
@@ -21,18 +21,18 @@ export class Ownership {
 
   /** Returns the milliseconds until this node may select itself for the claim. The first call starts the delay. */
   waitMs(uid: string, { baseDelayMs, maxDelayMs }: Pick<LocalNode, 'baseDelayMs' | 'maxDelayMs'>): number {
-    const { attempts, due } = this.#claims.get(uid) ?? { attempts: 0, due: undefined }
+    const { attempts, dueAtMs } = this.#claims.get(uid) ?? { attempts: 0, dueAtMs: undefined }
     const now = this.#clock.monotonic()
-    if (due !== undefined) return Math.max(0, due - now)
+    if (dueAtMs !== undefined) return Math.max(0, dueAtMs - now)
     const delay = Math.min(baseDelayMs * 2 ** attempts, maxDelayMs)
     const wait = Math.max(0, delay - baseDelayMs * this.#clock.random())
-    this.#claims.set(uid, { attempts, due: now + wait })
+    this.#claims.set(uid, { attempts, dueAtMs: now + wait })
     return wait
   }
 
   /** Makes the next delay longer after a failed attempt, for example because another node was faster. */
   again(uid: string): void {
-    this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, due: undefined })
+    this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, dueAtMs: undefined })
   }
 
   /** Resets the delay of the claim to the first, shortest delay. */

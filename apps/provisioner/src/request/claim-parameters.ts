@@ -34,7 +34,9 @@ interface ClaimTemplates {
 /** Replaces the variables in the parameters of a class by the facts about a claim. Throws ProvisionError. */
 export function claimParameters({ parameters, claim, volumeName, usesRecord }: ClaimTemplates): ClaimParameters {
   if (!Object.values(parameters).some(isTemplate)) return { parameters, record: undefined }
-  const earlier = usesRecord ? recordedValues(claim.wanted?.annotations[PARAMETER_VALUES], claim.uid) : undefined
+  const earlier = usesRecord
+    ? recordedValues(claim.requestedVolume?.annotations[PARAMETER_VALUES], claim.uid)
+    : undefined
   try {
     const expanded = expandParameters(parameters, { read: (name) => variableOf(name, claim, volumeName), earlier })
     return { parameters: expanded.parameters, record: parameterRecord(claim.uid, expanded.values) }
@@ -48,12 +50,16 @@ export function withoutTemplates(parameters: Parameters): Record<string, string>
   return Object.fromEntries(Object.entries(parameters).filter(([, text]) => !isTemplate(text)))
 }
 
-function variableOf(variable: string, { key, wanted }: ProvisionerClaim, volumeName: string): string | undefined {
+function variableOf(
+  variable: string,
+  { key, requestedVolume }: ProvisionerClaim,
+  volumeName: string,
+): string | undefined {
   if (variable === 'pv.name') return volumeName
   return objectVariable(variable, {
     prefix: 'pvc',
     ...namespacedRef(key),
-    entries: (map) => (map === 'labels' ? labelsOf(wanted?.labels ?? '') : wanted?.annotations),
+    entries: (map) => (map === 'labels' ? labelsOf(requestedVolume?.labels ?? '') : requestedVolume?.annotations),
   })
 }
 

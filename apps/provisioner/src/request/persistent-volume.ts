@@ -53,12 +53,12 @@ export interface VolumeSettings {
 
 /** Builds the PersistentVolume of a created volume, with a `claimRef` that reserves it for the claim. */
 export function persistentVolumeOf(
-  parts: CreatedVolumeParts,
+  request: CreatedVolumeParts,
   created: Volume,
   settings: VolumeSettings,
 ): PersistentVolume {
-  const { claim, class: storageClass, refs } = parts
-  const { accessModes = [], volumeMode, attributesClass = '' } = claim.wanted ?? {}
+  const { claim, class: storageClass, refs } = request
+  const { accessModes = [], volumeMode, attributesClass = '' } = claim.requestedVolume ?? {}
   const { mountOptions, reclaimPolicy, provisioner } = storageClass
   const spec: PersistentVolumeSpec = {
     accessModes: [...accessModes],
@@ -68,12 +68,12 @@ export function persistentVolumeOf(
     ...(volumeMode !== undefined && { volumeMode }),
     storageClassName: classNameOf(claim),
     claimRef: referenceTo(PERSISTENT_VOLUME_CLAIMS, claim),
-    csi: csiSource(parts, created, settings),
+    csi: csiSource(request, created, settings),
     ...(settings.topology && affinityOf(created.accessibleTopology)),
     ...(settings.attributesClasses && attributesClass !== '' && { volumeAttributesClassName: attributesClass }),
   }
   const annotations = { [PROVISIONED_BY]: provisioner, ...secretAnnotations(refs) }
-  const metadata = { name: parts.request.name, annotations, finalizers: [VOLUME_FINALIZER] }
+  const metadata = { name: request.request.name, annotations, finalizers: [VOLUME_FINALIZER] }
   return { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec }
 }
 
@@ -87,7 +87,7 @@ function csiSource(
     volumeHandle: created.volumeId,
     // A key in the driver's `volumeContext` overrides the key of the provisioner.
     volumeAttributes: { [IDENTITY_ATTRIBUTE]: identity, ...created.volumeContext },
-    ...(claim.wanted?.volumeMode !== 'Block' && fsType !== '' && { fsType }),
+    ...(claim.requestedVolume?.volumeMode !== 'Block' && fsType !== '' && { fsType }),
     ...(publishReadOnly && isReadOnly(capabilities) && { readOnly: true }),
     ...secretReference('controllerPublishSecretRef', refs.controllerPublish),
     ...secretReference('nodeStageSecretRef', refs.nodeStage),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
+import type { ProvisionerClaim, RequestedVolume } from '../caches/claim.ts'
 import {
   bytesOf,
   capabilitiesOf,
@@ -48,9 +48,9 @@ describe('the parameters', () => {
     ['FSType', 'fstype', 'fstype'],
     ['csiProvisionerSecretName', 'csiProvisionerSecretName', 'provisioner-secret-name'],
     ['csiNodeStageSecretNamespace', 'csiNodeStageSecretNamespace', 'node-stage-secret-namespace'],
-  ])('the deprecated parameter %s causes a warning with the key that replaces it', (key, shown, better) => {
-    const what = `"${shown}" is deprecated and will be removed in a future release`
-    const warning = `${what}, please use "csi.storage.k8s.io/${better}" instead`
+  ])('the deprecated parameter %s causes a warning with the key that replaces it', (key, reportedKey, better) => {
+    const warningStart = `"${reportedKey}" is deprecated and will be removed in a future release`
+    const warning = `${warningStart}, please use "csi.storage.k8s.io/${better}" instead`
     const parameters = { a: 'b', 'csi.storage.k8s.io/fstype': 'ext4', [key]: 'x' }
     expect(deprecations(parameters)).toEqual([warning])
   })
@@ -60,11 +60,11 @@ describe('the parameters', () => {
   })
 
   it('reserved parameters do not reach the driver', () => {
-    const own = {
+    const driverKeys = {
       ...{ a: '1', csiProvisionerSecretName: '2', 'csi.storage.k8s.io': '3', 'csi.storage.k8s.iox': '4' },
       ...{ constructor: '5', 'a/b c': '6', empty: '' },
     }
-    expect(driverParameters({ ...own, 'csi.storage.k8s.io/secret-name': 'x' })).toEqual(own)
+    expect(driverParameters({ ...driverKeys, 'csi.storage.k8s.io/secret-name': 'x' })).toEqual(driverKeys)
     expect(() => driverParameters({ 'csi.storage.k8s.io/pvc/name': 'x' })).toThrow('found unknown parameter key')
   })
 })
@@ -83,16 +83,16 @@ it.each<[string | undefined, bigint]>([
 })
 
 it('a claim with an unknown access mode is refused', () => {
-  const wanted = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as WantedVolume
-  expect(() => capabilitiesOf(wanted, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false })).toThrow(
-    'New',
-  )
+  const requestedVolume = { accessModes: ['ReadWriteOnce', 'New'] } as unknown as RequestedVolume
+  expect(() =>
+    capabilitiesOf(requestedVolume, { mountOptions: [] }, { fsType: '', singleNodeMultiWriter: false }),
+  ).toThrow('New')
 })
 
 it('with --extra-create-metadata, the names of claim and volume replace parameters with equal keys', () => {
-  const parts = { claim: CLAIM, name: 'pv', capabilities: [], source: undefined, topology: undefined, secrets: {} }
+  const inputs = { claim: CLAIM, name: 'pv', capabilities: [], source: undefined, topology: undefined, secrets: {} }
   const request = createVolumeRequest({
-    ...parts,
+    ...inputs,
     parameters: { 'csi.storage.k8s.io/pv/name': 'x', a: '1' },
     extraMetadata: true,
     mutableParameters: { m: '1' },

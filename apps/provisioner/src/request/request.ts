@@ -7,7 +7,7 @@ import type {
   VolumeContentSource,
 } from '@csi-sidecars/csi-proto'
 import { namespacedRef, Quantity } from '@csi-sidecars/kube-types'
-import type { ProvisionerClaim, WantedVolume } from '../caches/claim.ts'
+import type { ProvisionerClaim, RequestedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { ProvisionError } from './failure.ts'
 import { SECRET_KEYS, SECRET_KEYS_BY_OLD } from './secrets.ts'
@@ -42,7 +42,7 @@ export function bytesOf(size: string | undefined): bigint {
 
 /** Returns one volume capability for each access mode, in the order of the claim. */
 export function capabilitiesOf(
-  { accessModes, volumeMode }: WantedVolume,
+  { accessModes, volumeMode }: RequestedVolume,
   { mountOptions }: Pick<Class, 'mountOptions'>,
   { fsType, singleNodeMultiWriter }: { readonly fsType: string; readonly singleNodeMultiWriter: boolean },
 ): VolumeCapability[] {
@@ -55,13 +55,13 @@ export function capabilitiesOf(
   }
 }
 
-export function createVolumeRequest(parts: RequestParts): CreateVolumeRequest {
-  const { claim, name, capabilities, source, topology, secrets, mutableParameters } = parts
+export function createVolumeRequest(inputs: RequestParts): CreateVolumeRequest {
+  const { claim, name, capabilities, source, topology, secrets, mutableParameters } = inputs
   return {
     name,
     capacityRange: { requiredBytes: bytesOf(claim.size), limitBytes: 0n },
     volumeCapabilities: [...capabilities],
-    parameters: { ...parts.parameters, ...(parts.extraMetadata && metadataOf(claim, name)) },
+    parameters: { ...inputs.parameters, ...(inputs.extraMetadata && metadataOf(claim, name)) },
     secrets: { ...secrets },
     volumeContentSource: source,
     accessibilityRequirements: topology,
@@ -92,7 +92,7 @@ type Parameters = Readonly<Record<string, string>>
 export const RESERVED = 'csi.storage.k8s.io/'
 export const FS_TYPE = `${RESERVED}fstype`
 
-const KNOWN: ReadonlySet<string> = new Set([FS_TYPE, ...SECRET_KEYS])
+const KNOWN_RESERVED_KEYS: ReadonlySet<string> = new Set([FS_TYPE, ...SECRET_KEYS])
 
 /** Returns the file system that the class names, else the default. Throws ProvisionError if the class names two. */
 export function fsTypeOf(parameters: Parameters, defaultFsType: string): string {
@@ -107,17 +107,17 @@ const isOldFsType = (key: string): boolean => key.toLowerCase() === 'fstype'
 
 /** Returns a warning for each deprecated key in the parameters. */
 export function deprecations(parameters: Parameters): readonly string[] {
-  return Object.keys(parameters).flatMap((given) => {
-    const [key, better] = isOldFsType(given) ? ['fstype', FS_TYPE] : [given, SECRET_KEYS_BY_OLD.get(given)]
-    const what = `"${key}" is deprecated and will be removed in a future release`
-    return better === undefined ? [] : [`${what}, please use "${better}" instead`]
+  return Object.keys(parameters).flatMap((parameter) => {
+    const [key, better] = isOldFsType(parameter) ? ['fstype', FS_TYPE] : [parameter, SECRET_KEYS_BY_OLD.get(parameter)]
+    const warning = `"${key}" is deprecated and will be removed in a future release`
+    return better === undefined ? [] : [`${warning}, please use "${better}" instead`]
   })
 }
 
 /** Returns the parameters for the driver, without reserved keys. Throws ProvisionError for an unknown reserved key. */
 export function driverParameters(parameters: Parameters): Record<string, string> {
   const kept = Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED))
-  const unknown = Object.keys(parameters).find((key) => key.startsWith(RESERVED) && !KNOWN.has(key))
+  const unknown = Object.keys(parameters).find((key) => key.startsWith(RESERVED) && !KNOWN_RESERVED_KEYS.has(key))
   if (unknown !== undefined) {
     const why = `found unknown parameter key "${unknown}" with reserved namespace ${RESERVED}`
     throw new ProvisionError(`failed to strip CSI Parameters of prefixed keys: ${why}`)

@@ -95,8 +95,8 @@ export function secretRefOf(use: SecretUse, parameters: Parameters, tokens: Secr
   const forName = new Map([...forNamespace, ['pvc.name', claim]])
   for (const [key, value] of Object.entries(annotations)) forName.set(`pvc.annotations['${key}']`, value)
   return {
-    namespace: resolved(templates.namespace, forNamespace, 'namespace'),
-    name: resolved(templates.name, forName, 'secret'),
+    namespace: resolveSecretTemplate(templates.namespace, forNamespace, 'namespace'),
+    name: resolveSecretTemplate(templates.name, forName, 'secret'),
   }
 }
 
@@ -105,10 +105,10 @@ function templatesOf(
   parameters: Parameters,
   prefix: string,
 ): SecretRef | undefined {
-  const given = (...keys: readonly (string | undefined)[]): string[] =>
+  const valuesOf = (...keys: readonly (string | undefined)[]): string[] =>
     keys.flatMap((key) => (key === undefined ? [] : (parameters[key] ?? [])))
-  const names = given(old?.name, name)
-  const namespaces = given(old?.namespace, namespace)
+  const names = valuesOf(old?.name, name)
+  const namespaces = valuesOf(old?.namespace, namespace)
   const fail = (why: string): never => {
     throw new ProvisionError(`${prefix}: ${why}`)
   }
@@ -127,9 +127,13 @@ function templatesOf(
   return { name: template, namespace: namespaceTemplate }
 }
 
-function resolved(template: string, tokens: ReadonlyMap<string, string>, what: 'namespace' | 'secret'): string {
+function resolveSecretTemplate(
+  template: string,
+  tokens: ReadonlyMap<string, string>,
+  kind: 'namespace' | 'secret',
+): string {
   try {
-    return resolveTemplate(template, tokens, what)
+    return resolveTemplate(template, tokens, kind)
   } catch (cause) {
     throw new ProvisionError(messageOf(cause), { cause })
   }

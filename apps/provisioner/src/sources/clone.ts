@@ -7,7 +7,7 @@ import { bytesOf } from '../request/request.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
-export interface CloneParts {
+export interface CloneRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly source: ClaimSource
@@ -16,7 +16,7 @@ export interface CloneParts {
 }
 
 /** Checks the source claim, and returns it. Throws ProvisionError. */
-export function checkOriginal({ claim, source, original }: CloneParts): ProvisionerClaim {
+export function checkOriginal({ claim, source, original }: CloneRequest): ProvisionerClaim {
   const { namespace, name } = source
   const fail = (why: string): never => {
     throw sourceError(source, why)
@@ -44,19 +44,19 @@ export function checkOriginal({ claim, source, original }: CloneParts): Provisio
 
 /** Reads the volume of the source claim from the API server, because the cache may lag. Throws ProvisionError. */
 export async function cloneSource(
-  parts: CloneParts,
+  clone: CloneRequest,
   api: Pick<KubeClient, 'get'>,
   signal: AbortSignal,
 ): Promise<VolumeContentSource> {
-  const { claim, class: storageClass, source } = parts
-  const original = checkOriginal(parts)
+  const { claim, class: storageClass, source } = clone
+  const original = checkOriginal(clone)
   const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'volume', name: original.volumeName }]
   const pv = await api.get(PERSISTENT_VOLUMES, { name: original.volumeName }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
-    throw sourceError(source, UNUSABLE, { cause, waitsFor })
+    throw sourceError(source, UNUSABLE_SOURCE, { cause, waitsFor })
   })
-  if (!isVolumeOf(pv, original, storageClass)) throw sourceError(source, UNUSABLE, { waitsFor })
-  const [from, to] = [pv.spec?.volumeMode ?? 'Filesystem', claim.wanted?.volumeMode ?? 'Filesystem']
+  if (!isVolumeOf(pv, original, storageClass)) throw sourceError(source, UNUSABLE_SOURCE, { waitsFor })
+  const [from, to] = [pv.spec?.volumeMode ?? 'Filesystem', claim.requestedVolume?.volumeMode ?? 'Filesystem']
   if (from !== to) {
     const modes = `Source is ${from}, but new PVC requested ${to}`
     const why = `the source PVC and destination PVCs must have the same volume mode for cloning.  ${modes}`
@@ -68,7 +68,7 @@ export async function cloneSource(
 /** The other fields of the status of an unbound claim, as Go prints them. */
 const REST_OF_STATUS = ' [] map[] [] map[] map[] <nil> nil'
 
-const UNUSABLE = 'claim in dataSource not bound or invalid'
+const UNUSABLE_SOURCE = 'claim in dataSource not bound or invalid'
 
 function isVolumeOf({ spec, status }: PersistentVolume, original: ProvisionerClaim, { provisioner }: Class): boolean {
   const { namespace, name } = namespacedRef(original.key)

@@ -20,14 +20,14 @@ export class PopulatorError extends Error {
 }
 
 /** Reports whether a volume populator creates the volume of the claim. */
-export function hasPopulator({ wanted }: ProvisionerClaim): boolean {
-  const source = wanted?.dataSource ?? wanted?.dataSourceRef
+export function hasPopulator({ requestedVolume }: ProvisionerClaim): boolean {
+  const source = requestedVolume?.dataSource ?? requestedVolume?.dataSourceRef
   return source !== undefined && source.kind !== SNAPSHOT_KIND && source.kind !== CLAIM_KIND
 }
 
 /** Returns the data source of a claim. Undefined: none. Throws ProvisionError, and PopulatorError for other kinds. */
 export function sourceOf(claim: ProvisionerClaim): ClaimSource | undefined {
-  const { dataSource, dataSourceRef } = claim.wanted ?? {}
+  const { dataSource, dataSourceRef } = claim.requestedVolume ?? {}
   if (dataSource === undefined && dataSourceRef?.namespace) {
     throw new ProvisionError(
       'dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled',

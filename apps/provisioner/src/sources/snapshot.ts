@@ -16,7 +16,7 @@ import { bytesOf } from '../request/request.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
-export interface RestoreParts {
+export interface RestoreRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly source: ClaimSource
@@ -31,29 +31,29 @@ export interface Restore {
 
 /** Reads the snapshot that a volume is restored from, and checks it. Throws ProvisionError. */
 export async function snapshotSource(
-  parts: RestoreParts,
+  restore: RestoreRequest,
   api: Pick<KubeClient, 'get'>,
   signal: AbortSignal,
 ): Promise<Restore> {
-  const { source } = parts
+  const { source } = restore
   const { namespace, name } = source
   const snapshot = await api.get(VOLUME_SNAPSHOTS, { namespace, name }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
     throw sourceError(source, `error getting snapshot ${name} from api server: ${messageOf(cause)}`, { cause })
   })
-  const contentName = boundContent(parts, snapshot)
+  const contentName = boundContent(restore, snapshot)
   const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'snapshotContent', name: contentName }]
   const content = await api.get(VOLUME_SNAPSHOT_CONTENTS, { name: contentName }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
     throw sourceError(source, `error getting snapshotcontent ${contentName} for snapshot ${name}`, { cause, waitsFor })
   })
-  const why = whyUnusable(parts, snapshot, content)
+  const why = whyUnusable(restore, snapshot, content)
   if (why !== undefined) throw sourceError(source, why, { waitsFor })
   const snapshotId = content.status?.snapshotHandle ?? ''
   return { snapshot, content: { type: { $case: 'snapshot', value: { snapshotId } } } }
 }
 
-function boundContent({ source }: RestoreParts, { metadata, status }: VolumeSnapshot): string {
+function boundContent({ source }: RestoreRequest, { metadata, status }: VolumeSnapshot): string {
   const isProtected = metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) === true
   // Our finalizer shows that the restore began before the snapshot was deleted. The restore must be finished.
   if (metadata?.deletionTimestamp != null && !isProtected) {
@@ -66,50 +66,53 @@ function boundContent({ source }: RestoreParts, { metadata, status }: VolumeSnap
 
 /** Returns the reason why the snapshot cannot be restored, from the first check that fails. */
 export function whyUnusable(
-  parts: RestoreParts,
+  restore: RestoreRequest,
   snapshot: VolumeSnapshot,
   content: VolumeSnapshotContent,
 ): string | undefined {
-  const { class: storageClass, source } = parts
+  const { class: storageClass, source } = restore
   const { name } = source
-  const what = `snapshotcontent ${content.metadata?.name ?? ''} for snapshot ${name}`
+  const contentText = `snapshotcontent ${content.metadata?.name ?? ''} for snapshot ${name}`
   const { volumeSnapshotRef: ref, driver } = content.spec
   const { uid, namespace } = snapshot.metadata ?? {}
   if (ref.uid !== uid || ref.namespace !== namespace || ref.name !== snapshot.metadata?.name) {
-    return `${what} is bound to a different snapshot`
+    return `${contentText} is bound to a different snapshot`
   }
   if (driver !== storageClass.provisioner)
-    return `${what} is not handled by CSI driver of StorageClass ${storageClass.key}`
+    return `${contentText} is not handled by CSI driver of StorageClass ${storageClass.key}`
   if (snapshot.status?.readyToUse !== true) return `snapshot ${name} is not Ready`
   if (content.status?.snapshotHandle == null) return `snapshot handle ${name} is not available`
-  const { requested, size } = sizesOf(parts, snapshot)
+  const { requested, size } = sizesOf(restore, snapshot)
   if (size !== undefined && requested < size) {
     return `requested volume size ${requested} is less than the size ${size} for the source snapshot ${name}`
   }
-  return whyOtherMode(parts, content)
+  return whyOtherMode(restore, content)
 }
 
 /** Returns a warning if the driver must expand the restored volume. */
-export function expansionNotice(parts: RestoreParts, snapshot: VolumeSnapshot): string | undefined {
-  const { requested, size } = sizesOf(parts, snapshot)
+export function expansionNotice(restore: RestoreRequest, snapshot: VolumeSnapshot): string | undefined {
+  const { requested, size } = sizesOf(restore, snapshot)
   if (size === undefined || requested <= size) return undefined
-  const { name } = parts.source
-  const what = `requested volume size ${requested} is greater than the size ${size} for the source snapshot ${name}`
-  return `${what}. Volume plugin needs to handle volume expansion.`
+  const { name } = restore.source
+  const notice = `requested volume size ${requested} is greater than the size ${size} for the source snapshot ${name}`
+  return `${notice}. Volume plugin needs to handle volume expansion.`
 }
 
 /** Returns the sizes of the claim and of the snapshot in bytes. The size of a snapshot may be unknown. */
-function sizesOf({ claim }: RestoreParts, { status }: VolumeSnapshot): { requested: bigint; size: bigint | undefined } {
+function sizesOf(
+  { claim }: RestoreRequest,
+  { status }: VolumeSnapshot,
+): { requested: bigint; size: bigint | undefined } {
   const size = status?.restoreSize == null ? undefined : bytesOf(String(status.restoreSize))
   return { requested: bytesOf(claim.size), size }
 }
 
 /** Returns an error text if the volume mode changes without permission, for example from file system to block. */
 function whyOtherMode(
-  { claim, preventModeConversion }: RestoreParts,
+  { claim, preventModeConversion }: RestoreRequest,
   { metadata, spec }: VolumeSnapshotContent,
 ): string | undefined {
-  const [from, to] = [spec.sourceVolumeMode, claim.wanted?.volumeMode]
+  const [from, to] = [spec.sourceVolumeMode, claim.requestedVolume?.volumeMode]
   if (!preventModeConversion || from == null || to === undefined || from === to) return undefined
   const { namespace, name } = namespacedRef(claim.key)
   const why = `requested volume ${namespace}/${name} modifies the mode of the source volume but does not have permission to do so.`

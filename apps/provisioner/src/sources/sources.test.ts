@@ -48,10 +48,10 @@ describe('whyUnusable', () => {
   const ready = { readyToUse: true, restoreSize: '2Gi' }
 
   function reasonOf(
-    parts: { spec?: object; annotations?: Record<string, string>; handle?: string; status?: object } = {},
+    objects: { spec?: object; annotations?: Record<string, string>; handle?: string; status?: object } = {},
     prevents = true,
   ): string | undefined {
-    const { spec, annotations, handle = 'h', status = ready } = parts
+    const { spec, annotations, handle = 'h', status = ready } = objects
     const claim = claimOf('claim', { volumeMode: 'Filesystem' })
     const source = { kind: 'VolumeSnapshot', namespace: 'ns', name: 's' } as const
     return whyUnusable(
@@ -76,9 +76,9 @@ describe('whyUnusable', () => {
     ['accepts an allowed mode', { spec: block, annotations: { [ALLOW]: '1' } }, undefined],
     ['refuses a forbidden mode', { spec: block, annotations: { [ALLOW]: 'FALSE' } }, 'is set to false'],
     ['refuses an unreadable permission', { spec: block, annotations: { [ALLOW]: 'tRUE' } }, 'parsing "tRUE"'],
-  ])('`whyUnusable` %s', (_what, parts, expected) => {
-    if (expected === undefined) expect(reasonOf(parts)).toBeUndefined()
-    else expect(reasonOf(parts)).toContain(expected)
+  ])('`whyUnusable` %s', (_what, objects, expected) => {
+    if (expected === undefined) expect(reasonOf(objects)).toBeUndefined()
+    else expect(reasonOf(objects)).toContain(expected)
   })
 
   it.each([
@@ -87,8 +87,8 @@ describe('whyUnusable', () => {
     [undefined, undefined],
   ])('`expansionNotice` for a claim of 2Gi and a snapshot of %s is %j', (restoreSize, expected) => {
     const source = { kind: 'VolumeSnapshot', namespace: 'ns', name: 's' } as const
-    const parts = { claim: claimOf('claim'), class: CLASS, source, preventModeConversion: true }
-    const notice = expansionNotice(parts, { metadata: { name: 's' }, spec: { source: {} }, status: { restoreSize } })
+    const restore = { claim: claimOf('claim'), class: CLASS, source, preventModeConversion: true }
+    const notice = expansionNotice(restore, { metadata: { name: 's' }, spec: { source: {} }, status: { restoreSize } })
     expect(notice).toEqual(expected === undefined ? undefined : expect.stringContaining(expected))
   })
 
@@ -99,12 +99,12 @@ describe('whyUnusable', () => {
 
 describe('checkOriginal', () => {
   const source = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'o' } as const
-  const bound = { status: { phase: 'Bound' } }
+  const BOUND = { status: { phase: 'Bound' } }
   const check = (original: ProvisionerClaim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
   it('the check of a clone accepts a bound source claim that is not larger than the new claim', () => {
-    const original = claimOf('o', { volumeName: 'pv' }, bound)
+    const original = claimOf('o', { volumeName: 'pv' }, BOUND)
     expect(check(original)).toBe(original)
   })
 
@@ -114,18 +114,18 @@ describe('checkOriginal', () => {
       'must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil}',
       claimOf('o', {}, { status: { phase: 'Pending' } }),
     ],
-    ['is currently being deleted', claimOf('o', {}, { ...bound, metadata: { deletionTimestamp: 'now' } })],
-    ['the source PVC (o) storageclass', claimOf('o', { storageClassName: undefined }, bound)],
+    ['is currently being deleted', claimOf('o', {}, { ...BOUND, metadata: { deletionTimestamp: 'now' } })],
+    ['the source PVC (o) storageclass', claimOf('o', { storageClassName: undefined }, BOUND)],
     [
       'the requested PVC (claim) storageclass',
-      claimOf('o', {}, bound),
+      claimOf('o', {}, BOUND),
       claimOf('claim', { storageClassName: undefined }),
     ],
     [
       'requested 2147483648 but source is 3221225472',
-      claimOf('o', { resources: { requests: { storage: '3Gi' } } }, bound),
+      claimOf('o', { resources: { requests: { storage: '3Gi' } } }, BOUND),
     ],
-    ['volume name is empty in source PVC o', claimOf('o', {}, bound)],
+    ['volume name is empty in source PVC o', claimOf('o', {}, BOUND)],
   ])('`checkOriginal` refuses with: %s', (message, ...[original, claim]) => {
     expect(() => check(original, claim)).toThrow(message)
   })

@@ -30,7 +30,7 @@ export class SourceUses {
   }
 
   isUsed(source: string): boolean {
-    for (const used of this.#sources.values()) if (used === source) return true
+    for (const usedSource of this.#sources.values()) if (usedSource === source) return true
     return false
   }
 

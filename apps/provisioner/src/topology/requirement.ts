@@ -49,20 +49,22 @@ export function allowsNode(rules: TopologyRules, node: string, cluster: Topology
 /** Returns the requisite and preferred topologies for CreateVolume. Undefined: any topology. Throws ProvisionError. */
 export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
   const { node, allowed, strict, immediate, claimName } = rules
-  const own = node === '' ? undefined : nodeTopology(rules, cluster)
-  if (own !== undefined && strict) {
-    checkAllowed(rules, own.term)
-    const only = toTopologies([own.term])
+  const selected = node === '' ? undefined : nodeTopology(rules, cluster)
+  if (selected !== undefined && strict) {
+    checkAllowed(rules, selected.term)
+    const only = toTopologies([selected.term])
     return { requisite: only, preferred: only }
   }
-  if (own === undefined && allowed.length === 0 && !immediate) return undefined
-  const requisite = distinctTerms(allowed.length > 0 ? flattened(allowed) : available(own?.keys, cluster))
+  if (selected === undefined && allowed.length === 0 && !immediate) return undefined
+  const requisite = distinctTerms(allowed.length > 0 ? flattened(allowed) : available(selected?.keys, cluster))
   if (requisite.length === 0) throw failure('no available topology found')
   const first =
-    own === undefined ? placeOf(claimName, requisite.length) : requisite.findIndex((term) => holdsIn(term, own.term))
-  if (own !== undefined && first === -1) {
-    const what = `topology ${termText(own.term)} from selected node ${goQuote(node)}`
-    throw failure(`${what} is not in requisite: ${termsText(requisite)}`, node)
+    selected === undefined
+      ? placeOf(claimName, requisite.length)
+      : requisite.findIndex((term) => holdsIn(term, selected.term))
+  if (selected !== undefined && first === -1) {
+    const topologyText = `topology ${termText(selected.term)} from selected node ${goQuote(node)}`
+    throw failure(`${topologyText} is not in requisite: ${termsText(requisite)}`, node)
   }
   const preferred = [...requisite.slice(first), ...requisite.slice(0, first)]
   return { requisite: toTopologies(requisite), preferred: toTopologies(preferred) }
@@ -88,19 +90,19 @@ function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: T
   const pairs = Object.keys(labels)
     .sort()
     .map((key) => `${key}:${labels[key]}`)
-  const shown = `map[${pairs.join(' ')}]`
+  const labelsText = `map[${pairs.join(' ')}]`
   throw failure(
-    `topology labels from selected node ${shown} does not match topology keys from CSINode [${keys.join(' ')}]`,
+    `topology labels from selected node ${labelsText} does not match topology keys from CSINode [${keys.join(' ')}]`,
     name,
   )
 }
 
-function checkAllowed({ allowed, node }: TopologyRules, own: Term): void {
+function checkAllowed({ allowed, node }: TopologyRules, nodeTerm: Term): void {
   if (allowed.length === 0) return
   const terms = flattened(allowed)
-  if (terms.some((term) => holdsIn(term, own))) return
-  const what = `selected node '${goQuote(node)}' topology '${termText(own)}'`
-  throw failure(`${what} is not in allowed topologies: ${termsText(terms)}`, node)
+  if (terms.some((term) => holdsIn(term, nodeTerm))) return
+  const topologyText = `selected node '${goQuote(node)}' topology '${termText(nodeTerm)}'`
+  throw failure(`${topologyText} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
 /** Returns the topologies of nodes that have registered `keys`. Undefined `keys`: all registered sets of keys. */
@@ -109,8 +111,8 @@ function available(keys: readonly string[] | undefined, cluster: TopologyNodes):
   if (sets.length === 0) return []
   const terms = sets.flatMap((set) => termsOf(set, cluster))
   if (terms.length > 0) return terms
-  const shown = sets.map((set) => `[${set.join(' ')}]`).join(' ')
-  throw failure(`topologyKeys ${keys === undefined ? `[${shown}]` : shown} were not found on any nodes`)
+  const setsText = sets.map((set) => `[${set.join(' ')}]`).join(' ')
+  throw failure(`topologyKeys ${keys === undefined ? `[${setsText}]` : setsText} were not found on any nodes`)
 }
 
 function registeredKeys({ registrations }: TopologyNodes): readonly (readonly string[])[] {

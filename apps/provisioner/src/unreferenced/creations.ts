@@ -1,6 +1,6 @@
 import type { Reader } from '@csi-sidecars/informer'
 import { type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
-import { type DecisionSettings, isMarked, isOurs } from '../claims/decide.ts'
+import { type DecisionSettings, hasOurFinalizer, isOurs } from '../claims/decide.ts'
 import type { ClaimMemory } from '../claims/memory.ts'
 
 /** What shows that a creation is running. */
@@ -28,11 +28,11 @@ export function* runningCreations({ claims, memory, settings }: CreationParts): 
   for (const claim of claims.store.values()) {
     if (!waitsForVolume(claim, settings)) continue
     const isElsewhere = settings.node !== undefined && selectedNode(claim) !== settings.node.name
-    if (isElsewhere || isMarked(claim, settings) || !memory.hasRun(claim.uid)) yield claim.uid
+    if (isElsewhere || hasOurFinalizer(claim, settings) || !memory.hasRun(claim.uid)) yield claim.uid
   }
 }
 
 function waitsForVolume(claim: ProvisionerClaim, settings: DecisionSettings): boolean {
-  if (claim.wanted === undefined) return false
-  return isMarked(claim, settings) || (claim.volumeName === '' && isOurs(claim, settings))
+  if (claim.requestedVolume === undefined) return false
+  return hasOurFinalizer(claim, settings) || (claim.volumeName === '' && isOurs(claim, settings))
 }

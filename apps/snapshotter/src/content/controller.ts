@@ -28,13 +28,13 @@ import { contentTrigger, lostContents, wakesOnHandles } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
-  parts: SnapshotterParts,
+  term: SnapshotterParts,
   { kind, contents, classes, memory }: KindCaches & { readonly kind: Kind; readonly memory: ContentMemory },
   { assertLeading }: Pick<Lead, 'assertLeading'>,
 ): Controller<ContentWakeKind> {
-  const { settings, client, clock, log } = parts
+  const { settings, client, clock, log } = term
   const api = clientWhileLeading(client, assertLeading)
-  const driver = driverWhileLeading(parts.driver, assertLeading, log)
+  const driver = driverWhileLeading(term.driver, assertLeading, log)
   const deps: ContentDeps = {
     ...settings,
     kind,
@@ -46,7 +46,7 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
-    recorder: recorderWhileLeading(parts.recorder, assertLeading, textLines(log)),
+    recorder: recorderWhileLeading(term.recorder, assertLeading, textLines(log)),
     clock,
     log,
   }

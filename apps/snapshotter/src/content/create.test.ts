@@ -257,7 +257,7 @@ describe('creation', () => {
     fixture.running.deliver()
     await fixture.clock.settle()
     fixture.running.driver.lose()
-    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('d', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
+    await fixture.storeObject(VOLUME_SNAPSHOT_CONTENTS, vsc('d', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
     fixture.running.driver.comeBack()
     fixture.running.deliver()
     await fixture.clock.settle()
@@ -315,7 +315,7 @@ describe('waiting contents', () => {
 
   it('the snapshotter creates the snapshot at once when the missing class appears', async () => {
     const fixture = await Fixture.running({ settings, objects: [CONTENT] })
-    await fixture.put(...CLASS)
+    await fixture.storeObject(...CLASS)
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
 
@@ -325,7 +325,7 @@ describe('waiting contents', () => {
     const fixture = await Fixture.running({ settings, objects })
     expect(statusOf(fixture)?.error?.message).toMatch(/cannot get credentials for snapshot content \\"c\\""$/)
     await fixture.clock.advance(3_500)
-    await fixture.put(SECRETS, secret('creds', { user: 'me' }))
+    await fixture.storeObject(SECRETS, secret('creds', { user: 'me' }))
     await fixture.clock.advance(1_000)
     expect(statusOf(fixture)?.readyToUse).toBe(true)
   })
@@ -458,8 +458,8 @@ describe('group snapshots', () => {
     const fixture = new Fixture({ objects: [CLASS, [VOLUME_SNAPSHOT_CONTENTS, vsc('same')]] })
     fixture.scripts.set('CreateSnapshot', failing(CODES.Internal))
     await fixture.start()
-    await fixture.put(VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass())
-    await fixture.put(VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc('same'))
+    await fixture.storeObject(VOLUME_GROUP_SNAPSHOT_CLASSES, groupClass())
+    await fixture.storeObject(VOLUME_GROUP_SNAPSHOT_CONTENTS, vgsc('same'))
     fixture.takeCalls('CreateSnapshot')
     await fixture.clock.advance(10_000)
     expect(fixture.takeCalls('CreateSnapshot').length).toBeGreaterThan(1)

@@ -81,15 +81,15 @@ async function endCreation({ deps, content, key, stored }: ContentRun): Promise<
   const hasHandle = content.status?.handle !== undefined
   if (!hasHandle) deps.memory.creationEnded(content)
   if (hasHandle && !content.beingCreated) return
-  const what = `failed to remove ${beingCreated} annotation from the ${noun} ${key}`
-  await stored.setBeingCreated(false).catch(during(what))
+  const failedStep = `failed to remove ${beingCreated} annotation from the ${noun} ${key}`
+  await stored.setBeingCreated(false).catch(during(failedStep))
 }
 
 /** Stores the answer of the driver in the status. */
 async function storeSnapshot(run: ContentRun, snapshot: DriverSnapshot): Promise<void> {
   const { deps, content, key, stored } = run
   const { kind, memory } = deps
-  const what = `error updating status for volume ${kind.texts.snapshotContent} ${key}`
-  await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(during(what))
+  const failedStep = `error updating status for volume ${kind.texts.snapshotContent} ${key}`
+  await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(during(failedStep))
   memory.answerStored(content, snapshot.readyToUse)
 }

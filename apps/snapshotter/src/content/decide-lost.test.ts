@@ -6,7 +6,7 @@ import { decideLost } from './decide-lost.ts'
 import { SNAPSHOT } from './kinds.ts'
 import type { LostContent, SnapshotCreation } from './memory.ts'
 
-const MARKED = { metadata: { annotations: { [SNAPSHOT_NAMES.beingCreated]: 'yes' } } }
+const BEING_CREATED = { metadata: { annotations: { [SNAPSHOT_NAMES.beingCreated]: 'yes' } } }
 const ANSWER = { handle: 'snap-1', readyToUse: true, creationTime: undefined }
 const CREATION: SnapshotCreation = {
   request: { name: 'snapshot-1', parameters: {}, secrets: {} },
@@ -15,13 +15,13 @@ const CREATION: SnapshotCreation = {
 }
 
 function lostContent(change: object = {}, facts: Partial<LostContent> = {}): LostContent {
-  const content = SNAPSHOT.project(DRIVER)(vsc('c', { ...MARKED, ...change }))
+  const content = SNAPSHOT.project(DRIVER)(vsc('c', { ...BEING_CREATED, ...change }))
   if (content === undefined) throw new Error('the content is not cached')
   return { content, isLastState: true, creation: CREATION, ...facts }
 }
 
-const deleted = { metadata: { ...MARKED.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
-const member = { metadata: { annotations: { ...MARKED.metadata.annotations, [MEMBER_ANNOTATION]: 'group-1' } } }
+const deleted = { metadata: { ...BEING_CREATED.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
+const member = { metadata: { annotations: { ...BEING_CREATED.metadata.annotations, [MEMBER_ANNOTATION]: 'group-1' } } }
 
 describe('decideLost', () => {
   it('the snapshot of an uncertain creation may be deleted if the last state of the content permits it', () => {
@@ -70,7 +70,7 @@ describe('permittedSnapshot', () => {
   it.each<[what: string, permit: ReturnType<typeof permitOf>]>([
     ['that is not being deleted', permitOf({ metadata: {} })],
     ['with the policy Retain', permitOf({ spec: { deletionPolicy: 'Retain' } })],
-    ['that is being created', permitOf({ metadata: { ...metadata, ...MARKED.metadata } })],
+    ['that is being created', permitOf({ metadata: { ...metadata, ...BEING_CREATED.metadata } })],
     ['with another handle', permitOf({}, 'snap-2')],
     ['of a group member', permitOf({ status: { ...status, volumeGroupSnapshotHandle: 'group-1' } })],
   ])('a content %s permits no deletion', (_, permit) => {

@@ -7,7 +7,7 @@ export type LostDecision =
   | { readonly kind: 'delete'; readonly creation: SnapshotCreation }
   | { readonly kind: 'keep'; readonly reason: string }
 
-const keep = (reason: string): LostDecision => ({ kind: 'keep', reason })
+const keepBecause = (reason: string): LostDecision => ({ kind: 'keep', reason })
 
 /**
  * Decides whether the snapshot of a lost content may be deleted. Only an unfinished creation of this process permits it.
@@ -16,10 +16,10 @@ const keep = (reason: string): LostDecision => ({ kind: 'keep', reason })
  */
 export function decideLost({ content, isLastState, creation }: LostContent): LostDecision {
   const { policy, deletedSeconds, beingCreated, memberOf, status } = content
-  if (creation?.wasRetained === true || policy !== 'Delete') return keep('its deletion policy was not Delete')
-  if (deletedSeconds !== undefined) return keep('its finalizers were removed during its deletion')
-  if (creation === undefined || status?.handle !== undefined) return keep('its finalizers were removed')
-  if (!isLastState) return keep('its last state is unknown')
+  if (creation?.wasRetained === true || policy !== 'Delete') return keepBecause('its deletion policy was not Delete')
+  if (deletedSeconds !== undefined) return keepBecause('its finalizers were removed during its deletion')
+  if (creation === undefined || status?.handle !== undefined) return keepBecause('its finalizers were removed')
+  if (!isLastState) return keepBecause('its last state is unknown')
   const isChanged = !beingCreated || memberOf !== undefined || status?.groupHandle !== undefined
-  return isChanged ? keep('its annotations were changed') : { kind: 'delete', creation }
+  return isChanged ? keepBecause('its annotations were changed') : { kind: 'delete', creation }
 }

@@ -143,7 +143,7 @@ describe('deletion', () => {
     })
     await remove(fixture)
     expect(fixture.takeEvents()).toEqual(['Warning SnapshotDeleteError: Failed to get snapshot credentials'])
-    await fixture.put(SECRETS, secret('creds', { user: 'me' }))
+    await fixture.storeObject(SECRETS, secret('creds', { user: 'me' }))
     await fixture.clock.advance(1_000)
     expect(contentOf(fixture)).toBeUndefined()
   })
@@ -371,7 +371,7 @@ describe('interrupted creation', () => {
       fixture.storage.create(name, ['vol-1'])
       throw new RpcError(CODES.DeadlineExceeded, 'context deadline exceeded')
     })
-    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
+    await fixture.storeObject(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotRef: { uid: `${UID}2` } } }))
     await fixture.clock.advance(5_000)
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
     await fixture.clock.advance(5_000)
@@ -398,7 +398,7 @@ describe('interrupted creation', () => {
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-    await fixture.put(...CONTENT)
+    await fixture.storeObject(...CONTENT)
     await fixture.clock.advance(20_000)
     expect(fixture.storage.created).toHaveLength(1)
     expect(fixture.storage.deleted).toEqual([])
@@ -410,7 +410,7 @@ describe('interrupted creation', () => {
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-    await fixture.put(...CONTENT)
+    await fixture.storeObject(...CONTENT)
     await remove(fixture)
     await fixture.clock.advance(20_000)
     expect(fixture.storage.snapshots.size).toBe(0)
@@ -422,7 +422,7 @@ describe('interrupted creation', () => {
     fixture.scripts.set('CreateSnapshot', () => fixture.clock.sleep(3_000))
     await fixture.start()
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-    await fixture.put(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotClassName: 'missing' } }))
+    await fixture.storeObject(VOLUME_SNAPSHOT_CONTENTS, vsc('c', { spec: { volumeSnapshotClassName: 'missing' } }))
     await fixture.clock.advance(10_000)
     await remove(fixture)
     await fixture.clock.advance(20_000)
@@ -506,9 +506,9 @@ describe('a repeated creation', () => {
   it('the call keeps its parameters and reads its Secret again while the outcome of the first call is unknown', async () => {
     const fixture = await uncertain()
     fixture.api.delete(VOLUME_SNAPSHOT_CLASSES, REF)
-    await fixture.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { tier: 'second' } }))
+    await fixture.storeObject(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { tier: 'second' } }))
     fixture.api.delete(SECRETS, { namespace: 'default', name: 'creds' })
-    await fixture.put(SECRETS, secret('creds', { user: 'second' }))
+    await fixture.storeObject(SECRETS, secret('creds', { user: 'second' }))
     await fixture.clock.advance(1_000)
     expect(fixture.takeCalls('CreateSnapshot').at(-1)?.request).toMatchObject({
       parameters: { tier: 'first' },
@@ -668,7 +668,7 @@ describe('a snapshot that a person keeps', () => {
 
   it('a snapshot that another content names stays until the last of its contents is deleted', async () => {
     const fixture = await Fixture.running({ objects: [CLASS, CONTENT] })
-    await fixture.put(
+    await fixture.storeObject(
       VOLUME_SNAPSHOT_CONTENTS,
       preProvisioned('copy', { spec: { source: { snapshotHandle: 'snap-1' } } }),
     )
@@ -699,7 +699,7 @@ describe('a recreated content', () => {
     const fixture = await withLostAnswer()
     fixture.scripts.set('DeleteSnapshot', failing(CODES.DeadlineExceeded))
     await fixture.strip(VOLUME_SNAPSHOT_CONTENTS, 'c')
-    await fixture.put(...CONTENT)
+    await fixture.storeObject(...CONTENT)
     fixture.takeWire()
     await fixture.clock.advance(30_000)
     expect(fixture.wire).not.toContain('CreateSnapshot')

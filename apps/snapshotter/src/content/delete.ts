@@ -35,10 +35,10 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
   }
   await callDelete(run, { kind: 'content', content: fresh, step: deletion }, secrets).catch((cause: unknown) => {
     recordDeletionFailure(run, `Failed to delete ${snapshot}`)
-    const what = `failed to delete ${snapshot} ${goQuote(key)}, err`
+    const failedStep = `failed to delete ${snapshot} ${goQuote(key)}, err`
     // As in the Go snapshotter, only the error about a single snapshot names the content a second time.
-    if (!kind.listsSnapshots) return during(what)(cause)
-    return during(`${what}: failed to delete snapshot content ${key}`, goQuote)(cause)
+    if (!kind.listsSnapshots) return during(failedStep)(cause)
+    return during(`${failedStep}: failed to delete snapshot content ${key}`, goQuote)(cause)
   })
   memory.snapshotDeleted(content)
   return undefined

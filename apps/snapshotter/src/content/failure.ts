@@ -22,11 +22,11 @@ export class NotReadyError extends Error {
 
 /** Returns a `catch` handler that puts the name of the failed operation before the message. */
 export function during(
-  what: string,
+  failedStep: string,
   show: (message: string) => string = (message) => message,
 ): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof ContentGoneError || cause instanceof OutdatedRequestError) throw cause
-    throw new Error(`${what}: ${show(messageOf(cause))}`, { cause })
+    throw new Error(`${failedStep}: ${show(messageOf(cause))}`, { cause })
   }
 }

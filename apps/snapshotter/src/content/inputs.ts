@@ -42,12 +42,12 @@ async function firstRequest(run: ContentRun): Promise<PreparedCreation> {
     if (className === undefined) throw new Error(`failed to take ${snapshot} ${key} without a ${snapshot} class`)
     return [classOf(run, className), await annotatedSecrets(run)]
   }
-  const what = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
-  const [found, secrets] = await inputs().catch(during(what, goQuote))
+  const failedStep = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
+  const [found, secrets] = await inputs().catch(during(failedStep, goQuote))
   const passed = passedParameters(found.parameters)
   const name = snapshotName(kind, content, naming)
   const { parameters, values } = parameterTemplates
-    ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(during(what))
+    ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(during(failedStep))
     : { parameters: passed, values: undefined }
   const metadata = extraMetadata ? metadataOf(kind, content) : {}
   return { request: { name, parameters: { ...parameters, ...metadata }, secrets }, values }

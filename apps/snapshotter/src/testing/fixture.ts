@@ -89,7 +89,7 @@ export class Fixture {
     return this.process
   }
 
-  async put(resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
+  async storeObject(resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
     this.api.put(resource, object)
     await this.clock.settle()
   }
@@ -182,7 +182,7 @@ export class Process {
       return content?.uid === metadata?.uid ? content : undefined
     }
     this.backlog = new Backlog({ driver: DRIVER, clock, metrics: this.metrics })
-    const parts: SnapshotterParts = {
+    const opened: SnapshotterParts = {
       settings,
       client,
       driver: this.driver.driver,
@@ -204,8 +204,8 @@ export class Process {
     }
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
-    const options = { clock, driver: parts.driver, backlog: this.backlog }
-    const term = runTerm(lead, snapshotterControllers(parts, lead), options)
+    const options = { clock, driver: opened.driver, backlog: this.backlog }
+    const term = runTerm(lead, snapshotterControllers(opened, lead), options)
     const running = informers.map((informer) => informer.run(this.#caches.signal))
     this.ended = term.then(async () => {
       this.#caches.abort(new CancelledError('the process ends'))
@@ -271,10 +271,10 @@ function cachesOf(kind: Kind, common: Common): KindCaches {
   }
 }
 
-/** Returns the purpose of a patch: `mark`, `unmark`, `status`, `error`, `clear` or `release`. */
-function writeText(what: string, body: unknown): string {
+/** Returns the purpose of a patch: `addBeingCreated`, `removeBeingCreated`, `status`, `error`, `clear` or `release`. */
+function writeText(label: string, body: unknown): string {
   const text = JSON.stringify(body)
-  if (what.endsWith('/status')) {
+  if (label.endsWith('/status')) {
     if (text.includes('"error":{')) return 'error'
     return text.includes('andle":null') ? 'clear' : 'status'
   }

@@ -52,7 +52,7 @@ export class Model extends Fixture {
   /** UIDs of contents with such a call that the process has seen with the policy Retain since the call. */
   readonly #seenRetained = new Set<string>()
   /** UIDs of contents whose finalizers a user removes. The value is true if the same write asks to keep the snapshot. */
-  readonly #stripped = new Map<string, boolean>()
+  readonly #finalizersRemoved = new Map<string, boolean>()
   #refs = 0
   #classes = 0
   #violation: unknown
@@ -167,7 +167,7 @@ export class Model extends Fixture {
     const content = this.contentOf(name)
     if (content === undefined) return
     const spec = { deletionPolicy: 'Retain' }
-    this.#stripped.set(content.metadata?.uid ?? '', retain !== 'no')
+    this.#finalizersRemoved.set(content.metadata?.uid ?? '', retain !== 'no')
     if (retain === 'twice') this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, { spec })
     const change = { metadata: { finalizers: null }, ...(retain === 'once' && { spec }) }
     this.api.edit(VOLUME_SNAPSHOT_CONTENTS, { name }, change)
@@ -237,7 +237,7 @@ export class Model extends Fixture {
       if (name === COPY && isCopyBroken) continue
       invariant(content.status?.readyToUse === true, `never ready: ${text}`)
       invariant(content.status.error === undefined, `ready with an error: ${text}`)
-      invariant(!isMarked(content), `ready and marked: ${text}`)
+      invariant(!isBeingCreated(content), `ready and being created: ${text}`)
       invariant(this.storage.snapshots.has(content.status.snapshotHandle ?? ''), `without its snapshot: ${text}`)
       kept.add(content.status.snapshotHandle ?? '')
     }
@@ -267,7 +267,7 @@ export class Model extends Fixture {
   #disappeared(last: VolumeSnapshotContent): void {
     const { uid = '', deletionTimestamp } = last.metadata ?? {}
     const handle = namedHandle(last)
-    const keeps = this.#stripped.get(uid)
+    const keeps = this.#finalizersRemoved.get(uid)
     const isRetained = last.spec.deletionPolicy !== 'Delete' || keeps === true
     const snapshot = handle === undefined ? nameOf(last) : (this.storage.snapshots.get(handle)?.name ?? '')
     if (
@@ -330,11 +330,14 @@ export class Model extends Fixture {
     // The call may repeat the creation of a lost content of the same VolumeSnapshot, to delete its snapshot.
     if (content.metadata?.deletionTimestamp !== undefined) return
     // Before the process has cached a recreated content, it may create the snapshot without the annotation.
-    invariant(isMarked(content) || this.process?.cached(content) === undefined, `${snapshot} is created without a mark`)
+    invariant(
+      isBeingCreated(content) || this.process?.cached(content) === undefined,
+      `${snapshot} is created without the annotation being-created`,
+    )
   }
 }
 
-function isMarked({ metadata }: VolumeSnapshotContent): boolean {
+function isBeingCreated({ metadata }: VolumeSnapshotContent): boolean {
   return metadata?.annotations?.[SNAPSHOT_NAMES.beingCreated] !== undefined
 }
 
@@ -350,5 +353,5 @@ function namedHandle({ spec, status }: VolumeSnapshotContent): string | undefine
 
 function permitsDeletion(content: VolumeSnapshotContent): boolean {
   const { metadata, spec } = content
-  return metadata?.deletionTimestamp !== undefined && spec.deletionPolicy === 'Delete' && !isMarked(content)
+  return metadata?.deletionTimestamp !== undefined && spec.deletionPolicy === 'Delete' && !isBeingCreated(content)
 }

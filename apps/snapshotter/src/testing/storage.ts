@@ -41,10 +41,10 @@ export class Storage {
 
   /** Creates a snapshot, or returns the snapshot of this name. Refuses a known name with other parameters. */
   create(name: string, volumes: readonly string[], parameters: object = {}): Stored {
-    const known = [...this.snapshots.values()].find((each) => each.name === name)
+    const existing = [...this.snapshots.values()].find((each) => each.name === name)
     const text = JSON.stringify(parameters)
-    if (known !== undefined) {
-      if ((known.parameters ?? text) === text || this.acceptsAnyParameters.has(name)) return known
+    if (existing !== undefined) {
+      if ((existing.parameters ?? text) === text || this.acceptsAnyParameters.has(name)) return existing
       throw new RpcError(CODES.AlreadyExists, `${name} has other parameters`)
     }
     const id = `snap-${this.created.length + 1}`

@@ -10,15 +10,15 @@ import { UnreferencedSnapshots } from './snapshots.ts'
  * the driver cannot list its snapshots, or with `--node-deployment`, which hides the contents of other nodes.
  */
 export function unreferencedTask(
-  parts: SnapshotterParts,
+  term: SnapshotterParts,
   memories: readonly ContentMemory[],
   assertLeading: () => void,
 ): ((queue: unknown, stop: AbortSignal) => Promise<void>) | undefined {
-  const { settings, snapshots, groups, clock, log, unreferenced } = parts
+  const { settings, snapshots, groups, clock, log, unreferenced } = term
   const { unreferencedIntervalMs: intervalMs, unreferencedHandleFilter: handleFilter, timeoutMs } = settings
-  const canList = parts.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)
+  const canList = term.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)
   if (intervalMs <= 0 || !canList || settings.onEachNode) return undefined
-  const calls = snapshotClient(driverWhileLeading(parts.driver, assertLeading, log))
+  const calls = snapshotClient(driverWhileLeading(term.driver, assertLeading, log))
   const question = { maxEntries: 0, sourceVolumeId: '', snapshotId: '', secrets: {} }
   return async (_queue, stop) => {
     const found = new UnreferencedSnapshots({

@@ -30,7 +30,7 @@ beforeEach(() => {
   listed = []
 })
 
-function put(object: ReturnType<typeof vsc>): void {
+function storeContent(object: ReturnType<typeof vsc>): void {
   const content = snapshotProjection(DRIVER)(object)
   if (content !== undefined) contents.set(content.key, content)
 }
@@ -73,13 +73,13 @@ async function reported(found: UnreferencedSnapshots): Promise<readonly string[]
 describe('snapshots that no object names', () => {
   it('a snapshot is named after two listings, until a content names it in its status or its spec', async () => {
     listed = [{ id: 'snap-1', volume: 'vol-1' }, { id: 'snap-given' }, { id: 'snap-2', volume: 'vol-2' }]
-    put(vsc('c', STATUS('snap-1')))
-    put(preProvisioned('g'))
+    storeContent(vsc('c', STATUS('snap-1')))
+    storeContent(preProvisioned('g'))
     const found = await afterTwo()
     expect((await found.read()).items).toEqual([
       { reason: 'NoObject', handle: 'snap-2', sizeBytes: 1024, sourceVolume: 'vol-2', object: undefined, since: 0 },
     ])
-    put(vsc('d', STATUS('snap-2')))
+    storeContent(vsc('d', STATUS('snap-2')))
     expect(await reported(found)).toEqual([])
   })
 
@@ -89,8 +89,8 @@ describe('snapshots that no object names', () => {
       { id: 'snap-1', volume: 'vol-1' },
       { id: 'snap-2', volume: 'vol-2' },
     ]
-    put(vsc('c'))
-    put(vsc('d', STATUS('snap-0')))
+    storeContent(vsc('c'))
+    storeContent(vsc('d', STATUS('snap-0')))
     const found = await afterTwo()
     expect(await reported(found)).toEqual(['NoObject snap-2'])
     expect((await found.read()).listing).toMatchObject({ undecided: 1 })
@@ -124,14 +124,14 @@ describe('snapshots that no object names', () => {
 
   it('a content without a snapshot is named after two listings', async () => {
     listed = [{ id: 'snap-1', volume: 'vol-1' }]
-    put(vsc('c', STATUS('snap-1')))
-    put(vsc('d', STATUS('gone')))
+    storeContent(vsc('c', STATUS('snap-1')))
+    storeContent(vsc('d', STATUS('gone')))
     expect(await reported(await afterTwo())).toEqual(['NotListed gone d'])
   })
 
   it('names no snapshot if the listing shows none by the handle of its content', async () => {
     listed = [{ id: 'other', volume: 'vol-1' }]
-    put(vsc('c', STATUS('gone')))
+    storeContent(vsc('c', STATUS('gone')))
     expect(await reported(await afterTwo())).toEqual(['NotListed gone c'])
   })
 
@@ -164,10 +164,10 @@ describe('snapshots that no object names', () => {
           back.set(`planted-${number}`, 'vol-planted')
           planted.add(`planted-${number}`)
         } else if (each.kind === 'begin' && content === undefined) {
-          put(vsc(key, { spec: { source: { volumeHandle: volume } } }))
+          storeContent(vsc(key, { spec: { source: { volumeHandle: volume } } }))
         } else if (each.kind === 'create' && isCreating) back.set(`of-${content.key}`, volume)
         else if (each.kind === 'store' && isCreating && back.has(`of-${key}`)) {
-          put(vsc(key, { spec: { source: { volumeHandle: volume } }, ...STATUS(`of-${key}`) }))
+          storeContent(vsc(key, { spec: { source: { volumeHandle: volume } }, ...STATUS(`of-${key}`) }))
         } else if (each.kind === 'remove' && content !== undefined && !isCreating) {
           contents.delete(key)
           back.delete(`of-${key}`)

@@ -48,7 +48,7 @@ interface UnlistedContent {
  * or whose volume has a content without a handle: its creation may be running. In doubt a snapshot counts as undecided.
  */
 export class UnreferencedSnapshots {
-  readonly #parts: UnreferencedSnapshotsParts
+  readonly #options: UnreferencedSnapshotsParts
   readonly #unnamed = new Sightings<ListedSnapshot>(MAX_REMEMBERED)
   readonly #unlisted = new Sightings<UnlistedContent>(MAX_REMEMBERED)
   #listedAt: number | undefined
@@ -56,8 +56,8 @@ export class UnreferencedSnapshots {
   #doubt: string | undefined
   #failure: string | undefined
 
-  constructor(parts: UnreferencedSnapshotsParts) {
-    this.#parts = parts
+  constructor(options: UnreferencedSnapshotsParts) {
+    this.#options = options
   }
 
   /** Lists the back end once. Throws the error of the driver. */
@@ -73,7 +73,7 @@ export class UnreferencedSnapshots {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { contents, clock, handleFilter, listPage } = this.#parts
+    const { contents, clock, handleFilter, listPage } = this.#options
     const startedAt = clock.now()
     const unnamed = this.#unnamed.begin(startedAt)
     const unlisted = this.#unlisted.begin(startedAt)
@@ -109,8 +109,8 @@ export class UnreferencedSnapshots {
 
   /** Compares the last listing with the contents of this moment. */
   async read(): Promise<UnreferencedFindings> {
-    const { clock, contents, memories, handleFilter } = this.#parts
-    const groupContents = this.#parts.groupContents?.store.synced === true ? this.#parts.groupContents : undefined
+    const { clock, contents, memories, handleFilter } = this.#options
+    const groupContents = this.#options.groupContents?.store.synced === true ? this.#options.groupContents : undefined
     const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [each.thing.handle, each]))
     const creating = new Set<string>()
     const groups = new Set<string>()
@@ -150,7 +150,7 @@ export class UnreferencedSnapshots {
   *#unlistedItems(): Generator<UnreferencedItem> {
     for (const { thing, since } of this.#unlisted.confirmed()) {
       const { name, uid, handle } = thing
-      const content = this.#parts.contents.store.get(name)
+      const content = this.#options.contents.store.get(name)
       if (content?.uid !== uid || !mustBeListed(content) || !handlesOf(content).includes(handle)) continue
       const object = { kind: 'VolumeSnapshotContent', name }
       yield { reason: 'NotListed', handle, object, sizeBytes: undefined, since }

@@ -71,7 +71,7 @@ export class Process {
     const { log, gate } = this
     const client = this.#client
     const informers: Informer<unknown, never>[] = []
-    const own = { ...SETTINGS, ...settings }
+    const allSettings = { ...SETTINGS, ...settings }
     const registry: Parameters<typeof openCaches>[0]['caches'] = {
       open: (_name, cache) => {
         const informer = createInformer({ ...cache, client, clock, log })
@@ -79,14 +79,14 @@ export class Process {
         return informer
       },
     }
-    const caches = openCaches({ ...own, caches: registry, attaches, nodes: false })
+    const caches = openCaches({ ...allSettings, caches: registry, attaches, nodes: false })
     const metrics = this.#metrics
     const recorder: ProvisionerParts['recorder'] = {
       event: (_, { reason, message }) => void this.events.push(`${reason}: ${message}`),
       flush: async () => {},
     }
-    const parts: ProvisionerParts = {
-      settings: own,
+    const opened: ProvisionerParts = {
+      settings: allSettings,
       client,
       driver: modelDriver({ ...options, gate }),
       caches,
@@ -104,9 +104,9 @@ export class Process {
     }
     const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
-    const { driver, backlog } = parts
+    const { driver, backlog } = opened
     const queues = new QueueMetrics(metrics, clock)
-    void runTerm(lead, provisionerControllers(parts, lead), { clock, driver, queues, backlog }).then(() => {
+    void runTerm(lead, provisionerControllers(opened, lead), { clock, driver, queues, backlog }).then(() => {
       this.#caches.abort(new CancelledError('the process ends'))
     })
     for (const informer of informers) void informer.run(this.#caches.signal)

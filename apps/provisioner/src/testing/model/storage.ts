@@ -45,11 +45,11 @@ export class ModelStorage {
   /** Creates a volume. Throws AlreadyExists if the volume of this name was created by another request. */
   create(request: CreateVolumeRequest): string {
     const { name } = request
-    const known = this.handleOf(name)
-    if (known !== undefined) {
+    const existing = this.handleOf(name)
+    if (existing !== undefined) {
       if (this.refuses(request)) throw new RpcError(CODES.AlreadyExists, `${name} exists with another request`)
       this.late.delete(name)
-      return known
+      return existing
     }
     this.late.delete(name)
     const handle = `vol-${this.#next++}`
