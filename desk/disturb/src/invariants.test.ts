@@ -17,16 +17,30 @@ it('each finding contains the name of its invariant', () => {
 it('`converge` repeats a check until it has no findings', async () => {
   const clock = new FakeClock()
   const looks: BrokenInvariant[][] = [[{ rule: 'r', text: '1' }], [{ rule: 'r', text: '2' }], []]
-  const converged = converge(() => looks.shift() ?? [], { clock, withinMs: 1000, everyMs: 100 })
+  const converged = converge(() => looks.shift() ?? [], { clock, maxChecks: 10, everyMs: 100 })
   await clock.advance(200)
   expect(await converged).toEqual([])
 })
 
-it('`converge` returns the last findings of its check when the time is over', async () => {
+it('`converge` returns the last findings after its last check', async () => {
   const clock = new FakeClock()
   let looks = 0
   const look = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]
-  const converged = converge(look, { clock, withinMs: 250, everyMs: 100 })
+  const converged = converge(look, { clock, maxChecks: 4, everyMs: 100 })
   await clock.advance(300)
   expect(await converged).toEqual([{ rule: 'r', text: '4' }])
+})
+
+it('`converge` makes all its checks on a machine that stalls during a check', async () => {
+  const clock = new FakeClock()
+  let looks = 0
+  const look = async (): Promise<readonly BrokenInvariant[]> => {
+    looks += 1
+    if (looks > 1) return []
+    await clock.sleep(100_000)
+    return [{ rule: 'r', text: 'the machine was stalled' }]
+  }
+  const converged = converge(look, { clock, maxChecks: 2, everyMs: 100 })
+  await clock.advance(100_100)
+  expect(await converged).toEqual([])
 })

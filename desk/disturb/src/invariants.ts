@@ -16,10 +16,12 @@ export interface Invariant<State> {
   readonly broken: (state: State) => readonly (string | Omit<BrokenInvariant, 'rule'>)[]
 }
 
-/** The pace and the time limit of a repeated check, in milliseconds. */
+/** The pace and the limit of a repeated check. */
 export interface Convergence {
   readonly clock: Clock
-  readonly withinMs: number
+  /** The number of checks. A machine that stalls delays the checks, but does not use them up. */
+  readonly maxChecks: number
+  /** The pause between two checks, in milliseconds. */
   readonly everyMs: number
   readonly signal?: AbortSignal
 }
@@ -30,15 +32,14 @@ export function findingsIn<State>(invariants: readonly Invariant<State>[], state
   )
 }
 
-/** Repeats `readBroken` until it returns no findings or the time is over. Returns the last findings. */
+/** Repeats `readBroken` until it returns no findings, `maxChecks` times at most. Returns the last findings. */
 export async function converge(
   readBroken: () => Promise<readonly BrokenInvariant[]> | readonly BrokenInvariant[],
-  { clock, withinMs, everyMs, signal }: Convergence,
+  { clock, maxChecks, everyMs, signal }: Convergence,
 ): Promise<readonly BrokenInvariant[]> {
-  const end = clock.monotonic() + withinMs
-  for (;;) {
+  for (let checks = 1; ; checks += 1) {
     const findings = await readBroken()
-    if (findings.length === 0 || clock.monotonic() >= end) return findings
+    if (findings.length === 0 || checks >= maxChecks) return findings
     await clock.sleep(everyMs, signal)
   }
 }

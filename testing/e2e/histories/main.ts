@@ -53,10 +53,10 @@ const { values } = readArguments(
 /** A failed history is repeated this often. If no repetition fails, the history is not reduced to fewer steps. */
 const REPETITIONS = 3
 /**
- * The time in which the objects must converge after a history. `shrinking` applies while a failed history is repeated
- * and reduced to fewer steps.
+ * The number of checks, one every half second, in which the objects must converge after a history. `shrinking` applies
+ * while a failed history is repeated and reduced to fewer steps.
  */
-const SETTLED_WITHIN_MS = { ours: 60_000, originals: 30_000, shrinking: 15_000 }
+const MAX_CHECKS = { ours: 120, originals: 60, shrinking: 30 }
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
 /** A history with the profile `storm` runs alone, because it needs the whole machine. */
 const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
@@ -134,7 +134,7 @@ async function live(
   const common = { app, binaries, executables, target, cluster } as const
   const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
-    const end = await new HistorySide(t, history, SETTLED_WITHIN_MS[report ? binaries : 'shrinking']).run()
+    const end = await new HistorySide(t, history, MAX_CHECKS[report ? binaries : 'shrinking']).run()
     if (report && end.findings.length > 0) t.report(placeOf(history, binaries), end.findings.map(lineOf).join('\n'))
     return end
   } catch (error) {

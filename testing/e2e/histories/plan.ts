@@ -151,7 +151,7 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): HistoryStep {
     fault({ do: 'driverDown', forMs } as FaultStep, 4),
     fault({ do: 'otherDriver', forMs } as FaultStep, 2),
     fault({ do: 'kill', replica, forMs } as FaultStep, 8),
-    fault({ do: 'freeze', replica, forMs: 2 * forMs } as FaultStep, 3),
+    fault({ do: 'freeze', replica, forMs: (replicas > 1 ? 8 : 2) * forMs } as FaultStep, 3),
     fault({ do: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
   ])
   return step ?? moveOf(random, app, size)

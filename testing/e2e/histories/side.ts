@@ -2,12 +2,12 @@ import { systemClock as clock, messageOf } from '@csi-sidecars/base'
 import { converge, type Finding, play } from '@csi-sidecars/disturb'
 import { soundLines } from '../faults/case.ts'
 import { refusal } from '../harness/api/gate.ts'
-import type { FaultRule } from '../harness/api/wire.ts'
+import type { FaultRule, WireRequest } from '../harness/api/wire.ts'
 import { WRITE_FAULTS } from '../harness/api/write-faults.ts'
 import type { TestContext } from '../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../harness/driver/driver.ts'
 import type { TestedApp } from '../harness/subject.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { pause } from '../harness/waiting.ts'
 import { Attachments } from '../model/attachments.ts'
 import { BackEnd, type CallOutcome } from '../model/back-end.ts'
 import { bursts } from '../model/bursts.ts'
@@ -21,6 +21,9 @@ import { type FaultStep, type History, type HistoryStep, SUBJECTS } from './plan
 
 /** The time in which a sidecar must send no calls and no writes after its objects have converged. */
 const QUIET_MS = 1200
+const CHECK_EVERY_MS = 500
+/** The number of checks in which a process must begin to watch. With their pauses, they take 60 seconds or more. */
+const MAX_START_CHECKS = 120
 const CAPABILITIES: Readonly<Record<TestedApp, Capabilities['controller']>> = {
   attacher: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
   resizer: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'],
@@ -32,8 +35,8 @@ const RETRIES = ['--retry-interval-start=100ms', '--retry-interval-max=2s', '-v=
 const ELECTION = [
   '--leader-election',
   '--leader-election-namespace=default',
-  '--leader-election-lease-duration=3s',
-  '--leader-election-renew-deadline=2s',
+  '--leader-election-lease-duration=10s',
+  '--leader-election-renew-deadline=8s',
   '--leader-election-retry-period=500ms',
 ]
 
@@ -50,7 +53,7 @@ export interface End {
 export class HistorySide {
   readonly #t: TestContext
   readonly #history: History
-  readonly #settledWithinMs: number
+  readonly #maxChecks: number
   readonly #driver: FakeDriver
   readonly #backEnd: BackEnd
   readonly #attachments: Attachments
@@ -66,11 +69,11 @@ export class HistorySide {
   readonly #background = new Set<Promise<void>>()
   #driverIsDown = false
 
-  /** `settledWithinMs` is the time in which the objects must converge after the last fault. */
-  constructor(t: TestContext, history: History, settledWithinMs: number) {
+  /** `maxChecks` is the number of checks in which the objects must converge after the last fault. */
+  constructor(t: TestContext, history: History, maxChecks: number) {
     this.#t = t
     this.#history = history
-    this.#settledWithinMs = settledWithinMs
+    this.#maxChecks = maxChecks
     const { seed, apps, listing, finalizes, replicas, size } = history
     const controller = new Set([...apps.flatMap((app) => CAPABILITIES[app]), ...(listing ? LISTING : [])])
     this.#driver = t.idleDriver({ controller: [...controller] })
@@ -112,7 +115,8 @@ export class HistorySide {
 
   async run(): Promise<End> {
     try {
-      await this.#start()
+      const missing = await this.#start()
+      if (missing.length > 0) return { findings: missing, objects: new Map(), calls: [], limits: new Set() }
       this.#backEnd.calm = false
       await play(this.#history.steps, (step) => this.#make(step), { clock })
       await this.#calm()
@@ -127,14 +131,17 @@ export class HistorySide {
     }
   }
 
-  async #start(): Promise<void> {
+  /** Starts everything. Returns a finding if no process begins to watch. */
+  async #start(): Promise<readonly Finding[]> {
     await this.#driver.start()
     for (const model of this.#models) await model.start()
     await this.#sidecars.start()
     const watches = this.#watches
-    const watching = (): boolean =>
+    const isWatching = (): boolean =>
       this.#sidecars.gates.some((gate) => watches.every((plural) => gate.openWatches(plural) > 0))
-    await eventually('a sidecar that watches', watching, { within: 60_000 })
+    const missing = [{ rule: 'a process watches after its start', text: watches.join() }]
+    const look = (): readonly Finding[] => (isWatching() ? [] : missing)
+    return await converge(look, { clock, maxChecks: MAX_START_CHECKS, everyMs: CHECK_EVERY_MS })
   }
 
   async #make(step: HistoryStep): Promise<void> {
@@ -245,12 +252,17 @@ export class HistorySide {
     for (const model of this.#models) if ('calm' in model) await model.calm()
   }
 
+  /** Returns the differences and the running calls. A running call may still change volumes and snapshots. */
   async #differences(): Promise<readonly Finding[]> {
-    return (await Promise.all(this.#models.map((model) => model.differences()))).flat()
+    const before = this.#backEnd.running
+    const differences = (await Promise.all(this.#models.map((model) => model.differences()))).flat()
+    const running = new Set([...before, ...this.#backEnd.running])
+    return [...[...running].map((text) => ({ rule: 'each call ends', text })), ...differences]
   }
 
   #settled(): Promise<readonly Finding[]> {
-    return converge(() => this.#differences(), { clock, withinMs: this.#settledWithinMs, everyMs: 500 })
+    const pace = { clock, maxChecks: this.#maxChecks, everyMs: CHECK_EVERY_MS }
+    return converge(() => this.#differences(), pace)
   }
 
   /** Waits until the sidecars are idle. Returns the findings of the third check, if all three checks have findings. */
@@ -263,8 +275,8 @@ export class HistorySide {
 
   async #lateWork(): Promise<readonly Finding[]> {
     const calls = this.#driver.calls.length
-    const writes = (): readonly { method: string; path: string }[] =>
-      this.#sidecars.gates.flatMap((gate) => gate.writes())
+    const writes = (): readonly WireRequest[] =>
+      this.#sidecars.gates.flatMap((gate) => gate.writes()).filter((write) => !this.#provisions.isOfOthers(write))
     const written = writes().length
     await pause(QUIET_MS)
     const late = [

@@ -123,6 +123,11 @@ export class BackEnd {
     return !this.#unheard.has(pair)
   }
 
+  /** The calls that may still have an effect, by the keys of their work. */
+  get running(): readonly string[] {
+    return [...this.#running]
+  }
+
   /** Simulates the end of the driver process: its running calls have no further effect. */
   forgetCalls(): void {
     this.#running = new Set()

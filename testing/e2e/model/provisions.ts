@@ -12,6 +12,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { type Ref, refused } from '../harness/api/api.ts'
 import { claim, storageClass } from '../harness/api/objects.ts'
+import type { WireRequest } from '../harness/api/wire.ts'
 import type { TestContext } from '../harness/context.ts'
 import type { Call } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
@@ -70,16 +71,18 @@ const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[
     return desiredClaims.flatMap(({ wanted, generation }, index) => {
       const held = claims[index]
       if (!wanted) return held === undefined ? [] : [`claim ${index} is still there: ${JSON.stringify(held.metadata)}`]
-      if (isLost(state, volumeNameOf(held))) return []
       const volume = volumes.find(({ spec }) => spec?.claimRef?.uid === held?.metadata?.uid)
       const isOwn = held?.metadata?.annotations?.[GENERATION] === String(generation)
+      // The provisioner gives up the creation for a deleted claim, and the wanted claim follows.
+      const isDeleted = held?.metadata?.deletionTimestamp != null
+      if (isOwn && !isDeleted && isLost(state, volumeNameOf(held))) return []
       return isOwn && held.status?.phase === 'Bound' && volume !== undefined ? [] : [`claim ${index} is not bound`]
     })
   },
   'each PersistentVolume has a claim and a volume': ({ claims, volumes, created }) =>
     volumes.flatMap((volume) => {
       const hasClaim = claims.some((held) => held !== undefined && held.metadata?.uid === volume.spec?.claimRef?.uid)
-      const name = volume.metadata?.name
+      const name = `${volume.metadata?.name}, ${volume.status?.phase}`
       if (!created.includes(handleOf(volume))) return [`${name}: the volume ${handleOf(volume)} is deleted`]
       const isRetained = volume.spec?.persistentVolumeReclaimPolicy === 'Retain'
       return hasClaim || isRetained ? [] : [`${name} has no claim`]
@@ -131,7 +134,10 @@ export class Provisions {
     await installCrds(this.#t)
     this.#backEnd.snapshots.set('snap', 'snap')
     this.#backEnd.onCreate = (call) => void this.#checkSource(call).catch(() => undefined)
-    this.#backEnd.onDelete = (call) => this.#checkDeletion(call)
+    this.#backEnd.onDelete = (call) => {
+      this.#checkDeletion(call)
+      void this.#checkBound(call).catch(() => undefined)
+    }
     await this.#createInputs()
     await this.#createSnapshot()
     this.#rounds.start()
@@ -275,6 +281,18 @@ export class Provisions {
     this.#violations.push(`DeleteVolume was called for ${String(call.request['volume_id'])}, which a user keeps`)
   }
 
+  /** Records a DeleteVolume call for a bound volume. A volume that is bound after the start of the call was never free. */
+  async #checkBound({ request }: Call): Promise<void> {
+    const id = String(request['volume_id'])
+    const bound = (await this.#volumes()).find((each) => each.status?.phase === 'Bound' && handleOf(each) === id)
+    if (bound !== undefined) this.#violations.push(`DeleteVolume was called for ${id}, which is bound`)
+  }
+
+  /** Reports whether a request is about an object of another history. Each provisioner sees the snapshots of all. */
+  isOfOthers({ resource, name }: Pick<WireRequest, 'resource' | 'name'>): boolean {
+    return resource === 'volumesnapshots' && name !== this.#t.name('snap')
+  }
+
   /** Checks that the snapshot has our finalizer while a call restores it. */
   async #checkSource(call: Call): Promise<void> {
     if (call.request['volume_content_source'] === undefined) return
@@ -333,15 +351,24 @@ export class Provisions {
 
   /** Does the work of the Kubernetes controllers once, for all claims and volumes. */
   async #look(): Promise<void> {
-    for (const [index, desired] of this.#desiredClaims.entries()) await this.#follow(index, desired)
-    for (const volume of await this.#volumes()) await this.#release(volume)
+    // The volumes come first, so that the claim of each volume is in the list unless it is gone.
+    const volumes = await this.#volumes()
+    const claims = await this.#t.api.list(PERSISTENT_VOLUME_CLAIMS, this.#t.namespace)
+    const named = new Map(claims.map((each) => [each.metadata?.name, each]))
+    for (const [index, desired] of this.#desiredClaims.entries()) {
+      await this.#follow(index, desired, { held: named.get(this.#ref(index).name), volumes })
+    }
+    for (const volume of volumes) await this.#release(volume, claims)
   }
 
   /** Creates, deletes or binds a claim, as its user wants. */
-  async #follow(index: number, { wanted, generation, restored }: DesiredClaim): Promise<void> {
+  async #follow(
+    index: number,
+    { wanted, generation, restored }: DesiredClaim,
+    { held, volumes }: Readonly<{ held: PersistentVolumeClaim | undefined; volumes: readonly PersistentVolume[] }>,
+  ): Promise<void> {
     const { api } = this.#t
     const ref = this.#ref(index)
-    const held = await api.find(PERSISTENT_VOLUME_CLAIMS, ref)
     if (held === undefined) {
       if (!wanted) return
       const source = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: this.#t.name('snap') }
@@ -361,8 +388,8 @@ export class Provisions {
       await refused(api.delete(PERSISTENT_VOLUME_CLAIMS, ref))
       return await this.#free(PERSISTENT_VOLUME_CLAIMS, ref)
     }
-    const volume = await api.find(PERSISTENT_VOLUMES, { name: `pvc-${uid}` })
-    if (volume === undefined || held.status?.phase === 'Bound') return
+    const isCreated = volumes.some(({ metadata }) => metadata?.name === `pvc-${uid}`)
+    if (!isCreated || held.status?.phase === 'Bound') return
     await refused(api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: `pvc-${uid}` } }))
     await this.#setPhase(`pvc-${uid}`, 'Bound')
     const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
@@ -370,13 +397,14 @@ export class Provisions {
   }
 
   /** Releases a volume whose claim is gone. */
-  async #release({ metadata, spec, status }: PersistentVolume): Promise<void> {
+  async #release(
+    { metadata, spec, status }: PersistentVolume,
+    claims: readonly PersistentVolumeClaim[],
+  ): Promise<void> {
     const name = metadata?.name ?? ''
     if (metadata?.deletionTimestamp != null) return await this.#free(PERSISTENT_VOLUMES, { name })
     if (status?.phase === 'Released') return
-    const { namespace, name: claimName = '', uid } = spec?.claimRef ?? {}
-    const held = await this.#t.api.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name: claimName })
-    if (held?.metadata?.uid !== uid) await this.#setPhase(name, 'Released')
+    if (!claims.some((held) => held.metadata?.uid === spec?.claimRef?.uid)) await this.#setPhase(name, 'Released')
   }
 
   async #setPhase(name: string, phase: string): Promise<void> {

@@ -1,3 +1,5 @@
+import { LEASES } from '@csi-sidecars/kube-types'
+import { refused } from '../harness/api/api.ts'
 import type { Gate } from '../harness/api/gate.ts'
 import type { FaultRule } from '../harness/api/wire.ts'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
@@ -6,7 +8,6 @@ import type { TestedApp } from '../harness/subject.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 
 const RESTARTED_AFTER_MS = 200
-const FIRST_LIST_WITHIN_MS = 60_000
 
 export interface SidecarsOptions {
   /** The sidecars that run in each process. */
@@ -101,6 +102,18 @@ export class Sidecars {
     replica.down = true
     replica.sidecar?.signal(signal)
     await replica.sidecar?.end()
+    await this.#releaseLeases(replica)
+  }
+
+  /** Releases the Leases of an ended process. The other replica leads soon, however long the lease duration is. */
+  async #releaseLeases({ hostname }: Replica): Promise<void> {
+    if (this.#options.replicas === 1) return
+    for (const { metadata, spec } of await this.#t.api.list(LEASES, this.#t.namespace)) {
+      if (spec?.holderIdentity !== hostname) continue
+      const { namespace, name = '', resourceVersion } = metadata ?? {}
+      const body = { metadata: { resourceVersion }, spec: { holderIdentity: '' } }
+      await refused(this.#t.api.merge(LEASES, { namespace, name }, body))
+    }
   }
 
   async #launch(replica: Replica): Promise<void> {
@@ -127,7 +140,7 @@ export class Sidecars {
     void sidecar.exited.then(() => {
       ended = true
     })
-    await eventually('a list', () => ended || isRead(), { within: FIRST_LIST_WITHIN_MS })
+    await eventually('a list', () => ended || isRead(), { within: Number.POSITIVE_INFINITY })
     await this.#options.interrupted()
   }
 
@@ -135,6 +148,7 @@ export class Sidecars {
     if (replica.down || replica.sidecar !== sidecar) return
     replica.down = true
     await this.#options.interrupted()
+    await this.#releaseLeases(replica)
     await pause(RESTARTED_AFTER_MS)
     if (replica.down && replica.sidecar === sidecar) await this.#launch(replica)
   }
