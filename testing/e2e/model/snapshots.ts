@@ -212,19 +212,23 @@ export class SnapshotModel {
 
   /** Does the work of the snapshot-controller once, for all VolumeSnapshotContents. */
   async #look(): Promise<void> {
+    const { api } = this.#t
+    const contents: readonly Content[] = await api.list(VOLUME_SNAPSHOT_CONTENTS)
+    const all = [...contents, ...(await api.list(VOLUME_GROUP_SNAPSHOT_CONTENTS))]
+    const named = new Map(all.map((each) => [each.metadata?.name, each]))
     for (const [index, { wanted, policy }] of this.#desired.entries()) {
       const { resource, ref, name } = this.#of(index)
-      const held = await this.#t.api.find(resource, ref)
+      const held = named.get(ref.name)
       if (held === undefined) {
         if (wanted) await this.#create(index)
       } else if (held.metadata?.deletionTimestamp != null) {
         if (!this.#calm) continue
-        await editFinalizers(this.#t, { resource, ...ref }, (all) => all.filter((each) => FINALIZERS.includes(each)))
+        await editFinalizers(this.#t, { resource, ...ref }, (old) => old.filter((each) => FINALIZERS.includes(each)))
       } else if (!wanted || nameOf(held) !== name) {
         if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
         await remove(this.#t, ref.name, resource)
       } else if (held.spec.deletionPolicy !== policy) {
-        await this.#t.api.merge(resource, ref, { spec: { deletionPolicy: policy } })
+        await api.merge(resource, ref, { spec: { deletionPolicy: policy } })
       }
     }
   }
