@@ -5,7 +5,13 @@ import { RpcError } from '@csi-sidecars/csi'
 import type { EventTarget } from '@csi-sidecars/events'
 import { createInformer, type Informer } from '@csi-sidecars/informer'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
-import { type KubeObject, type ObjectRef, type Resource, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import {
+  type KubeObject,
+  type ObjectRef,
+  type Resource,
+  resourcePath,
+  VOLUME_SNAPSHOT_CONTENTS,
+} from '@csi-sidecars/kube-types'
 import { UnreferencedReport } from '@csi-sidecars/sidecar'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
@@ -232,6 +238,12 @@ export class Process {
   loseChanges(): void {
     this.#server.compact()
     this.#client.loseDelayed(VOLUME_SNAPSHOT_CONTENTS)
+  }
+
+  /** False from the end of a watch of snapshot contents until the next one. */
+  get watchesContents(): boolean {
+    const path = resourcePath(VOLUME_SNAPSHOT_CONTENTS, {})
+    return [...this.#client.watches].some((watch) => watch.path.startsWith(path))
   }
 
   flight(label: string): InFlight | undefined {

@@ -279,8 +279,13 @@ export class Model extends Fixture {
       this.#excused.add(snapshot)
       this.#kept.add(snapshot)
     } else if (keeps === undefined) return
-    else if (this.#everRetained.has(uid) || this.process?.cached(last) === undefined) this.#excused.add(snapshot)
+    else if (this.#everRetained.has(uid) || !this.#isSeen(last)) this.#excused.add(snapshot)
     else this.#fragile.add(snapshot)
+  }
+
+  /** Reports whether the process learns the deletion of the content from a watch. Otherwise it learns it from a list. */
+  #isSeen(content: VolumeSnapshotContent): boolean {
+    return this.process?.cached(content) !== undefined && this.process.watchesContents
   }
 
   #forgetFragile(): void {
