@@ -24,6 +24,8 @@ export interface TestContextOptions {
   readonly cluster: Cluster
   /** The folder for sockets, kubeconfigs and other files of the test. */
   readonly folder: string
+  /** Default: a name that no other test uses. */
+  readonly driverName?: string | undefined
 }
 
 export interface SidecarSetup {

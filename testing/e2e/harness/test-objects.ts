@@ -30,11 +30,12 @@ export class TestObjects {
   readonly namespace = 'default'
   readonly #made: { readonly resource: Resource<unknown>; readonly ref: Ref }[] = []
 
-  constructor({ id, cluster }: { readonly id: string; readonly cluster: Cluster }) {
+  constructor(options: { readonly id: string; readonly cluster: Cluster; readonly driverName?: string | undefined }) {
+    const { id, cluster, driverName = `${id}.csi.example.com` } = options
     this.id = id
     this.cluster = cluster
     this.api = cluster.api
-    this.driverName = `${id}.csi.example.com`
+    this.driverName = driverName
   }
 
   /** Returns the name of an object of this test: `pv` becomes `s12-pv`. */

@@ -19,6 +19,7 @@ import { errorText, TestContext } from '../harness/context.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { bySubject, type Executables, type TestedApp } from '../harness/subject.ts'
 import { briefly } from '../model/overlaps.ts'
+import { PLUGIN, type Variant } from '../model/provisions.ts'
 import { build, cacheFolder, copied, hasGo } from '../tools/binaries.ts'
 import { openCluster, targetOf } from '../tools/open-cluster.ts'
 import { endDifferences } from './ends.ts'
@@ -57,6 +58,11 @@ const REPETITIONS = 3
  * while a failed history is repeated and reduced to fewer steps.
  */
 const MAX_CHECKS = { ours: 120, originals: 60, shrinking: 30 }
+const TEXTS: Readonly<Record<Variant, string>> = {
+  usual: '',
+  node: ', with --node-deployment',
+  migrated: `, migrated from ${PLUGIN.name}`,
+}
 const profile: Profile = values.profile === 'storm' ? 'storm' : 'small'
 /** A history with the profile `storm` runs alone, because it needs the whole machine. */
 const concurrency = Number(values.concurrency ?? (profile === 'storm' ? 1 : 6))
@@ -68,6 +74,8 @@ const ours = copied(root)
 const originals =
   values.only === 'ours' || values.app === 'all' ? undefined : originalsAt(values.against ?? builtOriginals())
 const count = { original: 0 }
+/** The last history with the variant `migrated`. They run one after the other, because their drivers have one name. */
+let lastMigrated: Promise<unknown> = Promise.resolve()
 let contexts = 0
 const printLine = (line: string): void => {
   process.stdout.write(`${line}\n`)
@@ -88,12 +96,12 @@ async function main(): Promise<number> {
 
 async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const began = performance.now()
-  const { apps, replicas, listing, finalizes, steps } = history
+  const { apps, replicas, listing, finalizes, variant, steps } = history
   const outcome = await both(cluster, history, true)
   if (outcome.original !== undefined && outcome.original.findings.length > 0) count.original += 1
   const said = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
   const summary = [
-    `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}`,
+    `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}${TEXTS[variant]}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
     ...(said === '' ? [] : [`the original: ${said}`]),
     ...[...outcome.ours.limits].map((limit) => `known limit: ${limit}`),
@@ -123,15 +131,24 @@ async function both(cluster: Cluster, history: History, report: boolean): Promis
   return { ours: end, original, findings }
 }
 
-async function live(
-  cluster: Cluster,
-  history: History,
-  { executables, report }: { readonly executables: Executables; readonly report: boolean },
-): Promise<End> {
+interface Run {
+  readonly executables: Executables
+  readonly report: boolean
+}
+
+function live(cluster: Cluster, history: History, run: Run): Promise<End> {
+  if (history.variant !== 'migrated') return liveNow(cluster, history, run)
+  const end = lastMigrated.then(() => liveNow(cluster, history, run))
+  lastMigrated = end
+  return end
+}
+
+async function liveNow(cluster: Cluster, history: History, { executables, report }: Run): Promise<End> {
   contexts += 1
   const binaries = executables === ours ? 'ours' : 'originals'
   const [app = 'attacher'] = history.apps
-  const common = { app, binaries, executables, target, cluster } as const
+  const driverName = history.variant === 'migrated' ? PLUGIN.driver : undefined
+  const common = { app, binaries, executables, target, cluster, driverName } as const
   const t = new TestContext({ ...common, folder: temporaryFolder('histories'), id: `h${contexts}` })
   try {
     const end = await new HistorySide(t, history, MAX_CHECKS[report ? binaries : 'shrinking']).run()

@@ -12,6 +12,7 @@ import {
   SNAPSHOT_MOVES,
   type SnapshotMove,
 } from '../model/moves.ts'
+import type { Variant } from '../model/provisions.ts'
 
 /** A step that injects a fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
@@ -35,6 +36,7 @@ export interface History {
   readonly listing: boolean
   /** True if the provisioner runs with `--finalize-claims`. */
   readonly finalizes: boolean
+  readonly variant: Variant
   readonly size: Size
   readonly steps: readonly Timed<HistoryStep>[]
 }
@@ -57,12 +59,16 @@ const STORM_MS = 60_000
 const STORM_STEPS = 1_000
 /** The gRPC codes of injected errors: InvalidArgument, DeadlineExceeded, NotFound, Aborted, Internal, Unavailable. */
 const CODES = [3, 4, 5, 10, 13, 14] as const
+/** After this code, a provisioner with `--node-deployment` gives the claim to another node. */
+const RESOURCE_EXHAUSTED = 8
 
 interface Subject {
   readonly moves: Readonly<Record<string, number>>
   readonly methods: readonly string[]
   readonly watched: readonly string[]
   readonly written: readonly string[]
+  /** The gRPC codes of injected errors. Default: `CODES`. */
+  readonly codes?: readonly number[]
 }
 
 /** The weights of the actions on the objects of each sidecar, and the calls, watches and writes that can fail. */
@@ -105,13 +111,21 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
   },
 }
 
+/** Like the subject `provisioner`. With `--node-deployment`, it also asks for the capacity. */
+const ON_NODE: Subject = {
+  ...SUBJECTS.provisioner,
+  methods: ['CreateVolume', 'CreateVolume', 'DeleteVolume', 'GetCapacity'],
+  codes: [...CODES, RESOURCE_EXHAUSTED],
+}
+
 /** Generates a history of these sidecars from the seed alone. */
 export function historyOf(seed: number, profile: Profile, apps: readonly TestedApp[]): History {
   const random = seeded(seed, 'history')
   const replicas = random() < 0.25 ? 2 : 1
   const listing = apps.includes('attacher') && random() < 0.4
   const finalizes = apps.includes('provisioner') && random() < 0.7
-  const history = { seed, apps, replicas, listing, finalizes }
+  const variant = variantOf(seed, apps, replicas)
+  const history = { seed, apps, replicas, listing, finalizes, variant }
   if (profile === 'storm') {
     const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
     return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
@@ -124,6 +138,14 @@ export function historyOf(seed: number, profile: Profile, apps: readonly TestedA
   return { ...history, size: SMALL, steps }
 }
 
+/** Chooses the variant by random numbers of its own, so that the steps of a seed do not depend on it. */
+function variantOf(seed: number, apps: readonly TestedApp[], replicas: number): Variant {
+  if (apps.join() !== 'provisioner') return 'usual'
+  const drawn = seeded(seed, 'variant')()
+  if (drawn < 0.15) return 'migrated'
+  return drawn < 0.35 && replicas === 1 ? 'node' : 'usual'
+}
+
 /** Returns the pause before a step. It is mostly too short for the previous step to take effect. */
 function pauseOf(random: Random): number {
   const most = pick(random, [60, 60, 60, 60, 60, 400, 400, 400, 400, 1200])
@@ -131,9 +153,9 @@ function pauseOf(random: Random): number {
 }
 
 function stepOf(random: Random, history: Omit<History, 'steps'>): HistoryStep {
-  const { apps, size, replicas } = history
+  const { apps, size, replicas, variant } = history
   const app = (apps.length > 1 ? pick(random, apps) : apps[0]) ?? 'attacher'
-  const subject = SUBJECTS[app]
+  const subject = variant === 'node' ? ON_NODE : SUBJECTS[app]
   if (random() < 0.7) return moveOf(random, app, size)
   const forMs = between(random, 50, 1500)
   const replica = between(random, 0, replicas - 1)
@@ -173,9 +195,9 @@ function moveOf(random: Random, app: TestedApp, { volumes, nodes, claims }: Size
   }
 }
 
-function callsOf(random: Random, { methods }: Subject): FaultStep {
+function callsOf(random: Random, { methods, codes = CODES }: Subject): FaultStep {
   const method = pick(random, methods) ?? ''
-  const ends = pick(random, ['well', 'well', 'never', ...CODES])
+  const ends: CallOutcome['ends'] = pick(random, ['well', 'well', 'never', ...codes])
   const outcome = { ms: between(random, 1, 600), applies: ends === 'well' || random() < 0.5, ends } as const
   return { of: 'fault', do: 'calls', method, times: between(random, 1, 3), outcome }
 }

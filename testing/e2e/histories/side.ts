@@ -74,9 +74,9 @@ export class HistorySide {
     this.#t = t
     this.#history = history
     this.#maxChecks = maxChecks
-    const { seed, apps, listing, finalizes, replicas, size } = history
+    const { seed, apps, listing, finalizes, replicas, size, variant } = history
     const controller = new Set([...apps.flatMap((app) => CAPABILITIES[app]), ...(listing ? LISTING : [])])
-    this.#driver = t.idleDriver({ controller: [...controller] })
+    this.#driver = t.idleDriver({ controller: [...controller], topology: variant === 'node' })
     this.#backEnd = new BackEnd(seed, this.#driver, ({ method }) => this.#outcomes.get(method)?.shift())
     const count = (app: TestedApp, objects: number): number => (apps.includes(app) ? objects : 0)
     const volumes = count('attacher', size.volumes)
@@ -88,7 +88,7 @@ export class HistorySide {
     })
     this.#claims = new Claims(t, this.#backEnd, count('resizer', size.claims))
     const leaks = !finalizes || !t.ours
-    this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks })
+    this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks, variant })
     const forgets = replicas > 1 || !t.ours
     this.#snapshots = new SnapshotModel(t, this.#backEnd, { contents: count('snapshotter', size.volumes), forgets })
     const models = {
@@ -102,6 +102,7 @@ export class HistorySide {
       apps,
       driver: this.#driver,
       args: argsOf(history, t.ours),
+      env: variant === 'node' ? { NODE_NAME: t.name('node') } : {},
       replicas,
       rule: this.#rule,
       watches: this.#watches,
@@ -315,12 +316,13 @@ export class HistorySide {
   }
 }
 
-function argsOf({ apps, replicas, listing, finalizes }: History, isOurs: boolean): readonly string[] {
+function argsOf({ apps, replicas, listing, finalizes, variant }: History, isOurs: boolean): readonly string[] {
   const finalize = finalizes && isOurs ? ['finalize-claims'] : []
+  const node = variant === 'node' ? ['node-deployment', 'node-deployment-base-delay=100ms'] : []
   const own: Readonly<Record<TestedApp, readonly string[]>> = {
     attacher: ['timeout=4s', ...(listing ? ['reconcile-sync=2s'] : [])],
     resizer: ['resize-timeout=4s', 'modify-timeout=4s'],
-    provisioner: ['timeout=4s', 'snapshot-orphan-sweep-interval=1s', ...finalize],
+    provisioner: ['timeout=4s', 'snapshot-orphan-sweep-interval=1s', ...finalize, ...node],
     snapshotter: ['timeout=4s'],
   }
   const isOne = apps.length > 1

@@ -26,6 +26,9 @@ const ABORTED = 10
 const FAILED_PRECONDITION = 9
 const UNAVAILABLE = 14
 const LOOK_EVERY_MS = 20
+/** The capacity and the topology of the only node. */
+const CAPACITY = BigInt(1024 * FIRST_BYTES)
+const TOPOLOGY = { segments: { host: 'node' } }
 /** The gRPC codes after which a call may still run: DeadlineExceeded, Aborted, Unavailable. */
 const BACKGROUND_CODES: readonly number[] = [4, 10, 14]
 
@@ -107,6 +110,8 @@ export class BackEnd {
     driver.on('DeleteSnapshot', (call) => this.#remove(call, this.snapshots))
     driver.on('DeleteVolumeGroupSnapshot', (call) => this.#remove(call, this.snapshots))
     driver.on('ListSnapshots', (call) => this.#listSnapshots(call))
+    driver.on('GetCapacity', (call) => this.#capacity(call))
+    driver.on('NodeGetInfo', { reply: { nodeId: 'node', maxVolumesPerNode: 0n, accessibleTopology: TOPOLOGY } })
     driver.on('ListVolumes', () => ({ reply: { entries: this.#list(), nextToken: '' } }))
   }
 
@@ -227,6 +232,11 @@ export class BackEnd {
       made.set(name, `${name}-${this.#creations}`)
     }
     return { key: `create ${name}`, apply, reply: () => replyOf(made.get(name) ?? ''), undo: () => made.delete(name) }
+  }
+
+  #capacity(call: Call): DriverReply {
+    const reply = (): object => ({ availableCapacity: CAPACITY })
+    return this.#answer(call, { key: 'capacity', apply: () => undefined, reply })
   }
 
   #remove(call: Call, made: Map<string, string>): DriverReply {

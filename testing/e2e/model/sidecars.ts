@@ -14,6 +14,7 @@ export interface SidecarsOptions {
   readonly apps: readonly TestedApp[]
   readonly driver: FakeDriver
   readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
   /** The number of replicas. Each has a separate host name and a separate `Gate`, its proxy to the API server. */
   readonly replicas: number
   readonly rule: FaultRule
@@ -117,13 +118,13 @@ export class Sidecars {
   }
 
   async #launch(replica: Replica): Promise<void> {
-    const { apps, driver, args, replicas } = this.#options
+    const { apps, driver, args, env, replicas } = this.#options
     const { gate, hostname, sidecar: before } = replica
     replica.down = false
     if (before !== undefined) await this.#options.interrupted()
     const named = replicas > 1 ? { hostname } : {}
     const app = apps.length > 1 ? ({ app: 'both', role: 'pod' } as const) : { app: apps[0] ?? this.#t.app }
-    const setup = { ...app, gate, driver, args, ...named, ...(before === undefined ? {} : { user: before.user }) }
+    const setup = { ...app, gate, driver, args, env, ...named, ...(before === undefined ? {} : { user: before.user }) }
     const sidecar = await this.#t.sidecar(setup)
     replica.sidecar = sidecar
     void sidecar.exited.then(() => this.#ended(replica, sidecar)).catch(() => undefined)
