@@ -10,6 +10,7 @@ import { removeNode } from './machine/leftovers.ts'
 import { type NodeRecord, runningNode } from './machine/record.ts'
 import { recordResult, rowOfLast, rows, storedResults } from './results/table.ts'
 import { chart } from './runs/chart.ts'
+import { documents } from './runs/documents.ts'
 import { faults } from './runs/faults.ts'
 import { life } from './runs/life.ts'
 import { storageTests } from './runs/storage-tests.ts'
@@ -83,6 +84,9 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
     }
     case 'swap':
       record('swap', await swap(node, print))
+      return 0
+    case 'documents':
+      record('documents', await documents(node, print))
       return 0
     case 'faults':
       record('faults', await faults(node, print))

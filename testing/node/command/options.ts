@@ -42,7 +42,7 @@ export type NodeCommand =
 
 /** A command that tests something on the node, and has a row in the table of results. */
 export type TestCommand =
-  | { readonly kind: 'swap' | 'chart' | 'faults' }
+  | { readonly kind: 'swap' | 'documents' | 'chart' | 'faults' }
   | { readonly kind: 'life'; readonly sidecars: readonly SidecarVariant[] }
   | { readonly kind: 'storage-tests'; readonly sidecars: readonly SidecarVariant[]; readonly selection: TestSelection }
 
@@ -132,6 +132,12 @@ async function parse(args: readonly string[], write: (text: string) => void): Pr
       "The chart's installation, upgrade, rollback and removal, and its promises",
       {},
       simple({ kind: 'chart' }),
+    )
+    .command(
+      'documents',
+      'The commands of the README, of the migration and of the operations page',
+      {},
+      simple({ kind: 'documents' }),
     )
     .command('faults', 'Restarts and kills of kubelet, containerd, driver and node', {}, simple({ kind: 'faults' }))
     .command('results', 'Print the table of the last runs', {}, simple({ kind: 'results' }))

@@ -29,14 +29,29 @@ export const PODS_OF_CHART = 'app.kubernetes.io/name=csi-sidecars'
 export function deploy(node: NodeRecord, sidecars: SidecarVariant | 'none'): void {
   removeOthers(node, sidecars)
   if (sidecars === 'none') return
-  const driver = driverFacts(node.driver)
+  if (sidecars === 'chart') {
+    deployCluster(node)
+    installChart(node, chartValues(driverFacts(node.driver)))
+  } else deploySidecars(node, sidecars)
+}
+
+/** Deploys the driver's pod and a Deployment of the four sidecars, and waits until they are ready. */
+export function deploySidecars(
+  node: NodeRecord,
+  sidecars: 'go' | 'ours',
+  { name = SIDECARS_DEPLOYMENT, replicas = 1 } = {},
+): void {
   deployCluster(node)
-  if (sidecars === 'chart') installChart(node, chartValues(driver))
-  else {
-    apply(node, [...permissions(read('*rbac*')), driverManifest(driver), sidecarsManifest(sidecars, driver)])
-    kubectl(node, '-n', NAMESPACE, 'rollout', 'status', 'daemonset/driver', '--timeout=180s')
-    kubectl(node, '-n', NAMESPACE, 'rollout', 'status', `deployment/${SIDECARS_DEPLOYMENT}`, '--timeout=180s')
-  }
+  const driver = driverFacts(node.driver)
+  const deployment = sidecarsManifest(sidecars, driver, { name, replicas })
+  apply(node, [...permissions(read('*rbac*')), driverManifest(driver), deployment])
+  kubectl(node, '-n', NAMESPACE, 'rollout', 'status', 'daemonset/driver', '--timeout=180s')
+  rolledOut(node, name)
+}
+
+/** Waits until all pods of a Deployment are of its newest version. */
+export function rolledOut(node: NodeRecord, deployment = SIDECARS_DEPLOYMENT): void {
+  kubectl(node, '-n', NAMESPACE, 'rollout', 'status', `deployment/${deployment}`, '--timeout=180s')
 }
 
 /** Deploys the driver's pod on the node, for sidecars in other pods. */

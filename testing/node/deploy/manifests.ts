@@ -122,9 +122,13 @@ function fieldVariable(name: string, fieldPath: string): object {
   return { name, valueFrom: { fieldRef: { fieldPath } } }
 }
 
-/** Returns the Deployment of the four sidecars. Only the images of the two variants differ. */
-export function sidecarsManifest(sidecars: 'go' | 'ours', driver: DriverFacts): Manifest {
-  const labels = { app: SIDECARS_DEPLOYMENT }
+/** Returns a Deployment of the four sidecars. Only the images of the two variants differ. */
+export function sidecarsManifest(
+  sidecars: 'go' | 'ours',
+  driver: DriverFacts,
+  { name: deployment, replicas }: { readonly name: string; readonly replicas: number },
+): Manifest {
+  const labels = { app: deployment }
   const containers = SIDECAR_NAMES.map((name) => ({
     name: `csi-${name}`,
     image: sidecarImage(sidecars, name),
@@ -140,9 +144,9 @@ export function sidecarsManifest(sidecars: 'go' | 'ours', driver: DriverFacts): 
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: SIDECARS_DEPLOYMENT, namespace: NAMESPACE },
+    metadata: { name: deployment, namespace: NAMESPACE },
     spec: {
-      replicas: 1,
+      replicas,
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },

@@ -1,5 +1,5 @@
 import { TEST_IMAGE } from '../cluster/image-names.ts'
-import { STORAGE_CLASS } from './manifests.ts'
+import { SNAPSHOT_CLASS, STORAGE_CLASS } from './manifests.ts'
 
 export interface ClaimOptions {
   readonly name: string
@@ -46,5 +46,15 @@ export function pod(
       containers: [container],
       volumes: [{ name: 'volume', persistentVolumeClaim: { claimName: name } }],
     },
+  }
+}
+
+/** Returns a snapshot of the claim of its name. */
+export function snapshot(namespaceName: string, claimName: string): object {
+  return {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name: claimName, namespace: namespaceName },
+    spec: { volumeSnapshotClassName: SNAPSHOT_CLASS, source: { persistentVolumeClaimName: claimName } },
   }
 }

@@ -1,7 +1,7 @@
 import type { Print } from '../cluster/up.ts'
 import { apply, kubectl, remove } from '../deploy/kubectl.ts'
-import { ATTRIBUTES_CLASS, SNAPSHOT_CLASS } from '../deploy/manifests.ts'
-import { claim, namespace, pod } from '../deploy/workloads.ts'
+import { ATTRIBUTES_CLASS } from '../deploy/manifests.ts'
+import { claim, namespace, pod, snapshot } from '../deploy/workloads.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { volumeObjects, volumesEnded } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
@@ -31,7 +31,7 @@ export async function life(node: NodeRecord, print: Print): Promise<number> {
   patch({ volumeAttributesClassName: ATTRIBUTES_CLASS })
   wait(`jsonpath={.status.currentVolumeAttributesClassName}=${ATTRIBUTES_CLASS}`, 'pvc/one')
   steps.done('its class is changed')
-  apply(node, [snapshot('one')])
+  apply(node, [snapshot(NAMESPACE, 'one')])
   wait('jsonpath={.status.readyToUse}=true', 'volumesnapshot/one')
   steps.done('its snapshot is ready')
   const fromSnapshot = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'one' }
@@ -54,13 +54,4 @@ export async function life(node: NodeRecord, print: Print): Promise<number> {
   remove(node, 'namespace', NAMESPACE)
   steps.done('nothing is left')
   return steps.seconds
-}
-
-function snapshot(claimName: string): object {
-  return {
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshot',
-    metadata: { name: claimName, namespace: NAMESPACE },
-    spec: { volumeSnapshotClassName: SNAPSHOT_CLASS, source: { persistentVolumeClaimName: claimName } },
-  }
 }

@@ -20,7 +20,9 @@ export interface Pod {
 
 interface Container {
   readonly name: string
+  readonly image: string
   readonly args?: readonly string[]
+  readonly ports?: readonly { readonly containerPort: number }[]
   readonly securityContext?: { readonly readOnlyRootFilesystem?: boolean }
   readonly resources?: { readonly limits?: Readonly<Record<string, string>> }
 }

@@ -1,6 +1,6 @@
 import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import type { Print } from '../cluster/up.ts'
-import { deploy } from '../deploy/deploy.ts'
+import { deploy, rolledOut } from '../deploy/deploy.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
 import { NAMESPACE, SIDECARS_DEPLOYMENT, sidecarImage } from '../deploy/manifests.ts'
 import { claim, namespace, pod } from '../deploy/workloads.ts'
@@ -67,8 +67,4 @@ function workDuring(node: NodeRecord, change: readonly string[]): void {
   const claims = names.map((name) => `pvc/${name}`)
   kubectl(node, '-n', OWN, 'wait', '--for=jsonpath={.status.phase}=Bound', '--timeout=180s', ...claims)
   remove(node, '-n', OWN, ...claims)
-}
-
-function rolledOut(node: NodeRecord): void {
-  kubectl(node, '-n', NAMESPACE, 'rollout', 'status', `deployment/${SIDECARS_DEPLOYMENT}`, '--timeout=180s')
 }
