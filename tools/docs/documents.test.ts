@@ -108,7 +108,7 @@ describe('commands', () => {
     expect(whyNot(line, helmPath() !== undefined)).toBeUndefined()
   })
 
-  it('kubectl commands appear only in documents whose commands the end-to-end tests run', () => {
+  it('kubectl commands appear only in documents whose commands tests run', () => {
     const kubectl = commands.filter(({ line }) => line.startsWith('kubectl'))
     expect(new Set(kubectl.map(({ path }) => path))).toEqual(
       new Set(['README.md', 'docs/migration.md', 'docs/operations.md']),
@@ -116,10 +116,10 @@ describe('commands', () => {
   })
 
   it.each([
-    ['README.md', 'testing/e2e/tests/chart/documents.ts'],
+    ['README.md', 'testing/node/runs/documents.ts'],
     ['README.md', '.github/kind/first-volume.sh'],
-    ['docs/migration.md', 'testing/e2e/tests/chart/documents.ts'],
-    ['docs/operations.md', 'testing/e2e/tests/chart/documents.ts'],
+    ['docs/migration.md', 'testing/node/runs/documents.ts'],
+    ['docs/operations.md', 'testing/node/runs/documents.ts'],
     ['docs/operations.md', 'testing/e2e/tests/explain/cluster.ts'],
     ['docs/driver-test.md', 'testing/e2e/tests/ground/documents.ts'],
     ['CONTRIBUTING.md', 'testing/e2e/tests/ground/documents.ts'],
