@@ -21,7 +21,7 @@ const FINALIZED = {
   annotations: { 'csi.alpha.kubernetes.io/node-id': 'node-1-id' },
   deletionTimestamp: '2026-01-01T00:00:00Z',
 }
-const held = { metadata: { finalizers: [FINALIZER] } }
+const FINALIZED_OBJECT = { metadata: { finalizers: [FINALIZER] } }
 
 const scenario = (options: Omit<Scenario, 'run'> & { flags?: readonly string[] }): Promise<void> => {
   const { flags = [], ...rest } = options
@@ -56,7 +56,7 @@ describe('requests', () => {
     await scenario({
       given: {
         objects: [
-          pv('pv-1', { ...held, ...ref }),
+          pv('pv-1', { ...FINALIZED_OBJECT, ...ref }),
           secret('creds', { user: 'me' }),
           va('va-1', { metadata: FINALIZED }),
         ],
@@ -131,7 +131,7 @@ describe('requests', () => {
   it('a driver error is stored with its code, and the attach is repeated after the back-off', async () => {
     await scenario({
       flags: ['--retry-interval-start=50ms'],
-      given: { objects: [pv('pv-1', held), csiNode(), va()] },
+      given: { objects: [pv('pv-1', FINALIZED_OBJECT), csiNode(), va()] },
       steps: [
         { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         { call: 'ControllerPublishVolume', fail: ['RESOURCE_EXHAUSTED', 'full'] },

@@ -24,7 +24,7 @@ type Step =
       kind: 'createVa' | 'deleteVa' | 'removeForeignFinalizer' | 'reset' | 'label' | 'forget' | 'strip'
       volume: string
       node: string
-      held: boolean
+      hasForeignFinalizer: boolean
     }
   | { kind: 'createPv' | 'deletePv' | 'remakePv'; volume: string }
   | { kind: 'createNode' | 'deleteNode' | 'remakeNode'; node: string; withDriver: boolean }
@@ -37,7 +37,7 @@ type Step =
 const volume = fc.constantFrom(...VOLUMES)
 const node = fc.constantFrom(...NODES)
 const resource = fc.constantFrom(...(Object.keys(RESOURCES) as (keyof typeof RESOURCES)[]))
-const pair = { volume, node, held: fc.boolean() }
+const pair = { volume, node, hasForeignFinalizer: fc.boolean() }
 const flight = { pick: fc.nat(7), fault: fc.nat(99) }
 const one = <const K extends string>(name: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(name) })
 
@@ -98,13 +98,13 @@ async function perform(model: AttacherModel, each: Step): Promise<void> {
   const { api, process } = model
   switch (each.kind) {
     case 'createVa':
-      return model.createAttachment(each.volume, each.node, each.held)
+      return model.createAttachment(each.volume, each.node, each.hasForeignFinalizer)
     case 'deleteVa':
       return api.delete(VOLUME_ATTACHMENTS, { name: vaName(each.volume, each.node) })
     case 'removeForeignFinalizer':
       return model.removeForeignFinalizer(each.volume, each.node)
     case 'strip':
-      return model.strip(each.volume, each.node, each.held)
+      return model.strip(each.volume, each.node, each.hasForeignFinalizer)
     case 'remakePv':
       return model.remakeVolume(each.volume)
     case 'remakeNode':

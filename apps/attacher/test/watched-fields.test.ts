@@ -29,11 +29,11 @@ it('a change of a field that an attach or a detach reads starts a run, with list
   const watched = { va: new Set<string>(), pv: new Set<string>() }
   const recorded = (view: AttachmentView): AttachmentView => {
     const { volume: seen } = view
-    const pv = seen.from === 'pv' ? seen.pv && recordingReads(seen.pv, reads.pv) : undefined
+    const pv = seen.kind === 'pv' ? seen.pv && recordingReads(seen.pv, reads.pv) : undefined
     return {
       ...view,
       va: recordingReads(view.va, reads.va),
-      volume: seen.from === 'pv' ? { ...seen, pv } : seen,
+      volume: seen.kind === 'pv' ? { ...seen, pv } : seen,
     }
   }
   const rules = {

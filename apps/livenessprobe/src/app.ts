@@ -26,15 +26,15 @@ export const livenessprobe: DriverApp<typeof FLAGS> = {
 }
 
 /** Listens once the driver has returned its name, however long that takes. Until then the kubelet's probe fails. */
-async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
-  const { flags, clock, log } = parts
+async function open(openParts: DriverAppParts<typeof FLAGS>): Promise<void> {
+  const { flags, clock, log } = openParts
   const { values } = flags
   checkAddresses(values)
   // A separate registry, so that the calls of the livenessprobe do not count as calls of controllers.
   const metrics = new Metrics()
   registerProcessMetrics(metrics)
   const operations = new OperationMetrics(metrics)
-  const driverName = await nameOfDriver(parts, operations)
+  const driverName = await nameOfDriver(openParts, operations)
   operations.setDriverName(driverName)
   const options = {
     address: values['csi-address'],
@@ -45,7 +45,7 @@ async function open(parts: DriverAppParts<typeof FLAGS>): Promise<void> {
     log,
   }
   const probes = new SharedProbes((signal) => checkHealth(options, signal))
-  await openEndpoints(parts, new Map([['/healthz', ({ signal }) => probes.ask(signal)]]), metrics)
+  await openEndpoints(openParts, new Map([['/healthz', ({ signal }) => probes.ask(signal)]]), metrics)
 }
 
 async function nameOfDriver(

@@ -112,8 +112,8 @@ function choose({ capabilities }: Driver, log: Logger): Choice {
   return { expands, modifies }
 }
 
-function chooseControllers(parts: ResizerAppParts): AppControllers {
-  const { flags, gates, env, client, driver, caches, backlog, clock, log } = parts
+function chooseControllers(openParts: ResizerAppParts): AppControllers {
+  const { flags, gates, env, client, driver, caches, backlog, clock, log } = openParts
   const choice = choose(driver, log)
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
   const { expands } = choice
@@ -165,8 +165,8 @@ function settingsOf(
 }
 
 /** Returns the controllers that run while this process leads. */
-export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead): readonly AnyController[] {
-  const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = parts
+export function resizerControllers(opened: ResizerParts, { assertLeading }: Lead): readonly AnyController[] {
+  const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = opened
   const common = {
     api: clientWhileLeading(client, assertLeading),
     claims,
@@ -177,10 +177,10 @@ export function resizerControllers(parts: ResizerParts, { assertLeading }: Lead)
     clock,
     log,
   }
-  const { workers } = parts.settings
+  const { workers } = opened.settings
   const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
   const orders = { resize: newOrder(), modify: newOrder() }
-  const term: ResizerTerm = { ...parts, assertLeading, common, orders }
+  const term: ResizerTerm = { ...opened, assertLeading, common, orders }
   const cannotModify = classes === undefined && !driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
   return [
     ...(expands === undefined ? [] : [resizeController(term)]),

@@ -54,8 +54,8 @@ function connectionFailures(message: string): ConnectionFailures {
 function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): readonly CapabilityQuestion[] {
   const resize = 'Failed to create CSI resizer'
   const noService = new Error('CSI driver does not support controller service')
-  const check = (what: string, about = 'controller'): string =>
-    `failed to check if plugin supports ${what}: error getting ${about} capabilities`
+  const check = (ability: string, service = 'controller'): string =>
+    `failed to check if plugin supports ${ability}: error getting ${service} capabilities`
   return [
     {
       about: 'plugin',
@@ -78,7 +78,7 @@ function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): reado
     },
     {
       about: 'node',
-      when: (known) => known.controllerService && !expands(known),
+      when: (capabilities) => capabilities.controllerService && !expands(capabilities),
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('node resize', 'node') },
     },

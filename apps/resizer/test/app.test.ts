@@ -136,7 +136,7 @@ describe('missing class', () => {
       spec: { ...claim.spec, volumeAttributesClassName: name },
     }))
   }
-  const modified = { method: 'ControllerModifyVolume' }
+  const MODIFY_CALL = { method: 'ControllerModifyVolume' }
 
   it('a modification whose class is missing begins as soon as the class is created', async () => {
     await begin()
@@ -146,7 +146,7 @@ describe('missing class', () => {
         claim?.status?.modifyVolumeStatus?.status === 'Pending'
       await cluster.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default', name: 'pvc-1' }, pending)
       cluster.add(vac('gold'))
-      await cluster.driver.log.until(modified, { timeoutMs: 1_000 })
+      await cluster.driver.log.until(MODIFY_CALL, { timeoutMs: 1_000 })
     })
   })
 
@@ -162,7 +162,7 @@ describe('missing class', () => {
       // The resizer repeats the refused list of classes after a pause of two seconds.
       await systemClock.sleep(1_800)
       rule.remove()
-      await cluster.driver.log.until(modified, { timeoutMs: 5_000 })
+      await cluster.driver.log.until(MODIFY_CALL, { timeoutMs: 5_000 })
     })
   })
 })

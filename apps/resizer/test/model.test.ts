@@ -60,7 +60,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant('replace' as const),
-      what: fc.constantFrom('claim' as const, 'volume', 'driver'),
+      object: fc.constantFrom('claim' as const, 'volume', 'driver'),
       when: fc.constantFrom('now' as const, 'inExpand', 'inModify'),
     }),
   },

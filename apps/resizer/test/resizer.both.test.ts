@@ -53,8 +53,8 @@ describe('both controllers', () => {
     slowServer(5)
     await edit()
     await fixture.clock.advance(1_000)
-    const [expanded, modified] = [calledAt(EXPAND)[0] ?? 0, calledAt(MODIFY)[0] ?? 0]
-    expect(Math.abs(expanded - modified)).toBe(5)
+    const [expandedAt, modifiedAt] = [calledAt(EXPAND)[0] ?? 0, calledAt(MODIFY)[0] ?? 0]
+    expect(Math.abs(expandedAt - modifiedAt)).toBe(5)
   })
 
   it('the resizer sends the expansion and the modification of a claim to a slow driver at the same time', async () => {

@@ -218,13 +218,13 @@ describe('small sizes', () => {
     fixture.driver.expand = () => ({ capacityBytes, nodeExpansionRequired: false })
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, CLAIM])
-    const what = `the driver answered a size of ${text} where at least 2Gi was asked for`
+    const problem = `the driver answered a size of ${text} where at least 2Gi was asked for`
     expect(fixture.takeEvents().at(-1)).toBe(
-      `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${what}`,
+      `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${problem}`,
     )
     expect(fixture.claim.status?.conditions).toMatchObject([
       { type: 'Resizing' },
-      { type: 'ControllerResizeError', message: `failed to expand pvc with ${what}` },
+      { type: 'ControllerResizeError', message: `failed to expand pvc with ${problem}` },
     ])
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '1Gi' })
     expect(await callsWithin(4)).toEqual([1, 3])
@@ -232,10 +232,10 @@ describe('small sizes', () => {
 })
 
 describe('refused patches', () => {
-  const refuse = (what: string, error: Error, times = 1): void => {
+  const refuse = (target: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {
-      if (request.verb !== 'patch' || request.what !== what || left === 0) return
+      if (request.verb !== 'patch' || request.what !== target || left === 0) return
       left -= 1
       throw error
     }
@@ -268,7 +268,7 @@ describe('refused patches', () => {
   it.each([
     [false, 'resize finished'],
     [true, 'node expansion required'],
-  ])('an event reports that a result cannot be saved (node step: %s)', async (nodeExpansionRequired, what) => {
+  ])('an event reports that a result cannot be saved (node step: %s)', async (nodeExpansionRequired, message) => {
     fixture.driver.expand = () => {
       refuse(CLAIM, apiError(500, 'InternalError', 'etcd is away'))
       return { capacityBytes: 2n ** 31n, nodeExpansionRequired }
@@ -276,7 +276,7 @@ describe('refused patches', () => {
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
     expect(fixture.takeEvents().at(-1)).toBe(
-      `Warning VolumeResizeFailed: mark PVC "ns/data" as ${what} failed: can't patch status of  PVC ns/data with etcd is away`,
+      `Warning VolumeResizeFailed: mark PVC "ns/data" as ${message} failed: can't patch status of  PVC ns/data with etcd is away`,
     )
   })
 
@@ -293,8 +293,8 @@ describe('refused patches', () => {
     )
   })
 
-  it.each([CLAIM, VOLUME])('a patch of %s that the API server refuses with 429 records no event', async (what) => {
-    refuse(what, apiError(429, 'TooManyRequests', 'slow down'), 1)
+  it.each([CLAIM, VOLUME])('a patch of %s that the API server refuses with 429 records no event', async (target) => {
+    refuse(target, apiError(429, 'TooManyRequests', 'slow down'), 1)
     await fixture.request('2Gi')
     await fixture.clock.advance(1_000)
     expect(fixture.takeEvents().filter((event) => event.startsWith('Warning'))).toEqual([])

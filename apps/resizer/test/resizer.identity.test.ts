@@ -44,13 +44,13 @@ const want = async (name: string): Promise<void> => {
 const volumeSpec = () => fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec
 
 /** Runs the action once, during the first call to the driver. */
-function duringFirstCall(what: () => void): void {
+function duringFirstCall(action: () => void): void {
   fixture.driver.expand = (call) => {
-    if (fixture.driver.calls.length === 1) what()
+    if (fixture.driver.calls.length === 1) action()
     return willing(call)
   }
   fixture.driver.modify = () => {
-    if (fixture.driver.calls.length === 1) what()
+    if (fixture.driver.calls.length === 1) action()
     return {}
   }
 }

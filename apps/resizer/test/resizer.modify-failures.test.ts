@@ -2,7 +2,7 @@ import { CODES, type CodeName } from '@csi-sidecars/csi'
 import type { ControllerModifyVolumeRequest } from '@csi-sidecars/csi-proto'
 import { VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { attributesClass, type ClaimParts } from '../src/testing/builders.ts'
+import { attributesClass, type ClaimFields } from '../src/testing/builders.ts'
 import { apiError } from '../src/testing/fake-cluster.ts'
 import { failing } from '../src/testing/fake-driver.ts'
 import type { ResizerFixture } from '../src/testing/fixture.ts'
@@ -15,8 +15,8 @@ const NOW = '2026-01-01T00:00:00Z'
 
 let fixture: ResizerFixture
 
-async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
-  fixture = await beginModify(...given)
+async function begin(...options: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...options)
 }
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
@@ -28,7 +28,7 @@ async function callsWithin(seconds: number): Promise<readonly number[]> {
   return fixture.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
 }
 
-const modifying = (status: string, target?: string) => ({
+const modifyStatus = (status: string, target?: string) => ({
   status,
   ...(target && { targetVolumeAttributesClassName: target }),
 })
@@ -50,7 +50,7 @@ describe('driver refusals', () => {
     await want('gold')
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, CLAIM])
     expect(fixture.claim.status).toMatchObject({
-      modifyVolumeStatus: modifying('Infeasible', 'gold'),
+      modifyVolumeStatus: modifyStatus('Infeasible', 'gold'),
       conditions: [
         condition('ModifyingVolume', 'Modifying volume to "gold" failed. Waiting for retry.'),
         condition('ModifyVolumeError', 'it went wrong', 'InvalidArgument'),
@@ -67,7 +67,7 @@ describe('driver refusals', () => {
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
       await want('gold')
       expect(fixture.claim.status).toMatchObject({
-        modifyVolumeStatus: modifying('InProgress', 'gold'),
+        modifyVolumeStatus: modifyStatus('InProgress', 'gold'),
         conditions: [
           condition('ModifyingVolume', 'Modifying volume to "gold" failed. Waiting for retry.'),
           condition('ModifyVolumeError', 'it went wrong', code),
@@ -85,7 +85,7 @@ describe('driver refusals', () => {
       fixture.driver.modify = failing(CODES[code], 'it went wrong')
       await want('gold')
       expect(fixture.claim.status).toMatchObject({
-        modifyVolumeStatus: modifying('InProgress', 'gold'),
+        modifyVolumeStatus: modifyStatus('InProgress', 'gold'),
         conditions: [
           condition('ModifyingVolume', 'Modifying volume to "gold" is still in progress.'),
           condition('ModifyVolumeError', 'it went wrong', code),
@@ -183,10 +183,10 @@ describe('driver refusals', () => {
     await fixture.clock.advance(1_000)
     fixture.driver.modify = failing(CODES.Unknown, 'it went wrong')
     await fixture.clock.advance(2_000)
-    const later = '2026-01-01T00:00:03Z'
+    const changedAt = '2026-01-01T00:00:03Z'
     expect(fixture.claim.status?.conditions).toMatchObject([
-      { type: 'ModifyingVolume', lastProbeTime: later, lastTransitionTime: NOW },
-      { type: 'ModifyVolumeError', reason: 'Unknown', lastProbeTime: later, lastTransitionTime: later },
+      { type: 'ModifyingVolume', lastProbeTime: changedAt, lastTransitionTime: NOW },
+      { type: 'ModifyVolumeError', reason: 'Unknown', lastProbeTime: changedAt, lastTransitionTime: changedAt },
     ])
   })
 
@@ -217,7 +217,7 @@ describe('withdrawn request', () => {
     await want(null)
     expect(fixture.wire).toEqual([
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: { uid: 'uid-data' },
           status: {
@@ -228,7 +228,7 @@ describe('withdrawn request', () => {
       },
     ])
     expect(fixture.takeEvents()).toEqual(['Normal VolumeModifyCanceled: Cancelled modify.'])
-    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Infeasible', 'gold'))
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifyStatus('Infeasible', 'gold'))
   })
 
   it('a withdrawn request for a class does not stop a running modification', async () => {
@@ -244,7 +244,10 @@ describe('withdrawn request', () => {
 })
 
 describe('earlier process', () => {
-  const begun: ClaimParts = { wantedClass: 'silver', status: { modifyVolumeStatus: modifying('InProgress', 'gold') } }
+  const begun: ClaimFields = {
+    wantedClass: 'silver',
+    status: { modifyVolumeStatus: modifyStatus('InProgress', 'gold') },
+  }
 
   it('the resizer first continues a modification that another process has begun', async () => {
     await begin(begun)
@@ -253,7 +256,7 @@ describe('earlier process', () => {
   })
 
   it('a modification that another process has begun waits if its class does not exist', async () => {
-    await begin({ ...begun, status: { modifyVolumeStatus: modifying('InProgress', 'bronze') } })
+    await begin({ ...begun, status: { modifyVolumeStatus: modifyStatus('InProgress', 'bronze') } })
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.takeEvents()[0]).toBe('Warning VolumeModifyFailed: VAC "bronze" does not exist.')

@@ -15,8 +15,8 @@ const VOLUME = 'persistentvolumes'
 
 let fixture: ResizerFixture
 
-async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
-  fixture = await beginModify(...given)
+async function begin(...options: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...options)
 }
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
@@ -31,27 +31,30 @@ describe('refused patches', () => {
       CLAIM,
       `mark PVC "data" as ModifyVolumeCompleted failed, errored with: can't patch status of  PVC ns/data with etcd is away`,
     ],
-  ])('a modification repeats its call without an event if the patch of %s fails after the call', async (what, why) => {
-    await begin()
-    fixture.driver.modify = () => {
-      let left = 1
-      fixture.cluster.before = (request) => {
-        if (request.what !== what || left === 0) return
-        left -= 1
-        throw apiError(500, 'InternalError', 'etcd is away')
+  ])(
+    'a modification repeats its call without an event if the patch of %s fails after the call',
+    async (target, why) => {
+      await begin()
+      fixture.driver.modify = () => {
+        let left = 1
+        fixture.cluster.before = (request) => {
+          if (request.what !== target || left === 0) return
+          left -= 1
+          throw apiError(500, 'InternalError', 'etcd is away')
+        }
+        return {}
       }
-      return {}
-    }
-    await want('gold')
-    expect(fixture.takeEvents()).toHaveLength(1)
-    expect(fixture.errors).toEqual([
-      `Error syncing PVC: cannot get error status from modify volume err: modify volume failed to mark pvc data modify volume completed: ${why}`,
-    ])
-    fixture.cluster.before = () => undefined
-    fixture.driver.modify = () => ({})
-    await fixture.clock.advance(1_000)
-    expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
-  })
+      await want('gold')
+      expect(fixture.takeEvents()).toHaveLength(1)
+      expect(fixture.errors).toEqual([
+        `Error syncing PVC: cannot get error status from modify volume err: modify volume failed to mark pvc data modify volume completed: ${why}`,
+      ])
+      fixture.cluster.before = () => undefined
+      fixture.driver.modify = () => ({})
+      await fixture.clock.advance(1_000)
+      expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
+    },
+  )
 
   it('a modification makes no CSI call if its start cannot be recorded in the claim', async () => {
     await begin()

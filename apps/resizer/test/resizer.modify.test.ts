@@ -6,7 +6,7 @@ import {
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { attributesClass, type ClaimParts, claim, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { attributesClass, type ClaimFields, claim, type VolumeFields, volume } from '../src/testing/builders.ts'
 import { failing } from '../src/testing/fake-driver.ts'
 import { ResizerFixture } from '../src/testing/fixture.ts'
 import { beginModify, wantClass } from '../src/testing/modify.ts'
@@ -18,13 +18,13 @@ const NOW = '2026-01-01T00:00:00Z'
 
 let fixture: ResizerFixture
 
-async function begin(...given: Parameters<typeof beginModify>): Promise<void> {
-  fixture = await beginModify(...given)
+async function begin(...options: Parameters<typeof beginModify>): Promise<void> {
+  fixture = await beginModify(...options)
 }
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-const modifying = (status: string, target?: string) => ({
+const modifyStatus = (status: string, target?: string) => ({
   status,
   ...(target && { targetVolumeAttributesClassName: target }),
 })
@@ -46,7 +46,7 @@ describe('modification', () => {
   it('the resizer patches a claim that requests a class, calls the driver, and patches volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: { resourceVersion: expect.any(String) },
           status: {
@@ -55,10 +55,10 @@ describe('modification', () => {
           },
         },
       },
-      { what: MODIFY, body: { volumeId: 'handle-data', secrets: {}, mutableParameters: { iops: 'gold' } } },
-      { what: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { volumeAttributesClassName: 'gold' } } },
+      { target: MODIFY, body: { volumeId: 'handle-data', secrets: {}, mutableParameters: { iops: 'gold' } } },
+      { target: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { volumeAttributesClassName: 'gold' } } },
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: { uid: 'uid-data' },
           status: {
@@ -120,7 +120,7 @@ describe('request', () => {
   const name = 'volume.kubernetes.io/controller-modify-secret-name'
   const namespace = 'volume.kubernetes.io/controller-modify-secret-namespace'
 
-  it.each<[what: string, parts: VolumeParts, secrets: object]>([
+  it.each<[what: string, parts: VolumeFields, secrets: object]>([
     [
       'the Secret for modifications',
       { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: 'vault' } },
@@ -133,14 +133,14 @@ describe('request', () => {
       { of: 'expand' },
     ],
     ['no Secret if the volume names none', {}, {}],
-  ])('ControllerModifyVolume contains %s', async (_what, parts, secrets) => {
+  ])('ControllerModifyVolume contains %s', async (_what, fields, secrets) => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }
       fixture.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
     }
     fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(fields))
     fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
     await fixture.start()
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
@@ -153,17 +153,17 @@ describe('request', () => {
     const why = 'error getting secret expand in namespace vault: secrets "expand" not found'
     expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${why}`)
     expect(fixture.errors).toEqual([`Error syncing PVC: cannot get error status from modify volume err: ${why}`])
-    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('InProgress', 'gold'))
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifyStatus('InProgress', 'gold'))
   })
 })
 
 describe('other volumes', () => {
-  it.each<[what: string, parts: ClaimParts, volumeParts: VolumeParts]>([
+  it.each<[what: string, parts: ClaimFields, volumeParts: VolumeFields]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
     ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],
-  ])('the resizer does not modify %s', async (_what, parts, volumeParts) => {
-    await begin({ wantedClass: 'gold', ...parts }, volumeParts)
+  ])('the resizer does not modify %s', async (_what, fields, volumeParts) => {
+    await begin({ wantedClass: 'gold', ...fields }, volumeParts)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.takeEvents()).toEqual([])
   })
@@ -179,7 +179,7 @@ describe('missing class', () => {
     await begin({ wantedClass: 'bronze' })
     expect(fixture.wire.splice(0)).toEqual([
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: { resourceVersion: expect.any(String) },
           status: { modifyVolumeStatus: { status: 'Pending' } },
@@ -211,7 +211,7 @@ describe('missing class', () => {
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await want('gold')
     await want('bronze')
-    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifying('Pending', 'gold'))
+    expect(fixture.claim.status?.modifyVolumeStatus).toEqual(modifyStatus('Pending', 'gold'))
     expect(fixture.claim.status?.conditions?.map(({ type }) => type)).toEqual(['ModifyingVolume', 'ModifyVolumeError'])
   })
 })

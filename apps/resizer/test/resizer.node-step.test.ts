@@ -1,6 +1,6 @@
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { CLAIM_REF, type ClaimParts, claim, VOLUME_REF, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { CLAIM_REF, type ClaimFields, claim, VOLUME_REF, type VolumeFields, volume } from '../src/testing/builders.ts'
 import { grown, requiredGi } from '../src/testing/fake-driver.ts'
 import { type FixtureOptions, ResizerFixture } from '../src/testing/fixture.ts'
 
@@ -14,13 +14,13 @@ let fixture: ResizerFixture
 
 async function begin(
   options: FixtureOptions = {},
-  parts: ClaimParts = {},
-  volumeParts: VolumeParts = {},
+  fields: ClaimFields = {},
+  volumeParts: VolumeFields = {},
 ): Promise<void> {
   fixture = new ResizerFixture(options)
   fixture.driver.expand = ({ request }) => grown(request, true)
   fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(fields))
   await fixture.start()
 }
 
@@ -140,8 +140,8 @@ describe('late caches', () => {
   it('the resizer removes the annotation with the old size even if its cache shows the annotation late', async () => {
     await begin()
     fixture.caches.volumes.lagging = true
-    const parts = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume(parts))
+    const fields = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
+    fixture.cluster.put(PERSISTENT_VOLUMES, volume(fields))
     const change = { spec: { resources: { requests: { storage: '2Gi' } } }, status: { capacity: { storage: '2Gi' } } }
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
     await fixture.clock.settle()
@@ -178,8 +178,8 @@ describe('node-only driver', () => {
   })
 
   it('if only nodes expand volumes, a smaller size is accepted after the kubelet has refused a larger size', async () => {
-    const parts = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
-    await begin({ expands: 'node' }, parts, { capacity: '3Gi' })
+    const fields = { request: '2Gi', allocated: '3Gi', sizeStatus: 'NodeResizeInfeasible' }
+    await begin({ expands: 'node' }, fields, { capacity: '3Gi' })
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '2Gi' })
   })
 

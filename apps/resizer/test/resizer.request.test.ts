@@ -9,7 +9,7 @@ import {
   SECRETS,
 } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
-import { type ClaimParts, claim, type VolumeParts, volume } from '../src/testing/builders.ts'
+import { type ClaimFields, claim, type VolumeFields, volume } from '../src/testing/builders.ts'
 import { apiError } from '../src/testing/fake-cluster.ts'
 import { ResizerFixture } from '../src/testing/fixture.ts'
 
@@ -22,8 +22,8 @@ function secret(data: Record<string, string>) {
 }
 
 interface Given {
-  readonly volume?: VolumeParts
-  readonly claim?: ClaimParts
+  readonly volume?: VolumeFields
+  readonly claim?: ClaimFields
   readonly driverName?: string
   /** Changes only the cached claim, because the API server would refuse such a claim or fill in its fields. */
   readonly cached?: (claim: PersistentVolumeClaim) => PersistentVolumeClaim
@@ -43,9 +43,11 @@ async function expandWith({
   prepare?.(fixture)
   await fixture.start()
   if (cached === undefined) return fixture
-  const known = fixture.claim
+  const cachedClaim = fixture.claim
   const resourceVersion = String(Number(fixture.cluster.server.resourceVersion) + 1)
-  fixture.caches.claims.storeOwnWrite(cached({ ...known, metadata: { ...known.metadata, resourceVersion } }))
+  fixture.caches.claims.storeOwnWrite(
+    cached({ ...cachedClaim, metadata: { ...cachedClaim.metadata, resourceVersion } }),
+  )
   await fixture.clock.settle()
   return fixture
 }
@@ -92,8 +94,8 @@ describe('request', () => {
       { prepare: ({ driver }) => driver.controller.add(Rpc.SINGLE_NODE_MULTI_WRITER) },
       { volumeCapability: { accessType: mounted('', []), accessMode: { mode: Mode.SINGLE_NODE_MULTI_WRITER } } },
     ],
-  ])('an expansion %s', async (_what, given, request) => {
-    const fixture = await expandWith(given)
+  ])('an expansion %s', async (_what, change, request) => {
+    const fixture = await expandWith(change)
     expect(fixture.driver.calls[0]?.request).toMatchObject(request)
   })
 
@@ -115,7 +117,7 @@ describe('request', () => {
     })
     expect(fixture.driver.calls[0]).toMatchObject({ request: { volumeId: 'vol-1' }, options: { migrated: true } })
     expect(fixture.wire[2]).toEqual({
-      what: 'persistentvolumes',
+      target: 'persistentvolumes',
       body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } },
     })
   })
@@ -173,8 +175,8 @@ describe('impossible requests', () => {
       },
       'failed to translate persistent volume: could not find in-tree plugin translation logic for "pv-data"',
     ],
-  ])('an expansion records an event and retries without a CSI call if %s', async (_what, given, why) => {
-    const fixture = await expandWith(given)
+  ])('an expansion records an event and retries without a CSI call if %s', async (_what, change, why) => {
+    const fixture = await expandWith(change)
     const { name } = fixture.driver
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeWire()).toEqual(['persistentvolumeclaims/status'])
@@ -227,12 +229,12 @@ describe('invalid objects', () => {
       },
       'the claim has no status',
     ],
-  ])('the resizer reports %s in an event and in the log, and expands other claims', async (_what, given, why) => {
+  ])('the resizer reports %s in an event and in the log, and expands other claims', async (_what, change, why) => {
     const prepare = ({ cluster }: ResizerFixture): void => {
       cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
       cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
     }
-    const fixture = await expandWith({ ...given, prepare })
+    const fixture = await expandWith({ ...change, prepare })
     const message = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
     expect(fixture.takeEvents()).toContain(`Warning VolumeResizeFailed: ${message}`)
     expect(fixture.errors).toEqual([`PVC cannot be resized: ${message}`])

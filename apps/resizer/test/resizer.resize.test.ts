@@ -23,7 +23,7 @@ describe('expansion', () => {
   it('an expansion patches the claim, calls the driver, and patches volume and claim', () => {
     expect(fixture.wire).toEqual([
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: { resourceVersion: expect.any(String) },
           status: {
@@ -36,7 +36,7 @@ describe('expansion', () => {
         },
       },
       {
-        what: EXPAND,
+        target: EXPAND,
         body: {
           volumeId: 'handle-data',
           capacityRange: { requiredBytes: 2n ** 31n, limitBytes: 0n },
@@ -47,9 +47,9 @@ describe('expansion', () => {
           },
         },
       },
-      { what: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } } },
+      { target: VOLUME, body: { metadata: { uid: 'uid-pv-data' }, spec: { capacity: { storage: '2Gi' } } } },
       {
-        what: CLAIM,
+        target: CLAIM,
         body: {
           metadata: {
             resourceVersion: expect.any(String),

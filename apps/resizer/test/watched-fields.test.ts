@@ -21,7 +21,7 @@ const SIZE_CLAIM: Unwatched<ResizerClaim> = {
   otherStatuses: KEPT,
   noNodeExpansion: KEPT,
   currentClass: KEPT,
-  modifying: KEPT,
+  modifyVolumeStatus: KEPT,
 }
 const SIZE_VOLUME: Unwatched<ResizerVolume> = {
   ...IDENTITY,

@@ -60,12 +60,12 @@ afterAll(() => cluster.stop())
 
 /** Returns a driver's arguments, followed by the socket, kubeconfig and ports of the test, which override them. */
 function argumentsHere(line: string): readonly string[] {
-  const given = line.replaceAll('$(NAMESPACE)', 'default').split(' ').filter(Boolean)
+  const driverArguments = line.replaceAll('$(NAMESPACE)', 'default').split(' ').filter(Boolean)
   // The emulated cluster has no pod that could own CSIStorageCapacity objects. This flag turns owner references off.
   const capacity = line.includes('--enable-capacity') ? ['--capacity-ownerref-level=-1'] : []
   const endpoints = ['--http-endpoint', '--metrics-address'].filter((flag) => line.includes(flag))
   return [
-    ...given,
+    ...driverArguments,
     ...capacity,
     ...endpoints.map((flag) => `${flag}=127.0.0.1:0`),
     `--csi-address=${cluster.driver.socket}`,

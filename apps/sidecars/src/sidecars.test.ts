@@ -69,9 +69,9 @@ describe('one process', () => {
     const spec = { holderIdentity: 'go-one', leaseDurationSeconds: 600, renewTime: '2026-01-01T00:00:00.000000Z' }
     const [old = ''] = LEASES_OF
     const metadata = { namespace: 'default', name: old }
-    const held = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }
+    const heldLease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }
     await using cluster = await startCluster({
-      objects: [...Object.values(bound()), csiNode(), va(), held],
+      objects: [...Object.values(bound()), csiNode(), va(), heldLease],
     })
     const { api, driver } = cluster
     const stop = new AbortController()

@@ -69,7 +69,7 @@ function damaged(object: object): fc.Arbitrary<object> {
   const damage = fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined, freq: 4 })
   return fc
     .array(fc.tuple(place, damage), { minLength: 1, maxLength: 3 })
-    .map((damages) => damages.reduce((whole, [path, value]) => replaced(whole, path, value), object))
+    .map((damages) => damages.reduce((object, [path, value]) => replaced(object, path, value), object))
 }
 
 function pathsOf(value: unknown): string[][] {
@@ -98,14 +98,14 @@ describe('random objects', () => {
       const volumes = { get: () => volumeProjection(DRIVER)(pv) }
       const api = { get: async () => pv as never }
       const volume = await readVolume(va, { volumes, api }, new AbortController().signal)
-      const whole = view({ va, volume, node: nodeOf(va, { get: () => node }), listingDiffers: true })
-      for (const step of decideAttach(whole)) {
+      const undamagedView = view({ va, volume, node: nodeOf(va, { get: () => node }), listingDiffers: true })
+      for (const step of decideAttach(undamagedView)) {
         if (step.kind === 'publish') ControllerPublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
-      for (const step of decideDetach(whole)) {
+      for (const step of decideDetach(undamagedView)) {
         if (step.kind === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
-      compare(whole, new Map(), DRIVER)
+      compare(undamagedView, new Map(), DRIVER)
       placementOf(
         va.key,
         { maxInflightPerNode: 1 },
@@ -145,14 +145,14 @@ describe('projections', () => {
 
   it('several cached objects share one copy of equal lists and maps', () => {
     const interner = new Interner()
-    const own = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
+    const wireVolume = { metadata: METADATA, spec: SPEC } as unknown as PersistentVolume
     const va = VA as unknown as VolumeAttachment
-    const [volume, other] = [1, 2].map(() => volumeProjection(DRIVER)(structuredClone(own), interner))
+    const [volume, other] = [1, 2].map(() => volumeProjection(DRIVER)(structuredClone(wireVolume), interner))
     expect(volume?.finalizers).toBe(other?.finalizers)
     expect(volume?.spec?.accessModes).toBe(other?.spec?.accessModes)
     expect(volume?.spec?.mountOptions).toBe(other?.spec?.mountOptions)
     expect(volume?.spec?.csi?.volumeAttributes).toBe(other?.spec?.csi?.volumeAttributes)
-    expect(volume).toEqual(volumeProjection(DRIVER)(own))
+    expect(volume).toEqual(volumeProjection(DRIVER)(wireVolume))
     const [attachment, second] = [1, 2].map(() => attachmentProjection(DRIVER)(structuredClone(va), interner))
     expect(attachment?.finalizers).toBe(second?.finalizers)
     expect(attachment?.metadata).toBe(second?.metadata)

@@ -47,7 +47,7 @@ describe('reconcileVolume', () => {
   const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a/b', FINALIZER] }
   const REMOVE = (index: number): string =>
     `patch pv1 [${UID},{"op":"test","path":"/metadata/finalizers/${index}","value":"${FINALIZER}"},{"op":"remove","path":"/metadata/finalizers/${index}"}]`
-  let own: RecordingRun
+  let recording: RecordingRun
   const clock = new FakeClock()
   let log: RecordingLogger
   let undone: Map<string, UndoneWrite>
@@ -64,11 +64,11 @@ describe('reconcileVolume', () => {
         settings: { driverName: DRIVER, finalizer: FINALIZER },
         log,
       },
-      own,
+      recording,
     )
 
   beforeEach(() => {
-    own = recordingRun()
+    recording = recordingRun()
     log = recordingLogger()
     undone = new Map()
     cached = project(pv(deleted))
@@ -78,13 +78,13 @@ describe('reconcileVolume', () => {
   it('the attacher removes the finalizer of a deleted volume without attachments', async () => {
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1)])
-    expect(own.waitsFor).toEqual([])
+    expect(recording.waitsFor).toEqual([])
   })
 
   it('the attacher keeps the finalizer of a volume that an attachment names', async () => {
     expect(await run([{ key: 'va1' }])).toBe(SETTLED)
     expect(api.requests).toEqual([])
-    expect(own.waitsFor).toEqual([{ kind: 'attachment', name: 'va1' }])
+    expect(recording.waitsFor).toEqual([{ kind: 'attachment', name: 'va1' }])
   })
 
   it('the attacher reads a volume again if the cached finalizers are outdated before the removal', async () => {

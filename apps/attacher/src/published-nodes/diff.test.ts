@@ -6,7 +6,7 @@ import { compare, type ListingVerdict } from './resync.ts'
 
 const attached = withFinalizer({ attached: true })
 const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
-  from: 'inline',
+  kind: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
 
@@ -50,28 +50,28 @@ describe('compare', () => {
       name: 'on a deleted node whose ID is in the annotation',
       va: attached,
       listing: listed,
-      node: { known: 'noNode' },
+      node: { kind: 'noNode' },
       verdict: { kind: 'same' },
     },
     {
       name: 'on a node whose ID has changed',
       va: attached,
       listing: listed,
-      node: { known: 'id', nodeId: 'new' },
+      node: { kind: 'id', nodeId: 'new' },
       verdict: { kind: 'different', volumeHandle: 'handle-1', found: false },
     },
     {
       name: 'on an unknown node',
       va: attachment(),
       listing: listed,
-      node: { known: 'noNode' },
+      node: { kind: 'noNode' },
       verdict: { kind: 'unknown', why: 'csinode.storage.k8s.io "node1" not found' },
     },
     {
       name: 'on a node without the driver',
       va: attachment(),
       listing: listed,
-      node: { known: 'noDriver' },
+      node: { kind: 'noDriver' },
       verdict: { kind: 'unknown', why: `CSINode node1 does not contain driver ${DRIVER}` },
     },
     {
@@ -91,7 +91,7 @@ describe('compare', () => {
   ]
   it.each(rows)('the comparison of an attachment ($name): $verdict.kind', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
-    const view = { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' }, ...rest } as const
+    const view = { va, volume: ofPv(volume()), node: { kind: 'id', nodeId: 'node1-id' }, ...rest } as const
     expect(compare(view, published, DRIVER)).toEqual(verdict)
   })
 })

@@ -131,7 +131,7 @@ describe('compareForever', () => {
       confirmations: 1,
       view: async (va) => {
         fixture.has(withFinalizer({ attached: true, resourceVersion: '2' }))
-        return { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }
+        return { va, volume: ofPv(volume()), node: { kind: 'id', nodeId: 'node1-id' } }
       },
     })
     await fixture.clock.settle()
@@ -145,7 +145,7 @@ describe('compareForever', () => {
       confirmations: 1,
       view: async (va) => {
         if (va.key === 'bad') throw new Error('no volume')
-        return { va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }
+        return { va, volume: ofPv(volume()), node: { kind: 'id', nodeId: 'node1-id' } }
       },
     })
     await fixture.clock.settle()

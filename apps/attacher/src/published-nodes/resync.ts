@@ -208,7 +208,7 @@ export function compare(
   if (nodeId === undefined) return { kind: 'unknown', why: nodeFailureText(va.nodeName, node, driverName) }
   const listed = listedHandle(volume, nodeId)
   if (!listed.ok) {
-    const isForeign = volume.from === 'inline' && listed.code === 'UNKNOWN_NAME'
+    const isForeign = volume.kind === 'inline' && listed.code === 'UNKNOWN_NAME'
     return isForeign ? { kind: 'notCompared' } : { kind: 'unknown', why: listed.message }
   }
   const { volumeHandle } = listed

@@ -120,7 +120,7 @@ describe('recovery', () => {
   it('the chosen event of an object is dropped when the object recovers', async () => {
     await clock.advance(QUIET_MS)
     const { chosen } = select([work('a'), work('b')], 2)
-    table.take(work('a'))
+    table.removeSeries(work('a'))
     expect(chosen.map((each) => [each.key, table.stillFails(each)])).toEqual([
       ['a', false],
       ['b', true],
@@ -129,22 +129,22 @@ describe('recovery', () => {
 
   it('the table of failures returns the events of a recovered object only once', async () => {
     await reportAt(QUIET_MS, [work('a')])
-    expect(table.take(work('a'))).toMatchObject({ tries: 1 })
-    expect(table.take(work('a'))).toBeUndefined()
+    expect(table.removeSeries(work('a'))).toMatchObject({ tries: 1 })
+    expect(table.removeSeries(work('a'))).toBeUndefined()
   })
 
   it('an object that fails again after its recovery gets an event at once', async () => {
     await reportAt(QUIET_MS, [work('a')])
-    table.take(work('a'))
+    table.removeSeries(work('a'))
     expect((await reportAt(QUIET_MS, [work('a')])).reported).toEqual(['a'])
   })
 
   it('the table of failures returns no events for a recovered object without a written event', async () => {
     await clock.advance(QUIET_MS)
     select([work('a')], 0)
-    expect(table.take(work('a'))).toBeUndefined()
+    expect(table.removeSeries(work('a'))).toBeUndefined()
     await reportAt(QUIET_MS, [work('b')])
     await reportAt(QUIET_MS, [])
-    expect([table.take(work('b')), table.size]).toEqual([undefined, 0])
+    expect([table.removeSeries(work('b')), table.size]).toEqual([undefined, 0])
   })
 })

@@ -81,7 +81,7 @@ export class FailureSeriesTable {
   }
 
   /** Removes and returns the events of an object that has recovered. Returns undefined if no event was recorded. */
-  take(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
+  removeSeries(work: Pick<PendingWork, 'operation' | 'object'>): FailureSeries | undefined {
     const id = idOf(work)
     const series = this.#series.get(id)
     this.#failing.delete(id)

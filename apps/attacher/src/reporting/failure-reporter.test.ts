@@ -87,22 +87,22 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
   ...change,
 })
 
-const WORDS = 'Volume pv on node n: failed to attach: no'
+const MESSAGE = 'Volume pv on node n: failed to attach: no'
 
 describe('attach', () => {
   it('a failing attach has one event for the attachment and one for the claim, with growing counts', async () => {
     pending = [work('a')]
     await clock.advance(5_000)
     expect(requests.splice(0)).toEqual([
-      `create VolumeAttachment a VolumeAttachFailed x3: ${WORDS}`,
+      `create VolumeAttachment a VolumeAttachFailed x3: ${MESSAGE}`,
       'get pv',
-      `create PersistentVolumeClaim claim VolumeAttachFailed x3: ${WORDS}`,
+      `create PersistentVolumeClaim claim VolumeAttachFailed x3: ${MESSAGE}`,
     ])
     pending = [work('a', { tries: 9 })]
     await clock.advance(59_999)
     expect(requests).toEqual([])
     await clock.advance(5_000)
-    expect(requests).toEqual([`patch x9: ${WORDS}`, `patch x9: ${WORDS}`])
+    expect(requests).toEqual([`patch x9: ${MESSAGE}`, `patch x9: ${MESSAGE}`])
     expect(priorities).not.toContain(undefined)
   })
 
@@ -214,6 +214,6 @@ describe('refusals', () => {
     answer = async () => undefined
     pending = [work('a', { tries: 5 })]
     await clock.advance(65_000)
-    expect(requests.at(-1)).toBe(`create PersistentVolumeClaim claim VolumeAttachFailed x5: ${WORDS}`)
+    expect(requests.at(-1)).toBe(`create PersistentVolumeClaim claim VolumeAttachFailed x5: ${MESSAGE}`)
   })
 })

@@ -87,7 +87,7 @@ export class FailureReporter {
 
   /** Schedules a recovery event after a success, if a failure event was written. */
   completed(subject: WorkSubject): void {
-    const series = this.#series.take(subject)
+    const series = this.#series.removeSeries(subject)
     if (series === undefined) return
     if (this.#recovered.length < MAX_RECOVERED) this.#recovered.push({ subject, series })
     else this.#options.backlog.eventsSkipped(1)
@@ -139,7 +139,7 @@ export class FailureReporter {
   }
 
   async #writeOne(
-    about: 'attachment' | 'claim',
+    recipient: 'attachment' | 'claim',
     target: EventTarget,
     { series, text, count, signal }: { series: FailureSeries; text: EventText; count: number; signal: AbortSignal },
   ): Promise<void> {
@@ -147,8 +147,8 @@ export class FailureReporter {
     if (permission.isRefused(clock)) return
     await this.#bucket.take(signal)
     try {
-      const previous = series.events.get(about)
-      series.events.set(about, await this.#writer.write({ target, ...text }, { count, previous, signal }))
+      const previous = series.events.get(recipient)
+      series.events.set(recipient, await this.#writer.write({ target, ...text }, { count, previous, signal }))
     } catch (error) {
       signal.throwIfAborted()
       if (isForbidden(error) && !isNamespaceTerminating(error)) permission.refuse(clock, log, error)

@@ -46,7 +46,7 @@ export class ComparisonFixture {
           synced: true,
           whenSynced: async () => {},
         },
-        view: async (va) => ({ va, volume: ofPv(volume()), node: { known: 'id', nodeId: 'node1-id' } }),
+        view: async (va) => ({ va, volume: ofPv(volume()), node: { kind: 'id', nodeId: 'node1-id' } }),
         reprocess: ({ key }, listing) =>
           this.enqueued.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
         hasStaleError: ({ attachError }) => attachError !== undefined,

@@ -115,7 +115,7 @@ export class ReconcileFixture {
         const { listing, finalizerRemoved, ...record } = memory.of(found)
         return view({
           va: found,
-          volume: { from: 'pv', name: 'pv1', pv: this.#storedVolume() },
+          volume: { kind: 'pv', name: 'pv1', pv: this.#storedVolume() },
           listingDiffers: listing === 'different',
           listingAgrees: listing === 'same',
           finalizerRemoved: finalizerRemoved !== undefined,

@@ -59,8 +59,8 @@ function hasSource(spec: PersistentVolume['spec']): boolean {
 export function view(change: Partial<AttachmentView> = {}): AttachmentView {
   return {
     va: attachment(),
-    volume: { from: 'pv', name: 'pv1', pv: volume() },
-    node: { known: 'id', nodeId: 'node1-id' },
+    volume: { kind: 'pv', name: 'pv1', pv: volume() },
+    node: { kind: 'id', nodeId: 'node1-id' },
     listingDiffers: false,
     listingAgrees: false,
     finalizerRemoved: false,
@@ -73,4 +73,4 @@ export function view(change: Partial<AttachmentView> = {}): AttachmentView {
   }
 }
 
-export const ofPv = (pv: CachedVolume | undefined): AttachmentView['volume'] => ({ from: 'pv', name: 'pv1', pv })
+export const ofPv = (pv: CachedVolume | undefined): AttachmentView['volume'] => ({ kind: 'pv', name: 'pv1', pv })

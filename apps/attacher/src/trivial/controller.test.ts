@@ -44,8 +44,8 @@ function run(
   }
   const storeOwnWrite = (object: VolumeAttachment): CachedAttachment | undefined => {
     storedWrites.push(project(object))
-    const held = since(object)
-    return held && project(held)
+    const cached = since(object)
+    return cached && project(cached)
   }
   const attachments = { storeOwnWrite, store: { get } as never }
   const clock = new FakeClock()

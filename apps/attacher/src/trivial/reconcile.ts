@@ -30,19 +30,19 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   if (step === undefined) return SETTLED
   if (step.kind === 'postpone') return { kind: 'postponed', ms: step.ms }
   const log = deps.log.with({ VolumeAttachment: key })
-  let known: CachedAttachment | undefined
+  let cached: CachedAttachment | undefined
   let saved: VolumeAttachment
   try {
     const options = { signal, subresource: 'status' }
     saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, step.patch, options)
-    known = deps.attachments.storeOwnWrite(saved)
+    cached = deps.attachments.storeOwnWrite(saved)
   } catch (error) {
     signal.throwIfAborted()
     failureLog(error, log)?.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
-  if (known === undefined || known.attached === true) return DONE
+  if (cached === undefined || cached.attached === true) return DONE
   // Another writer reverted the status during this run. The watch event starts no run, so this run is repeated.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

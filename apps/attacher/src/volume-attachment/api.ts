@@ -18,9 +18,9 @@ export async function patch(run: AttachmentRun, change: Patch, options: PatchOpt
   const { deps, key, signal } = run
   try {
     const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
-    const known = deps.attachments.storeOwnWrite(saved)
+    const cached = deps.attachments.storeOwnWrite(saved)
     // The cache may already hold an attachment that was recreated under the same name.
-    if (known?.uid === run.va.uid) run.va = known
+    if (cached?.uid === run.va.uid) run.va = cached
     return saved
   } catch (error) {
     if (isMissing(error) && (await isGone(run.va, deps, signal))) throw new AttachmentGoneError(key, { cause: error })
@@ -63,9 +63,9 @@ async function readAgain(run: AttachmentRun): Promise<void> {
   const now = await deps.api.get(VOLUME_ATTACHMENTS, { name: key }, { signal }).catch((error: unknown) => {
     throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
   })
-  const known = deps.attachments.storeOwnWrite(now)
+  const cached = deps.attachments.storeOwnWrite(now)
   if (now.metadata?.uid !== run.va.uid) throw new AttachmentGoneError(key)
-  if (known?.uid === run.va.uid) run.va = known
+  if (cached?.uid === run.va.uid) run.va = cached
 }
 
 /**
@@ -85,8 +85,8 @@ export function statusWritePriority(
  * during a call to the driver.
  */
 export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
-  const known = deps.attachments.store.get(key)
-  return known?.uid === va.uid ? known : va
+  const cached = deps.attachments.store.get(key)
+  return cached?.uid === va.uid ? cached : va
 }
 
 /** Asks the API server whether a cached attachment is gone, because the following detach cannot be undone. */

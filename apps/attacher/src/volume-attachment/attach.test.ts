@@ -23,8 +23,8 @@ describe('attach', () => {
 
   it('an attach passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
-    const publish = async (_: object, given: object): Promise<object> => {
-      options.push(given)
+    const publish = async (_: object, callOptions: object): Promise<object> => {
+      options.push(callOptions)
       return {}
     }
     await fixture.run({ driver: { publish, lost: false } as never })
@@ -94,12 +94,12 @@ describe('attach', () => {
 
   it("an attach waits for a volume only if the patch of the volume's finalizer returns 404", async () => {
     const { finalizers: _, ...metadata } = pv().metadata as { finalizers?: string[]; name: string; uid: string }
-    const held = { ...pv(), metadata }
+    const unfinalized = { ...pv(), metadata }
     for (const [error, waitsFor] of [
       [apiError(404, 'NotFound', 'gone'), [{ kind: 'volume', name: 'pv1' }]],
       [apiError(500, 'InternalError', 'no'), []],
     ] as const) {
-      fixture.api.put(held)
+      fixture.api.put(unfinalized)
       fixture.volumeAfterWrite = () => {
         throw error
       }

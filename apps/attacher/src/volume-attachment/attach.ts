@@ -48,7 +48,7 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
 async function withVolumeFinalizer(run: AttachmentRun, plan: AttachPlan): Promise<AttachPlan | undefined> {
   const { view } = plan
   const [first] = plan.steps
-  if (first?.kind !== 'addVolumeFinalizer' || view.volume.from !== 'pv') return plan
+  if (first?.kind !== 'addVolumeFinalizer' || view.volume.kind !== 'pv') return plan
   const before = view.volume.pv
   const pv = await addVolumeFinalizer(run, first.name)
   if (pv === undefined || pv.uid !== before?.uid || pv.modes !== before.modes) return undefined
@@ -107,7 +107,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
 
 /** Reports whether the volume of the plan was deleted, or deleted and recreated. */
 function isVolumeGone({ deps }: AttachmentRun, { volume }: AttachmentView): boolean {
-  return volume.from === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
+  return volume.kind === 'pv' && deps.volumes.get(volume.name)?.uid !== volume.pv?.uid
 }
 
 interface Publish {

@@ -32,7 +32,7 @@ export interface CallFacts {
 
 export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {
   if (source.ok) return undefined
-  const isMissing = volume.from === 'pv' && volume.pv === undefined
+  const isMissing = volume.kind === 'pv' && volume.pv === undefined
   return last(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
 }
 
@@ -44,7 +44,7 @@ export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanC
 
 /** Returns a failure whose key runs again at once if the volume is recreated or its access modes change. */
 export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
-  const waitsFor = volume.from === 'pv' ? ({ kind: 'volume', name: volume.name } as const) : undefined
+  const waitsFor = volume.kind === 'pv' ? ({ kind: 'volume', name: volume.name } as const) : undefined
   return { kind: 'fail', message, waitsFor, obstacle }
 }
 
@@ -54,7 +54,7 @@ export function nodeFailure({ va, node, settings }: AttachmentView): FailStep {
     kind: 'fail',
     message: nodeFailureText(va.nodeName, node, settings.driverName),
     waitsFor: { kind: 'node', name: va.nodeName },
-    obstacle: node.known === 'noDriver' ? 'DriverNotOnNode' : 'CSINodeMissing',
+    obstacle: node.kind === 'noDriver' ? 'DriverNotOnNode' : 'CSINodeMissing',
   }
 }
 

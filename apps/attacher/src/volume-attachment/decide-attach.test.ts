@@ -37,12 +37,12 @@ describe('decideAttach', () => {
     },
     {
       name: 'fails if the attachment names no volume',
-      view: { volume: { from: 'nowhere' } },
+      view: { volume: { kind: 'nowhere' } },
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
     {
       name: 'fails if the attachment has both an inline volume and a PersistentVolume',
-      view: { volume: { from: 'both' } },
+      view: { volume: { kind: 'both' } },
       plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
     },
     {
@@ -85,24 +85,24 @@ describe('decideAttach', () => {
     {
       name: 'fails if the CSINode is missing, after it has loaded the secret',
       view: {
-        node: { known: 'noNode' },
+        node: { kind: 'noNode' },
         volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
       },
       plan: ['loadSecret', 'fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
       name: 'fails if the driver is not on the node, whatever the annotation says',
-      view: { node: { known: 'noDriver' }, va: withFinalizer() },
+      view: { node: { kind: 'noDriver' }, va: withFinalizer() },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
     {
       name: 'attaches an inline volume without touching any PersistentVolume',
-      view: { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
+      view: { volume: { kind: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } },
       plan: PUBLISH,
     },
     {
       name: 'fails on an inline volume that is not CSI',
-      view: { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'] } } },
+      view: { volume: { kind: 'inline', spec: { accessModes: ['ReadWriteOnce'] } } },
       plan: ['fail: inline volume spec contains nil CSI source'],
     },
     {
@@ -129,7 +129,7 @@ describe('decideAttach', () => {
       name: 'loads the secret of an inline volume',
       view: {
         volume: {
-          from: 'inline',
+          kind: 'inline',
           spec: { accessModes: ['ReadWriteOnce'], csi: csi({ controllerPublishSecretRef: { name: 's' } }) },
         },
       },
@@ -173,10 +173,10 @@ describe('decideAttach', () => {
       PV1,
       undefined,
     ],
-    ['the node', { node: { known: 'noNode' } }, NODE1, 'CSINodeMissing'],
-    ['the driver on the node', { node: { known: 'noDriver' } }, NODE1, 'DriverNotOnNode'],
-    ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, undefined, undefined],
-    ['no object if the volume is inline', { volume: { from: 'inline', spec: {} } }, undefined, undefined],
+    ['the node', { node: { kind: 'noNode' } }, NODE1, 'CSINodeMissing'],
+    ['the driver on the node', { node: { kind: 'noDriver' } }, NODE1, 'DriverNotOnNode'],
+    ['no object if the attachment names no volume', { volume: { kind: 'nowhere' } }, undefined, undefined],
+    ['no object if the volume is inline', { volume: { kind: 'inline', spec: {} } }, undefined, undefined],
   ]
   it.each(waits)('a failed attach waits for %s', (_, change, waitsFor, obstacle) => {
     expect(decideAttach(view(change)).at(-1)).toMatchObject({ kind: 'fail', waitsFor, obstacle })
@@ -286,7 +286,7 @@ describe('publish request', () => {
 
   it('only the publish request of a translated volume is marked as migrated', () => {
     const inTree = volume({ awsElasticBlockStore: { volumeID: 'vol-1' } })
-    const inline = { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } as const
+    const inline = { kind: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } as const
     const migrated = [ofPv(inTree), ofPv(volume()), inline].map((each) => decideAttach(view({ volume: each })).at(-1))
     expect(migrated).toMatchObject([{ migrated: true }, { migrated: false }, { migrated: false }])
   })

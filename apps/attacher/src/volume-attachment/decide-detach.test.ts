@@ -74,22 +74,22 @@ describe('decideDetach', () => {
     },
     {
       name: 'uses the annotation if the CSINode is missing',
-      view: { va: withFinalizer(deleting), node: { known: 'noNode' } },
+      view: { va: withFinalizer(deleting), node: { kind: 'noNode' } },
       plan: DETACH,
     },
     {
       name: 'uses the annotation if the CSINode lacks the driver',
-      view: { va: withFinalizer(deleting), node: { known: 'noDriver' } },
+      view: { va: withFinalizer(deleting), node: { kind: 'noDriver' } },
       plan: DETACH,
     },
     {
       name: 'fails if the CSINode and the annotation are missing',
-      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noNode' } },
+      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { kind: 'noNode' } },
       plan: ['fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
       name: 'fails if the CSINode lacks the driver and the annotation is missing',
-      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { known: 'noDriver' } },
+      view: { va: withFinalizer({ ...deleting, nodeId: undefined }), node: { kind: 'noDriver' } },
       plan: [`fail: CSINode node1 does not contain driver ${DRIVER}`],
     },
     {
@@ -109,12 +109,12 @@ describe('decideDetach', () => {
     },
     {
       name: 'needs no PersistentVolume for an inline volume',
-      view: { va: withFinalizer(deleting), volume: { from: 'inline', spec: { csi: csi() } } },
+      view: { va: withFinalizer(deleting), volume: { kind: 'inline', spec: { csi: csi() } } },
       plan: DETACH,
     },
     {
       name: 'fails on an inline volume that is not CSI',
-      view: { va: withFinalizer(deleting), volume: { from: 'inline', spec: {} } },
+      view: { va: withFinalizer(deleting), volume: { kind: 'inline', spec: {} } },
       plan: ['fail: inline volume spec contains nil CSI source'],
     },
     {
@@ -126,19 +126,19 @@ describe('decideDetach', () => {
       name: 'fails if the CSINode is missing, after it has loaded the secret',
       view: {
         va: withFinalizer({ ...deleting, nodeId: undefined }),
-        node: { known: 'noNode' },
+        node: { kind: 'noNode' },
         volume: ofPv(volume({ csi: csi({ controllerPublishSecretRef: { name: 's', namespace: 'n' } }) })),
       },
       plan: ['loadSecret', 'fail: csinode.storage.k8s.io "node1" not found'],
     },
     {
       name: 'fails if the attachment has both an inline volume and a PersistentVolume',
-      view: { va: withFinalizer(deleting), volume: { from: 'both' } },
+      view: { va: withFinalizer(deleting), volume: { kind: 'both' } },
       plan: ['fail: both InlineCSIVolumeSource and PersistentVolumeName specified in VA source'],
     },
     {
       name: 'fails if the attachment names no volume',
-      view: { va: withFinalizer(deleting), volume: { from: 'nowhere' } },
+      view: { va: withFinalizer(deleting), volume: { kind: 'nowhere' } },
       plan: ['fail: neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source'],
     },
   ]
@@ -160,7 +160,7 @@ describe('decideDetach', () => {
     ['the volume', { volume: ofPv(undefined) }, 'block', PV1, 'PersistentVolumeMissing'],
     [
       'the node',
-      { node: { known: 'noNode' }, va: withFinalizer({ ...deleting, nodeId: undefined }) },
+      { node: { kind: 'noNode' }, va: withFinalizer({ ...deleting, nodeId: undefined }) },
       'fail',
       { kind: 'node', name: 'node1' },
       'CSINodeMissing',
@@ -172,7 +172,7 @@ describe('decideDetach', () => {
       PV1,
       undefined,
     ],
-    ['no object if the attachment names no volume', { volume: { from: 'nowhere' } }, 'fail', undefined, undefined],
+    ['no object if the attachment names no volume', { volume: { kind: 'nowhere' } }, 'fail', undefined, undefined],
   ]
   it.each(waits)('a failed detach waits for %s', (_, change, step, waitsFor, obstacle) => {
     const steps = decideDetach(view({ va: withFinalizer(deleting), ...change }))
@@ -208,13 +208,13 @@ describe('node ID', () => {
     { name: 'uses the node ID in the CSINode', view: {}, nodeId: 'node1-id' },
     {
       name: 'uses the node ID in the annotation if the CSINode has none',
-      view: { node: { known: 'noDriver' } },
+      view: { node: { kind: 'noDriver' } },
       nodeId: 'old',
     },
     { name: 'uses the node ID of the last publish', view: { published: [published('here')] }, nodeId: 'here' },
     {
       name: 'uses the node ID of the last publish if the CSINode is missing',
-      view: { published: [published('here')], node: { known: 'noNode' } },
+      view: { published: [published('here')], node: { kind: 'noNode' } },
       nodeId: 'here',
     },
     {
@@ -231,7 +231,7 @@ describe('node ID', () => {
 
   it('a detach fails if neither the CSINode nor the annotation has a node ID', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
-    const steps = decideDetach(view({ va, node: { known: 'noNode' }, published: [published('here')] }))
+    const steps = decideDetach(view({ va, node: { kind: 'noNode' }, published: [published('here')] }))
     expect(steps).toMatchObject([{ kind: 'fail' }])
   })
 

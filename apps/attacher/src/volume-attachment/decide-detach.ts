@@ -90,7 +90,7 @@ function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
 
 function volumeIsLost({ view, source }: CallFacts): DetachCheck {
   const { volume } = view
-  if (source.ok || volume.from !== 'pv' || volume.pv !== undefined) return undefined
+  if (source.ok || volume.kind !== 'pv' || volume.pv !== undefined) return undefined
   const { name } = volume
   const request = rememberedRequest(view)
   if (request === undefined) {

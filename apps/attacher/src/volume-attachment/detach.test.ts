@@ -38,7 +38,7 @@ describe('detach', () => {
 
   it('a detach passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
-    const driver = { unpublish: async (_: object, given: object) => void options.push(given), lost: false }
+    const driver = { unpublish: async (_: object, callOptions: object) => void options.push(callOptions), lost: false }
     await fixture.run({ driver: driver as never })
     expect(options).toMatchObject([{ migrated: false, signal: fixture.signal.signal, log: expect.anything() }])
   })

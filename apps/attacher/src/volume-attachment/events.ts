@@ -10,24 +10,24 @@ export const ATTACHMENT_EVENTS: FailureTexts = {
     const error = work.message ?? ''
     const isBlocked = work.state === 'waiting' && work.nextTry === undefined
     if (work.operation === 'attach')
-      return { type: 'Warning', reason: 'VolumeAttachFailed', message: about(work, error) }
+      return { type: 'Warning', reason: 'VolumeAttachFailed', message: messageAbout(work, error) }
     return isBlocked
       ? {
           type: 'Warning',
           reason: 'VolumeDetachBlocked',
-          message: about(work, `${error}. Not tried again until that changes`),
+          message: messageAbout(work, `${error}. Not tried again until that changes`),
         }
-      : { type: 'Warning', reason: 'VolumeDetachFailed', message: about(work, error) }
+      : { type: 'Warning', reason: 'VolumeDetachFailed', message: messageAbout(work, error) }
   },
   recovered(subject, failures) {
     const after = failures === 1 ? '1 failure' : `${failures} failures`
     return subject.operation === 'attach'
-      ? { type: 'Normal', reason: 'VolumeAttachSuccessful', message: about(subject, `attached after ${after}`) }
-      : { type: 'Normal', reason: 'VolumeDetachSuccessful', message: about(subject, `detached after ${after}`) }
+      ? { type: 'Normal', reason: 'VolumeAttachSuccessful', message: messageAbout(subject, `attached after ${after}`) }
+      : { type: 'Normal', reason: 'VolumeDetachSuccessful', message: messageAbout(subject, `detached after ${after}`) }
   },
 }
 
-function about({ volume, node }: Pick<WorkSubject | PendingWork, 'volume' | 'node'>, message: string): string {
+function messageAbout({ volume, node }: Pick<WorkSubject | PendingWork, 'volume' | 'node'>, message: string): string {
   const text = `Volume ${volume ?? '(inline)'} on node ${node ?? ''}: ${message}`
   return text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : text
 }

@@ -14,10 +14,10 @@ export class AttachmentGoneError extends Error {
 }
 
 /** Returns a handler that puts the name of the failed operation before the message. */
-export function during(what: string): (cause: unknown) => never {
+export function during(failedStep: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof AttachmentGoneError) throw cause
-    throw new OperationError(`${what}: ${messageOf(cause)}`, { cause })
+    throw new OperationError(`${failedStep}: ${messageOf(cause)}`, { cause })
   }
 }
 

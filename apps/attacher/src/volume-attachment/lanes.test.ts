@@ -88,7 +88,7 @@ describe('placementOf', () => {
   it('a volume of another driver keeps its queue group when its source has been read', () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
-    const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { from: 'pv', name: 'pv1', pv })
+    const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { kind: 'pv', name: 'pv1', pv })
     expect(nameOf(read)).toBe(nameOf(foreign))
   })
 
@@ -134,12 +134,12 @@ describe('attachmentLanes', () => {
   const started = (workers: number, ...waves: CachedAttachment[][]): string[] => {
     const sources = { attachments: reader(...waves.flat()), volumes: reader<CachedVolume>(), memory: none }
     const lanes = attachmentLanes({ workers, maxInflightPerNode: 0 }, sources)
-    const taken: string[] = []
+    const keys: string[] = []
     for (const wave of waves) {
       for (const { key } of wave) lanes.push(key)
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) keys.push(key)
     }
-    return taken
+    return keys
   }
 
   it.each([1, 2, 10, 100])('if only detaches or only attaches are queued, they use all %d workers', (workers) => {
@@ -153,14 +153,14 @@ describe('attachmentLanes', () => {
     { workers: 10, more: 4 },
     { workers: 100, more: 40 },
   ])('$more attaches start although detaches occupy all of $workers workers', ({ workers, more }) => {
-    const taken = started(workers, attachments(200, true), attachments(100, false))
-    expect(taken.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
+    const keys = started(workers, attachments(200, true), attachments(100, false))
+    expect(keys.slice(workers)).toEqual(attachments(more, false).map(({ key }) => key))
   })
 
   it('while attaches are queued, detaches use only two of ten workers', () => {
-    const taken = started(10, [...attachments(100, true), ...attachments(20, false)])
-    expect(taken).toHaveLength(10)
-    expect(taken.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])
+    const keys = started(10, [...attachments(100, true), ...attachments(20, false)])
+    expect(keys).toHaveLength(10)
+    expect(keys.filter((key) => key.startsWith('d'))).toEqual(['d0', 'd1'])
   })
 
   it('a volume is detached before it is published on another node, even if two PersistentVolumes share it', () => {
@@ -177,20 +177,20 @@ describe('attachmentLanes', () => {
     ]
     const sources = { attachments: reader(...vas), volumes, memory: none }
     const lanes = attachmentLanes({ workers: 10, maxInflightPerNode: 0 }, sources)
-    const take = (): string[] => {
-      const taken: string[] = []
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
-      return taken
+    const startAll = (): string[] => {
+      const keys: string[] = []
+      for (let key = lanes.take(); key !== undefined; key = lanes.take()) keys.push(key)
+      return keys
     }
     for (const { key } of vas) lanes.push(key)
-    expect(take()).toEqual(['rwx on n3', 'rwx on n2', 'rwo off n1'])
+    expect(startAll()).toEqual(['rwx on n3', 'rwx on n2', 'rwo off n1'])
     lanes.release('rwx on n3')
     lanes.release('rwo off n1')
-    expect(take()).toEqual([])
+    expect(startAll()).toEqual([])
     lanes.release('rwx on n2')
-    expect(take()).toEqual(['rwo on n2'])
+    expect(startAll()).toEqual(['rwo on n2'])
     lanes.push('rwx on n3')
     lanes.push('rwo off n1')
-    expect(take()).toEqual(['rwo off n1'])
+    expect(startAll()).toEqual(['rwo off n1'])
   })
 })

@@ -80,12 +80,12 @@ export function volumeName(va: CachedAttachment, volume: AttachVolumeView): stri
  * replaces it.
  */
 function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
-  const pv = volume.from === 'pv' ? volume.pv : undefined
+  const pv = volume.kind === 'pv' ? volume.pv : undefined
   // Another driver's volume is cached with only a hash of its handle. The hash is used even if the handle was read.
   if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // The access modes of the source count, because translation can narrow the modes of an in-tree volume.
   if (source.ok) return { name: source.csi.volumeHandle, manyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
   if (va.remembered !== undefined && pv === undefined) return { name: va.remembered.handle, manyNodes: false }
-  return { name: volume.from === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }
+  return { name: volume.kind === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }
 }

@@ -30,8 +30,8 @@ describe('reconcileOrphanedPublication', () => {
 
   it('the unpublish of an orphaned volume passes the signal and the logger of its run to the CSI call', async () => {
     const options: unknown[] = []
-    const unpublish = async (_: object, given: object) => {
-      options.push(given)
+    const unpublish = async (_: object, callOptions: object) => {
+      options.push(callOptions)
       fixture.signal.abort(new Error('enough'))
       throw new RpcError(CODES.Internal, 'no')
     }

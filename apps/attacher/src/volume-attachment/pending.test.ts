@@ -7,7 +7,7 @@ import { AttachmentMemory } from './memory.ts'
 import { viewOf } from './observe.ts'
 import { attachmentTraceSubject, subjectOf } from './pending.ts'
 
-const DUE = 1_700_000_000
+const SINCE_SECONDS = 1_700_000_000
 
 let memory: AttachmentMemory
 let pv: CachedVolume | undefined
@@ -32,23 +32,23 @@ const subject = (va: CachedAttachment | undefined, key = 'va1'): unknown =>
       }),
   })
 
-const ABOUT = {
+const SUBJECT = {
   object: { kind: 'VolumeAttachment', namespace: '', name: 'va1', uid: 'va1-uid' },
   volume: 'pv1',
   node: 'node1',
-  sinceSeconds: DUE,
+  sinceSeconds: SINCE_SECONDS,
   obstacle: undefined,
 }
 
 describe('subjectOf', () => {
   it.each([
-    ['an attach since the creation', attachment({ dueSeconds: DUE }), { ...ABOUT, operation: 'attach' }],
+    ['an attach since the creation', attachment({ dueSeconds: SINCE_SECONDS }), { ...SUBJECT, operation: 'attach' }],
     [
       'a detach since the deletion',
-      withFinalizer({ deleting: true, attached: true, dueSeconds: DUE }),
-      { ...ABOUT, operation: 'detach' },
+      withFinalizer({ deleting: true, attached: true, dueSeconds: SINCE_SECONDS }),
+      { ...SUBJECT, operation: 'detach' },
     ],
-    ['nothing for an attached attachment', withFinalizer({ attached: true, dueSeconds: DUE }), undefined],
+    ['nothing for an attached attachment', withFinalizer({ attached: true, dueSeconds: SINCE_SECONDS }), undefined],
     ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
     ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
     ['nothing for an attachment that is gone', undefined, undefined],
@@ -58,8 +58,8 @@ describe('subjectOf', () => {
 
   it('the pending work shows an attach without a start time if a listing lacks an attached volume', () => {
     memory.note({ uid: 'va1-uid' }, { listing: 'different' })
-    const expected = { ...ABOUT, operation: 'attach', sinceSeconds: undefined }
-    expect(subject(withFinalizer({ attached: true, dueSeconds: DUE }))).toEqual(expected)
+    const expected = { ...SUBJECT, operation: 'attach', sinceSeconds: undefined }
+    expect(subject(withFinalizer({ attached: true, dueSeconds: SINCE_SECONDS }))).toEqual(expected)
   })
 
   it('the pending work shows a detach while the status of a detached attachment is outdated', () => {

@@ -116,7 +116,7 @@ it('a detach uses the node ID of the publish, even if the ID of the node has cha
     observe: async () =>
       view({
         va: project(deleting()),
-        node: { known: 'id', nodeId: 'new' },
+        node: { kind: 'id', nodeId: 'new' },
         published: fixture.memory.of({ uid: 'va1-uid' }).published,
       }),
   })

@@ -48,7 +48,7 @@ describe('missing volume', () => {
   it.each<[string, Partial<AttachmentView>]>([
     ['--recover-lost-volumes is off', { settings: view().settings }],
     ['the annotations are missing', { va: deleting({ remembered: undefined }) }],
-    ['the node is unknown', { va: deleting({ nodeId: undefined }), node: { known: 'noNode' } }],
+    ['the node is unknown', { va: deleting({ nodeId: undefined }), node: { kind: 'noNode' } }],
   ])('a detach without its PersistentVolume blocks if %s', (_, change) => {
     expect(detach({ volume: ofPv(undefined), ...change })).toEqual(block('persistentvolume "pv1" not found'))
   })
@@ -108,7 +108,7 @@ describe('attach', () => {
 
   it.each<[string, Partial<AttachmentView>]>([
     ['without --recover-lost-volumes', { settings: view().settings }],
-    ['for an inline volume', { volume: { from: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
+    ['for an inline volume', { volume: { kind: 'inline', spec: { accessModes: ['ReadWriteOnce'], csi: csi() } } }],
   ])('an attach stores neither handle nor UID of the volume %s', (_, change) => {
     expect(note(change)).toEqual({ kind: 'addFinalizer', nodeId: 'node1-id', finalizer: FINALIZER })
   })

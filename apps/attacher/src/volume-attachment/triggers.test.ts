@@ -16,7 +16,7 @@ import {
 } from './triggers.ts'
 
 const error = { message: 'boom', time: '2026-01-01T00:00:00Z' }
-const later = { message: 'boom', time: '2026-01-01T00:01:00Z' }
+const repeatedError = { message: 'boom', time: '2026-01-01T00:01:00Z' }
 let inWork = false
 let log: ReturnType<typeof recordingLogger>
 const trigger: Trigger<CachedAttachment> = (event) => onAttachment(FINALIZER, log)(event, { isInWork: () => inWork })
@@ -45,7 +45,7 @@ describe('onAttachment', () => {
 
   it('the attacher logs an ignored change of an attachment', () => {
     const failed = attachment({ attachError: error })
-    const again = attachment({ attachError: later })
+    const again = attachment({ attachError: repeatedError })
     expect([...trigger({ type: 'updated', before: failed, after: again, origin: 'change' })]).toEqual([])
     expect([...trigger({ type: 'updated', before: foreign, after: foreign, origin: 'change' })]).toEqual([])
     expect([...trigger({ type: 'updated', before: ours, after: ours, origin: 'change' })]).toEqual(['va1'])
@@ -121,14 +121,14 @@ describe('onAttachment', () => {
     {
       name: 'the same error at another time',
       before: withFinalizer({ attachError: error }),
-      after: withFinalizer({ attachError: later }),
+      after: withFinalizer({ attachError: repeatedError }),
       origin: 'change',
       runs: false,
     },
     {
       name: 'the error of a forced attach at another time',
       before: withFinalizer({ attached: true, attachError: error }),
-      after: withFinalizer({ attached: true, attachError: later }),
+      after: withFinalizer({ attached: true, attachError: repeatedError }),
       origin: 'change',
       runs: false,
     },
@@ -184,7 +184,7 @@ describe('onAttachment', () => {
     {
       name: 'an absent publish context that became empty, and an absent `attached` that became false',
       before: withFinalizer({ attachError: error, attached: undefined }),
-      after: withFinalizer({ attachError: later, metadata: {} }),
+      after: withFinalizer({ attachError: repeatedError, metadata: {} }),
       origin: 'change',
       runs: false,
     },
@@ -222,7 +222,7 @@ describe('onAttachment', () => {
     {
       name: 'absent finalizers that became an empty list',
       before: attachment({ attachError: error }),
-      after: attachment({ attachError: later, finalizers: [] }),
+      after: attachment({ attachError: repeatedError, finalizers: [] }),
       origin: 'change',
       runs: false,
     },

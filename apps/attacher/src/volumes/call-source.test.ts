@@ -4,7 +4,7 @@ import { callSource, listedHandle } from './call-source.ts'
 import type { AttachVolumeView } from './volume-view.ts'
 
 const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
-  from: 'inline',
+  kind: 'inline',
   spec: { csi: { driver, volumeHandle } },
 })
 const GCE = 'pd.csi.storage.gke.io'
@@ -14,19 +14,19 @@ describe('callSource', () => {
   const rows: { name: string; volume: AttachVolumeView; code: string | undefined; message: unknown }[] = [
     {
       name: 'an attachment with an inline volume and a PersistentVolume',
-      volume: { from: 'both' },
+      volume: { kind: 'both' },
       code: 'VA_SOURCE_AMBIGUOUS',
       message: 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source',
     },
     {
       name: 'an attachment without a volume',
-      volume: { from: 'nowhere' },
+      volume: { kind: 'nowhere' },
       code: 'VA_SOURCE_MISSING',
       message: 'neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source',
     },
     {
       name: 'an inline volume that is not CSI',
-      volume: { from: 'inline', spec: {} },
+      volume: { kind: 'inline', spec: {} },
       code: 'VA_INLINE_NOT_CSI',
       message: 'inline volume spec contains nil CSI source',
     },
@@ -58,7 +58,7 @@ describe('callSource', () => {
 describe('usable volumes', () => {
   it.each([
     { name: 'a CSI volume', volume: ofPv(volume()), migrated: false },
-    { name: 'an inline volume', volume: { from: 'inline', spec: { csi: csi() } } as const, migrated: false },
+    { name: 'an inline volume', volume: { kind: 'inline', spec: { csi: csi() } } as const, migrated: false },
     { name: 'an in-tree volume', volume: ofPv(volume({ cinder: { volumeID: 'handle-1' } })), migrated: true },
   ])('a CSI call for $name is marked as migrated: $migrated', ({ volume: of, migrated }) => {
     expect(callSource(of)).toMatchObject({ ok: true, migrated, csi: { volumeHandle: 'handle-1' } })

@@ -52,7 +52,7 @@ export function usable(source: PublishSource): UsableSource {
 
 /** Returns the CSI source of an attachment's volume. In-tree volumes are translated. The input is never changed. */
 export function callSource(volume: AttachVolumeView): PublishSource {
-  switch (volume.from) {
+  switch (volume.kind) {
     case 'both':
       return no('VA_SOURCE_AMBIGUOUS', 'both InlineCSIVolumeSource and PersistentVolumeName specified in VA source')
     case 'nowhere':
@@ -67,7 +67,7 @@ export function callSource(volume: AttachVolumeView): PublishSource {
   }
 }
 
-function pvSource({ name, pv }: AttachVolumeView & { from: 'pv' }): PublishSource {
+function pvSource({ name, pv }: AttachVolumeView & { kind: 'pv' }): PublishSource {
   if (pv === undefined) return no('NIL_OBJECT', `persistentvolume "${name}" not found`)
   if (pv.inTree !== undefined) return translated(pv.inTree)
   return pvSpec(pv.spec, false)
@@ -93,7 +93,7 @@ export function listedHandle(volume: AttachVolumeView, nodeId: string): ListedHa
   if (!source.ok) return source
   const { driver, volumeHandle } = source.csi
   // An inline volume may be a translated in-tree volume and is not marked as one, so its handle is always completed.
-  if (!source.migrated && volume.from !== 'inline') return { ok: true, volumeHandle }
+  if (!source.migrated && volume.kind !== 'inline') return { ok: true, volumeHandle }
   try {
     return { ok: true, volumeHandle: repairVolumeHandle(driver, volumeHandle, nodeId) }
   } catch (error) {

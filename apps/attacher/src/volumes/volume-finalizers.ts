@@ -49,7 +49,7 @@ export class VolumeFinalizers {
     const cached = volumes.store.get(name)
     if (cached !== undefined && hasFinalizer(cached)) return cached
     let base: PatchBase = { uid: cached?.uid, finalizers: cached?.finalizers }
-    let known: CachedVolume | undefined
+    let refreshed: CachedVolume | undefined
     const result = await addFinalizer({
       tries: TRIES,
       latest: () => base,
@@ -59,9 +59,9 @@ export class VolumeFinalizers {
       refresh: async () => {
         const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
         base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
-        known = volumes.storeOwnWrite(pv)
+        refreshed = volumes.storeOwnWrite(pv)
       },
     })
-    return result.kind === 'added' ? result.saved : known
+    return result.kind === 'added' ? result.saved : refreshed
   }
 }

@@ -12,15 +12,15 @@ describe('volumeOf', () => {
     {
       name: 'a missing volume',
       va: attachment({ pvName: 'other' }),
-      view: { from: 'pv', name: 'other', pv: undefined },
+      view: { kind: 'pv', name: 'other', pv: undefined },
     },
     {
       name: 'an inline spec',
       va: attachment({ pvName: undefined, inlineSpec }),
-      view: { from: 'inline', spec: inlineSpec },
+      view: { kind: 'inline', spec: inlineSpec },
     },
-    { name: 'both sources', va: attachment({ inlineSpec }), view: { from: 'both' } },
-    { name: 'no source', va: attachment({ pvName: undefined }), view: { from: 'nowhere' } },
+    { name: 'both sources', va: attachment({ inlineSpec }), view: { kind: 'both' } },
+    { name: 'no source', va: attachment({ pvName: undefined }), view: { kind: 'nowhere' } },
   ])('the volume of an attachment can be $name', ({ va, view }) => {
     expect(volumeOf(va, { get: (name) => (name === 'pv1' ? volume() : undefined) })).toEqual(view)
   })
@@ -29,9 +29,9 @@ describe('volumeOf', () => {
 describe('nodeOf', () => {
   const cached = { key: 'node1', uid: 'u', resourceVersion: '1' }
   it.each([
-    { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { known: 'id', nodeId: 'id' } },
-    { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { known: 'noDriver' } },
-    { name: 'no CSINode', node: undefined, view: { known: 'noNode' } },
+    { name: 'the node ID', node: { ...cached, nodeId: 'id' }, view: { kind: 'id', nodeId: 'id' } },
+    { name: 'a CSINode without the driver', node: { ...cached, nodeId: undefined }, view: { kind: 'noDriver' } },
+    { name: 'no CSINode', node: undefined, view: { kind: 'noNode' } },
   ])('`nodeOf` returns the right view for $name', ({ node, view }) => {
     expect(nodeOf(attachment(), { get: (name) => (name === 'node1' ? node : undefined) })).toEqual(view)
   })
@@ -60,7 +60,7 @@ describe('readVolume', () => {
     const spec = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, csi: csi({ driver: 'other' }) }
     const view = await read(foreign, { metadata: { uid: 'pv1-uid' }, spec })
     expect(view).toMatchObject({
-      from: 'pv',
+      kind: 'pv',
       pv: { kind: 'foreign', spec: { accessModes: ['ReadWriteOnce'], csi: csi({ driver: 'other' }) } },
     })
     expect(view).not.toHaveProperty('pv.spec.capacity')

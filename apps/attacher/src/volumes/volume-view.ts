@@ -7,27 +7,27 @@ import { type CachedVolume, callSpec, modesOf } from '../caches/volume.ts'
 
 /** The source of an attachment's volume. `both` and `nowhere` are invalid attachments. */
 export type AttachVolumeView =
-  | { readonly from: 'pv'; readonly name: string; readonly pv: CachedVolume | undefined }
-  | { readonly from: 'inline'; readonly spec: PersistentVolumeSpec }
-  | { readonly from: 'both' }
-  | { readonly from: 'nowhere' }
+  | { readonly kind: 'pv'; readonly name: string; readonly pv: CachedVolume | undefined }
+  | { readonly kind: 'inline'; readonly spec: PersistentVolumeSpec }
+  | { readonly kind: 'both' }
+  | { readonly kind: 'nowhere' }
 
 export type AttachNodeView =
-  | { readonly known: 'id'; readonly nodeId: string }
-  | { readonly known: 'noNode' }
-  | { readonly known: 'noDriver' }
+  | { readonly kind: 'id'; readonly nodeId: string }
+  | { readonly kind: 'noNode' }
+  | { readonly kind: 'noDriver' }
 
 export function volumeOf(va: CachedAttachment, volumes: Pick<Reader<CachedVolume>, 'get'>): AttachVolumeView {
   const { pvName, inlineSpec } = va
-  if (pvName !== undefined && inlineSpec !== undefined) return { from: 'both' }
-  if (pvName !== undefined) return { from: 'pv', name: pvName, pv: volumes.get(pvName) }
-  return inlineSpec === undefined ? { from: 'nowhere' } : { from: 'inline', spec: inlineSpec }
+  if (pvName !== undefined && inlineSpec !== undefined) return { kind: 'both' }
+  if (pvName !== undefined) return { kind: 'pv', name: pvName, pv: volumes.get(pvName) }
+  return inlineSpec === undefined ? { kind: 'nowhere' } : { kind: 'inline', spec: inlineSpec }
 }
 
 export function nodeOf(va: CachedAttachment, nodes: Pick<Reader<CachedDriverNode>, 'get'>): AttachNodeView {
   const node = nodes.get(va.nodeName)
-  if (node === undefined) return { known: 'noNode' }
-  return node.nodeId === undefined ? { known: 'noDriver' } : { known: 'id', nodeId: node.nodeId }
+  if (node === undefined) return { kind: 'noNode' }
+  return node.nodeId === undefined ? { kind: 'noDriver' } : { kind: 'id', nodeId: node.nodeId }
 }
 
 /**
@@ -40,7 +40,7 @@ export async function readVolume(
   signal: AbortSignal,
 ): Promise<AttachVolumeView> {
   const volume = volumeOf(va, volumes)
-  if (volume.from !== 'pv' || volume.pv?.kind !== 'foreign') return volume
+  if (volume.kind !== 'pv' || volume.pv?.kind !== 'foreign') return volume
   try {
     const { metadata, spec: source } = await api.get(PERSISTENT_VOLUMES, { name: volume.name }, { signal })
     const spec = callSpec(source)
@@ -57,17 +57,17 @@ export async function readVolume(
 
 /** Returns the PersistentVolume of an attachment's volume. Undefined if it is missing, or the volume is inline. */
 export function pvOf(volume: AttachVolumeView): CachedVolume | undefined {
-  return volume.from === 'pv' ? volume.pv : undefined
+  return volume.kind === 'pv' ? volume.pv : undefined
 }
 
 /** Returns the node ID in the CSINode. Undefined if the CSINode is missing, or lacks the driver. */
 export function nodeIdIn(node: AttachNodeView): string | undefined {
-  return node.known === 'id' ? node.nodeId : undefined
+  return node.kind === 'id' ? node.nodeId : undefined
 }
 
 /** Returns the message for users if the node ID is unknown. */
 export function nodeFailureText(nodeName: string, node: AttachNodeView, driverName: string): string {
-  return node.known === 'noDriver'
+  return node.kind === 'noDriver'
     ? `CSINode ${nodeName} does not contain driver ${driverName}`
     : `csinode.storage.k8s.io "${nodeName}" not found`
 }

@@ -43,7 +43,7 @@ describe('projectClaim', () => {
         noNodeExpansion: 'true',
         wantedClass: 'gold',
         currentClass: 'silver',
-        modifying: { status: 'InProgress', target: 'gold' },
+        modifyVolumeStatus: { status: 'InProgress', target: 'gold' },
       },
     )
   })

@@ -29,7 +29,7 @@ export interface ResizerClaim extends Cached {
   /** The requested VolumeAttributesClass, and the volume's class. Empty if there is none. */
   readonly wantedClass: string
   readonly currentClass: string
-  readonly modifying: Modifying | undefined
+  readonly modifyVolumeStatus: Modifying | undefined
 }
 
 /** The progress of a modification: `status.modifyVolumeStatus`. */
@@ -52,7 +52,7 @@ const NO_VOLUME = {
   noNodeExpansion: undefined,
   wantedClass: '',
   currentClass: '',
-  modifying: undefined,
+  modifyVolumeStatus: undefined,
 } satisfies Omit<ResizerClaim, keyof Cached>
 
 const OUR_CONDITIONS: ReadonlySet<string> = new Set(Object.values(CONDITION))
@@ -77,7 +77,7 @@ export function projectClaim(pvc: PersistentVolumeClaim, intern = new Interner()
     noNodeExpansion: intern.text(metadata?.annotations?.[NO_NODE_EXPANSION_ANNOTATION]),
     wantedClass: intern.text(spec.volumeAttributesClassName ?? ''),
     currentClass: intern.text(status?.currentVolumeAttributesClassName ?? ''),
-    modifying: modifyingOf(status?.modifyVolumeStatus),
+    modifyVolumeStatus: modifyingOf(status?.modifyVolumeStatus),
   }
 }
 

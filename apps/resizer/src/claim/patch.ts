@@ -18,7 +18,7 @@ export type ClaimChange = {
     | 'conditions'
     | 'noNodeExpansion'
     | 'currentClass'
-    | 'modifying']?: ResizerClaim[Field]
+    | 'modifyVolumeStatus']?: ResizerClaim[Field]
 }
 
 /**
@@ -44,7 +44,7 @@ function partsOf(claim: ResizerClaim): Pick<PersistentVolumeClaim, 'metadata' | 
 }
 
 function statusOf(claim: ResizerClaim): NonNullable<PersistentVolumeClaim['status']> {
-  const { sizeStatus, otherStatuses, modifying, currentClass } = claim
+  const { sizeStatus, otherStatuses, modifyVolumeStatus: modifying, currentClass } = claim
   return {
     capacity: textMap('storage', claim.capacity),
     allocatedResources: textMap('storage', claim.allocated),

@@ -15,8 +15,8 @@ class ReplacedError extends Error {
 
 /** Reports whether the cache has another volume under the name of the run's volume. */
 export function isVolumeReplaced({ deps }: ResizerClaimRun<ResizerClaimDeps>, { key, uid }: ResizerVolume): boolean {
-  const known = deps.volumes.store.get(key)
-  return known !== undefined && known.uid !== uid
+  const cached = deps.volumes.store.get(key)
+  return cached !== undefined && cached.uid !== uid
 }
 
 export function refuseReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: ResizerVolume): void {

@@ -11,9 +11,9 @@ import { reconcileUnsupported } from './reconcile.ts'
  * Returns the controller for a driver that cannot modify volumes. It warns about claims that ask for a
  * VolumeAttributesClass. Without the event, users see no reason (kubernetes-csi/external-resizer#603).
  */
-export function unsupportedModifyController(parts: ResizerTerm): Controller<UnsupportedWakeKind> {
-  const { settings, claims, volumes, driver, common, orders, clock } = parts
-  const { name, workers, backoff } = claimController(parts, orders.modify)
+export function unsupportedModifyController(term: ResizerTerm): Controller<UnsupportedWakeKind> {
+  const { settings, claims, volumes, driver, common, orders, clock } = term
+  const { name, workers, backoff } = claimController(term, orders.modify)
   const events = new EventDeduplicator({ clock })
   const deps = {
     claims: claims.store,
@@ -36,7 +36,7 @@ export function unsupportedModifyController(parts: ResizerTerm): Controller<Unsu
       ),
     ],
     wakers: {
-      volume: volumeWaker(parts),
+      volume: volumeWaker(term),
       capability: { object: 'capability', reason: 'ModifyNotSupported', source: wakesOnReturn(driver) },
     },
     reconcile: (key, run) => reconcileUnsupported(key, deps, run),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
-import { claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { claim, DRIVER, type VolumeFields, volume } from '../testing/builders.ts'
 import { decideUnsupported } from './decide.ts'
 
 const onVolume = { kind: 'awaitVolume', waitsFor: { kind: 'volume', name: 'pv-data' } }
@@ -9,7 +9,7 @@ const report = { kind: 'report', className: 'gold', waitsFor: { kind: 'capabilit
 
 describe('decideUnsupported', () => {
   it.each<
-    [what: string, wantedClass: string | undefined, status: object, parts: VolumeParts | 'missing', plan: unknown]
+    [what: string, wantedClass: string | undefined, status: object, parts: VolumeFields | 'missing', plan: unknown]
   >([
     ['a claim without a class needs no report', undefined, {}, {}, []],
     ['a claim with its class needs no report', 'gold', { currentVolumeAttributesClassName: 'gold' }, {}, []],
@@ -17,9 +17,9 @@ describe('decideUnsupported', () => {
     ['a claim waits for a volume that is not cached', 'gold', {}, 'missing', [onVolume]],
     ["another driver's volume is ignored", 'gold', {}, { driver: 'other.example.com' }, []],
     ['a class that the driver cannot apply is reported', 'gold', {}, {}, [report]],
-  ])('%s', (_, wantedClass, status, parts, plan) => {
+  ])('%s', (_, wantedClass, status, fields, plan) => {
     const cached = projectClaim(claim({ ...(wantedClass !== undefined && { wantedClass }), status }))
-    const pv = parts === 'missing' ? undefined : volumeProjection(DRIVER)(volume(parts))
+    const pv = fields === 'missing' ? undefined : volumeProjection(DRIVER)(volume(fields))
     expect(decideUnsupported({ claim: cached, volume: pv })).toEqual(plan)
   })
 })

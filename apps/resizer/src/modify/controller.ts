@@ -15,15 +15,15 @@ import { callsOfEarlierProcesses, classChanged, onClaim, recreatedClasses, wasTr
 
 /** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
-  parts: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
+  term: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller<ModifyWakeKind> {
-  const { settings, claims, volumes, classes, common, orders, clock, log } = parts
+  const { settings, claims, volumes, classes, common, orders, clock, log } = term
   const { extraMetadata, nodeDeployment, retryMaxMs } = settings
   const memory = new ModifyMemory(clock, retryMaxMs)
   const deps = {
     ...common,
     notifyCallStarted: (key: string) => orders.resize.prefer(key),
-    driver: modifyClient(parts),
+    driver: modifyClient(term),
     classes: classes.store,
     memory,
     extraMetadata,
@@ -31,7 +31,7 @@ export function modifyController(
   }
   const isAtRest = (claim: ResizerClaim): boolean => isClassAtRest(claim, volumes.store.get(claim.volumeName))
   return {
-    ...claimController(parts, orders.modify),
+    ...claimController(term, orders.modify),
     onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
     caches: [claims, volumes, classes],
     sources: [
@@ -42,7 +42,7 @@ export function modifyController(
       keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
     ],
     wakers: {
-      volume: volumeWaker(parts),
+      volume: volumeWaker(term),
       class: {
         object: 'VolumeAttributesClass',
         reason: 'VolumeAttributesClassMissing',

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { projectClass } from '../caches/open.ts'
 import { volumeProjection } from '../caches/volume.ts'
-import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { attributesClass, type ClaimFields, claim, DRIVER, type VolumeFields, volume } from '../testing/builders.ts'
 import { decideModify, isClassAtRest, type ModifyStep } from './decide.ts'
 import type { ModifyView } from './observe.ts'
 
@@ -10,10 +10,10 @@ interface Row {
   readonly want?: string
   readonly current?: string
   /** Status and target of the modification in the status of the claim. */
-  readonly modifying?: readonly [status: string, target?: string]
+  readonly modifyVolumeStatus?: readonly [status: string, target?: string]
   readonly conditions?: readonly string[]
-  readonly claim?: ClaimParts
-  readonly volume?: VolumeParts | 'missing'
+  readonly claim?: ClaimFields
+  readonly volume?: VolumeFields | 'missing'
   readonly uncertain?: boolean
   readonly slow?: boolean
   readonly reportedClass?: string
@@ -66,18 +66,18 @@ const rows: Record<string, Row> = {
   },
   'an infeasible request is not repeated at once': {
     want: 'gold',
-    modifying: ['Infeasible', 'gold'],
+    modifyVolumeStatus: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ kind: 'skip' }],
   },
   'a different class than the infeasible class is tried at once': {
     want: 'silver',
-    modifying: ['Infeasible', 'gold'],
+    modifyVolumeStatus: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ kind: 'speedUp' }, start('silver'), modify('silver')],
   },
   'a withdrawn request ends the pause of an infeasible request': {
-    modifying: ['Infeasible', 'gold'],
+    modifyVolumeStatus: ['Infeasible', 'gold'],
     slow: true,
     steps: [{ kind: 'speedUp' }, ROLLED_BACK],
   },
@@ -90,28 +90,28 @@ const rows: Record<string, Row> = {
   'a claim with its requested class needs no work': { want: 'gold', current: 'gold', steps: [NO_NEED] },
   'a claim without any class needs no work': { steps: [NO_NEED] },
   'a withdrawn request removes the condition': {
-    modifying: ['Infeasible', 'gold'],
+    modifyVolumeStatus: ['Infeasible', 'gold'],
     conditions: ['ModifyingVolume', 'ModifyVolumeError'],
     steps: [{ kind: 'cancel' }],
   },
   'a withdrawn request without the condition changes nothing': {
-    modifying: ['Pending'],
+    modifyVolumeStatus: ['Pending'],
     conditions: ['ModifyVolumeError'],
     steps: [ROLLED_BACK],
   },
   'a withdrawn request for a claim that has a class changes nothing': { current: 'gold', steps: [ROLLED_BACK] },
   'a modification that may be running continues, whatever class the claim requests': {
     want: 'silver',
-    modifying: ['InProgress', 'gold'],
+    modifyVolumeStatus: ['InProgress', 'gold'],
     uncertain: true,
     steps: [modify('gold')],
   },
   'a begun modification continues when the claim requests no class': {
-    modifying: ['InProgress', 'gold'],
+    modifyVolumeStatus: ['InProgress', 'gold'],
     steps: [modify('gold')],
   },
   'a modification that may be running waits for its missing class': {
-    modifying: ['InProgress', 'bronze'],
+    modifyVolumeStatus: ['InProgress', 'bronze'],
     steps: [
       {
         kind: 'stall',
@@ -125,7 +125,7 @@ const rows: Record<string, Row> = {
   },
   'an infeasible modification lets the requested class begin': {
     want: 'silver',
-    modifying: ['Infeasible', 'gold'],
+    modifyVolumeStatus: ['Infeasible', 'gold'],
     uncertain: true,
     steps: [start('silver'), modify('silver')],
   },
@@ -137,17 +137,17 @@ const rows: Record<string, Row> = {
   'a modification back to the current class begins after an infeasible class': {
     want: 'gold',
     current: 'gold',
-    modifying: ['Infeasible', 'silver'],
+    modifyVolumeStatus: ['Infeasible', 'silver'],
     steps: [start('gold'), modify('gold')],
   },
   'a modification begins for a class that was missing before': {
     want: 'gold',
-    modifying: ['Pending'],
+    modifyVolumeStatus: ['Pending'],
     steps: [start('gold'), modify('gold')],
   },
   'a modification that has failed for good begins again': {
     want: 'gold',
-    modifying: ['InProgress', 'gold'],
+    modifyVolumeStatus: ['InProgress', 'gold'],
     steps: [start('gold'), modify('gold')],
   },
   'a class of another driver is reported and applied': {
@@ -161,7 +161,7 @@ const rows: Record<string, Row> = {
   },
   'a class of another driver is reported when a new leader continues the modification': {
     want: 'gold',
-    modifying: ['InProgress', 'foreign'],
+    modifyVolumeStatus: ['InProgress', 'foreign'],
     uncertain: true,
     steps: [REPORT, modify('foreign')],
   },
@@ -180,34 +180,34 @@ describe('decideModify', () => {
   })
 
   it('`decideModify` writes the status Pending only if the claim does not have it yet', () => {
-    const [first] = decideModify(viewOf({ want: 'bronze', modifying: ['Pending', 'gold'], steps: [] }))
+    const [first] = decideModify(viewOf({ want: 'bronze', modifyVolumeStatus: ['Pending', 'gold'], steps: [] }))
     expect(first).toMatchObject({ kind: 'pend', patch: undefined })
-    const [other] = decideModify(viewOf({ want: 'bronze', modifying: ['Infeasible', 'gold'], steps: [] }))
+    const [other] = decideModify(viewOf({ want: 'bronze', modifyVolumeStatus: ['Infeasible', 'gold'], steps: [] }))
     expect(other).toMatchObject({ patch: { body: { status: { modifyVolumeStatus: { status: 'Pending' } } } } })
   })
 })
 
 function viewOf(row: Row): ModifyView {
-  const { want, current, modifying, conditions, claim: parts, reportedClass } = row
+  const { want, current, modifyVolumeStatus: modifying, conditions, claim: fields, reportedClass } = row
   const { uncertain = false, slow = false, nodeDeployment = false } = row
   const [status, target] = modifying ?? []
   const pvc = claim({
     ...(want !== undefined && { wantedClass: want }),
-    ...parts,
+    ...fields,
     status: {
       ...(current !== undefined && { currentVolumeAttributesClassName: current }),
       ...(status !== undefined && {
         modifyVolumeStatus: { status, ...(target !== undefined && { targetVolumeAttributesClassName: target }) },
       }),
       ...(conditions && { conditions: conditions.map((type) => ({ type, status: 'True' })) }),
-      ...parts?.status,
+      ...fields?.status,
     },
   })
-  const bound = parts?.name !== ''
+  const isBound = fields?.name !== ''
   const classes = new Map(['gold', 'silver'].map((name) => [name, projectClass(attributesClass(name))]))
   classes.set('foreign', FOREIGN)
   return {
-    claim: projectClaim(bound ? pvc : { ...pvc, spec: { ...pvc.spec, volumeName: undefined } }),
+    claim: projectClaim(isBound ? pvc : { ...pvc, spec: { ...pvc.spec, volumeName: undefined } }),
     volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume)),
     classOf: (name) => classes.get(name),
     uncertain,

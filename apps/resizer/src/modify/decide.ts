@@ -77,7 +77,7 @@ const MODIFY_CHECKS: readonly PlanCheck<ModifyFacts, ModifyStep>[] = [
 
 /** Returns the steps of a run in their order. */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
-  const { wantedClass, modifying } = view.claim
+  const { wantedClass, modifyVolumeStatus: modifying } = view.claim
   const isInProgress = modifying?.status === MODIFY_STATUS.inProgress
   const continues = isInProgress && (view.uncertain || wantedClass === '')
   const className = continues ? modifying.target : wantedClass
@@ -142,10 +142,10 @@ function classIsMissing({ view: { claim }, className, target }: ModifyFacts): Re
 }
 
 function classIsForeign({ view: { volume, isClassReported }, target }: ModifyFacts): Result {
-  const known = checked(target)
+  const targetClass = checked(target)
   const volumeDriver = volume?.source?.spec?.csi?.driver ?? ''
-  if (known.driverName === volumeDriver || isClassReported(known)) return undefined
-  return next({ kind: 'reportDriver', target: known, volumeDriver })
+  if (targetClass.driverName === volumeDriver || isClassReported(targetClass)) return undefined
+  return next({ kind: 'reportDriver', target: targetClass, volumeDriver })
 }
 
 function startIsNotRecorded({ view: { claim, now }, continues, className }: ModifyFacts): Result {
@@ -156,11 +156,11 @@ function mustBeModified({ view: { volume }, target }: ModifyFacts): Result {
   return last({ kind: 'modify', target: checked(target), volume: checked(volume) })
 }
 
-function hasItsClass({ modifying, wantedClass, currentClass }: ResizerClaim): boolean {
+function hasItsClass({ modifyVolumeStatus: modifying, wantedClass, currentClass }: ResizerClaim): boolean {
   return modifying === undefined && wantedClass === currentClass
 }
 
-function asksForItsTarget({ modifying, wantedClass }: ResizerClaim): boolean {
+function asksForItsTarget({ modifyVolumeStatus: modifying, wantedClass }: ResizerClaim): boolean {
   return modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
 }
 

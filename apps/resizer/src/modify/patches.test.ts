@@ -19,7 +19,7 @@ const modifyingThen = {
 }
 const errorThen = { ...modifyingThen, type: 'ModifyVolumeError', reason: 'Internal', message: 'broken' }
 
-function known(status: PersistentVolumeClaim['status'] = {}) {
+function claimWithStatus(status: PersistentVolumeClaim['status'] = {}) {
   const pvc = claim({ status })
   return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
 }
@@ -28,7 +28,7 @@ const begun = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttribut
 
 describe('startPatch', () => {
   it('`startPatch` records a running modification, and carries the `resourceVersion` of the cached claim', () => {
-    expect(startPatch(known(), 'gold', now)).toEqual({
+    expect(startPatch(claimWithStatus(), 'gold', now)).toEqual({
       kind: 'strategic',
       body: {
         metadata: { resourceVersion: '42' },
@@ -42,7 +42,7 @@ describe('startPatch', () => {
 
   it('`startPatch` keeps all conditions, and changes only the probe time of the condition `ModifyingVolume`', () => {
     const conditions = [foreign, modifyingThen, errorThen]
-    const claimed = known({
+    const claimed = claimWithStatus({
       conditions,
       modifyVolumeStatus: { status: 'Infeasible', targetVolumeAttributesClassName: 'gold' },
     })
@@ -62,7 +62,7 @@ describe('startPatch', () => {
     ['False', NOW],
     ['True', undefined],
   ])('`startPatch` gives a condition that had status %s the transition time %s', (status, lastTransitionTime) => {
-    const body = startPatch(known({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
+    const body = startPatch(claimWithStatus({ ...begun, conditions: [{ ...modifyingThen, status }] }), 'gold', now).body
     const [changed] = (body as { status: { conditions: Record<string, unknown>[] } }).status.conditions
     expect(changed?.['lastTransitionTime']).toBe(lastTransitionTime)
   })
@@ -70,22 +70,22 @@ describe('startPatch', () => {
 
 describe('pendingPatch', () => {
   it('`pendingPatch` sets the status Pending and changes nothing else', () => {
-    expect(pendingPatch(known({ conditions: [modifyingThen] }))?.body).toEqual({
+    expect(pendingPatch(claimWithStatus({ conditions: [modifyingThen] }))?.body).toEqual({
       metadata: { resourceVersion: '42' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
     })
-    expect(pendingPatch(known(begun))?.body).toEqual({
+    expect(pendingPatch(claimWithStatus(begun))?.body).toEqual({
       metadata: { resourceVersion: '42' },
       status: { modifyVolumeStatus: { status: 'Pending' } },
     })
-    expect(pendingPatch(known({ modifyVolumeStatus: { status: 'Pending' } }))).toBeUndefined()
+    expect(pendingPatch(claimWithStatus({ modifyVolumeStatus: { status: 'Pending' } }))).toBeUndefined()
   })
 })
 
 describe('failedPatch', () => {
   const failed = (kind: 'infeasible' | 'final' | 'uncertain', reason = 'Internal') =>
     failedPatch(
-      known({ ...begun, conditions: [modifyingThen] }),
+      claimWithStatus({ ...begun, conditions: [modifyingThen] }),
       { target: 'gold', error: { kind, reason, message: 'broken' } },
       now,
     ).body
@@ -115,7 +115,7 @@ describe('failedPatch', () => {
     ['Internal', { type: 'ModifyVolumeError', lastProbeTime: NOW }],
     ['Aborted', { type: 'ModifyVolumeError', lastProbeTime: NOW, lastTransitionTime: NOW, reason: 'Aborted' }],
   ])('the transition time of an error changes only with its reason, here from Internal to %s', (reason, changed) => {
-    const claimed = known({ ...begun, conditions: [modifyingThen, errorThen] })
+    const claimed = claimWithStatus({ ...begun, conditions: [modifyingThen, errorThen] })
     const { body } = failedPatch(claimed, { target: 'gold', error: { kind: 'final', reason, message: 'broken' } }, now)
     expect((body as { status: { conditions: unknown[] } }).status.conditions[1]).toEqual(changed)
   })
@@ -124,7 +124,7 @@ describe('failedPatch', () => {
 describe('empty message', () => {
   const silent = { kind: 'final', reason: 'NotFound', message: '' } as const
   const errorOf = (conditions: readonly object[]): unknown => {
-    const claimed = known({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
+    const claimed = claimWithStatus({ ...begun, conditions: [...conditions] as (typeof modifyingThen)[] })
     const { body } = failedPatch(claimed, { target: 'gold', error: silent }, now)
     return (body as { status: { conditions: unknown[] } }).status.conditions[1]
   }
@@ -138,7 +138,7 @@ describe('empty message', () => {
 
 describe('success patches', () => {
   it('the patch after a modification sets the current class, and removes the modify status and our conditions', () => {
-    const claimed = known({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
+    const claimed = claimWithStatus({ ...begun, conditions: [modifyingThen, foreign, errorThen] })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
@@ -154,7 +154,7 @@ describe('success patches', () => {
   })
 
   it("the patch after a modification omits a class that the claim's status already has", () => {
-    const claimed = known({ ...begun, currentVolumeAttributesClassName: 'gold' })
+    const claimed = claimWithStatus({ ...begun, currentVolumeAttributesClassName: 'gold' })
     expect(modifiedPatch(claimed, 'gold').body).toEqual({
       metadata: { uid: 'uid-data' },
       status: { modifyVolumeStatus: null },
@@ -162,7 +162,7 @@ describe('success patches', () => {
   })
 
   it('a withdrawn request for a class removes only the condition `ModifyingVolume`', () => {
-    expect(cancelPatch(known({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
+    expect(cancelPatch(claimWithStatus({ ...begun, conditions: [modifyingThen, errorThen] })).body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
         '$setElementOrder/conditions': [{ type: 'ModifyVolumeError' }],

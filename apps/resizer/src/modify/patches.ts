@@ -24,16 +24,16 @@ export function startPatch(claim: ResizerClaim, target: string, now: number): Pa
   )
   return claimPatch(
     claim,
-    { modifying: { status: MODIFY_STATUS.inProgress, target }, conditions },
+    { modifyVolumeStatus: { status: MODIFY_STATUS.inProgress, target }, conditions },
     { requireVersion: true },
   )
 }
 
 /** Returns the patch to status `Pending` for a missing class. Undefined if the claim already has that status. */
 export function pendingPatch(claim: ResizerClaim): Patch | undefined {
-  if (claim.modifying?.status === MODIFY_STATUS.pending) return undefined
-  const target = claim.modifying?.target ?? ''
-  return claimPatch(claim, { modifying: { status: MODIFY_STATUS.pending, target } }, { requireVersion: true })
+  if (claim.modifyVolumeStatus?.status === MODIFY_STATUS.pending) return undefined
+  const target = claim.modifyVolumeStatus?.target ?? ''
+  return claimPatch(claim, { modifyVolumeStatus: { status: MODIFY_STATUS.pending, target } }, { requireVersion: true })
 }
 
 /**
@@ -54,12 +54,12 @@ export function failedPatch(
   const state = `Modifying volume to ${JSON.stringify(target)} ${outcome}`
   const conditions = conditionsAfterFailure(claim, now, { state, error })
   const status = kind === 'infeasible' ? MODIFY_STATUS.infeasible : MODIFY_STATUS.inProgress
-  return claimPatch(claim, { modifying: { status, target }, conditions }, { requireVersion: true })
+  return claimPatch(claim, { modifyVolumeStatus: { status, target }, conditions }, { requireVersion: true })
 }
 
 /** Returns the patch after a successful modification. It applies even if another writer has changed the claim. */
 export function modifiedPatch(claim: ResizerClaim, target: string): Patch {
-  const change = { currentClass: target, modifying: undefined, conditions: conditionsAfterModification(claim) }
+  const change = { currentClass: target, modifyVolumeStatus: undefined, conditions: conditionsAfterModification(claim) }
   return claimPatch(claim, change, { requireVersion: false })
 }
 

@@ -85,7 +85,7 @@ async function saveFailure(
 }
 
 /** Reports whether the claim's status still shows this modification as in progress. */
-function isStill({ modifying }: ResizerClaim, target: string): boolean {
+function isStill({ modifyVolumeStatus: modifying }: ResizerClaim, target: string): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
 }
 

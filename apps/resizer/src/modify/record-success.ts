@@ -38,24 +38,24 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
 
 async function saveClass(run: ModifyRun, { claim, volume, target }: Modification): Promise<void> {
   try {
-    await patchVolume(run, volume, (known) => classPatch(known, target.key))
+    await patchVolume(run, volume, (newest) => classPatch(newest, target.key))
   } catch (cause) {
     const why = `update capacity of PV ${volume.key} failed: ${messageOf(cause)}`
-    const what = `update pv.Spec.VolumeAttributesClassName for PVC "${namespacedRef(claim.key).name}" failed`
-    throw new Error(`${what}, errored with: ${why}`, { cause })
+    const failedStep = `update pv.Spec.VolumeAttributesClassName for PVC "${namespacedRef(claim.key).name}" failed`
+    throw new Error(`${failedStep}, errored with: ${why}`, { cause })
   }
 }
 
 function notCompleted(key: string): (cause: unknown) => never {
   return (cause) => {
-    const what = `mark PVC "${namespacedRef(key).name}" as ModifyVolumeCompleted failed`
-    throw new Error(`${what}, errored with: ${cannotPatch(key, cause)}`, { cause })
+    const failedStep = `mark PVC "${namespacedRef(key).name}" as ModifyVolumeCompleted failed`
+    throw new Error(`${failedStep}, errored with: ${cannotPatch(key, cause)}`, { cause })
   }
 }
 
 /** Returns the error if the result of a modification cannot be saved. The next run repeats the same call. */
 function notSaved(claim: ResizerClaim, cause: unknown): Error {
   const { name } = namespacedRef(claim.key)
-  const what = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
-  return new Error(`cannot get error status from modify volume err: ${what}`, { cause })
+  const failedStep = `modify volume failed to mark pvc ${name} modify volume completed: ${messageOf(cause)}`
+  return new Error(`cannot get error status from modify volume err: ${failedStep}`, { cause })
 }

@@ -1,18 +1,18 @@
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
-import { type ClaimParts, claim } from '../testing/builders.ts'
+import { type ClaimFields, claim } from '../testing/builders.ts'
 import { classChanged, onClaim, wasTried } from './triggers.ts'
 
-const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts))
+const cachedClaim = (fields: ClaimFields = {}): ResizerClaim => projectClaim(claim(fields))
 const updated = (
-  before: ClaimParts,
-  after: ClaimParts,
+  before: ClaimFields,
+  after: ClaimFields,
   origin: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> => ({
   type: 'updated',
-  before: known(before),
-  after: known(after),
+  before: cachedClaim(before),
+  after: cachedClaim(after),
   origin,
 })
 const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAttributesClassName: 'gold' } }
@@ -20,7 +20,7 @@ const gold = { currentVolumeAttributesClassName: 'gold' }
 
 describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is new in the cache', { type: 'added', object: known() }],
+    ['when the claim is new in the cache', { type: 'added', object: cachedClaim() }],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
     [
       'when the claim no longer requests a class',
@@ -45,7 +45,7 @@ describe('onClaim', () => {
   ])('a run of a modification starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is deleted', { type: 'deleted', object: known() }],
+    ['when the claim is deleted', { type: 'deleted', object: cachedClaim() }],
     [
       'when the claim is not bound',
       updated({ status: { phase: 'Lost' } }, { wantedClass: 'gold', status: { phase: 'Lost' } }),
@@ -67,7 +67,7 @@ describe('classChanged', () => {
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['a claim that is new in the cache', { type: 'added', object: known({ wantedClass: 'gold' }) }],
+    ['a claim that is new in the cache', { type: 'added', object: cachedClaim({ wantedClass: 'gold' }) }],
     ['a change of another field', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
   ])('`classChanged` ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))
 })
@@ -80,6 +80,6 @@ describe('wasTried', () => {
     ['Infeasible', true],
   ])('`wasTried` reports for a claim whose modification has status %s: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
-    expect(wasTried(known({ status: { ...modifyVolumeStatus } }))).toBe(expected)
+    expect(wasTried(cachedClaim({ status: { ...modifyVolumeStatus } }))).toBe(expected)
   })
 })

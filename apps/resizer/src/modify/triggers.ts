@@ -14,7 +14,7 @@ export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
 /** Reports whether this or an earlier process has begun a modification that has not succeeded. */
-export function wasTried({ modifying }: ResizerClaim): boolean {
+export function wasTried({ modifyVolumeStatus: modifying }: ResizerClaim): boolean {
   return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
 }
 
@@ -22,7 +22,7 @@ export function wasTried({ modifying }: ResizerClaim): boolean {
 function matters({ before, after }: ClaimUpdate): boolean {
   if (after.phase !== 'Bound') return false
   if (before.wantedClass !== after.wantedClass || before.phase !== after.phase) return true
-  return after.modifying === undefined && after.wantedClass !== after.currentClass
+  return after.modifyVolumeStatus === undefined && after.wantedClass !== after.currentClass
 }
 
 /** Marks recorded modifications of earlier processes as possibly running. A process may have ended during a call. */
@@ -31,7 +31,7 @@ export function callsOfEarlierProcesses(
   { uncertain }: Pick<ModifyMemory, 'uncertain'>,
 ): Source {
   return () => {
-    for (const { key, modifying } of store.values()) {
+    for (const { key, modifyVolumeStatus: modifying } of store.values()) {
       if (modifying?.status === MODIFY_STATUS.inProgress) uncertain.add(key)
     }
     return () => undefined
@@ -47,7 +47,7 @@ export function recreatedClasses(
   return (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return
-      for (const { key, modifying } of store.values()) {
+      for (const { key, modifyVolumeStatus: modifying } of store.values()) {
         if (modifying?.target !== event.object.key) continue
         slow.remove(key)
         queue.renew(key)

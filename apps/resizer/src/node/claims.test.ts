@@ -16,14 +16,14 @@ const volume = (name: string): ResizerVolume =>
 function scene({ synced = true } = {}) {
   clock = new FakeClock()
   life = new AbortController()
-  const known = new Set<string>()
+  const volumes = new Set<string>()
   const state = { synced: Promise.withResolvers<void>(), lists: 0 }
   if (synced) state.synced.resolve()
   let handler: (event: InformerEvent<ResizerVolume>) => void = () => undefined
   const options = {
     claims: {
       store: {
-        get: (key: string) => (known.has(key) ? ({ key } as ResizerClaim) : undefined),
+        get: (key: string) => (volumes.has(key) ? ({ key } as ResizerClaim) : undefined),
         whenSynced: () => state.synced.promise,
       },
       caughtUp: async () => {
@@ -41,7 +41,7 @@ function scene({ synced = true } = {}) {
   } as unknown as ClaimsOfNewVolumesOptions
   running = followClaimsOfNewVolumes(options, life.signal).catch(() => undefined)
   return {
-    known,
+    known: volumes,
     state,
     add: (name: string) => handler({ type: 'added', object: volume(name) }),
     remove: (name: string) => handler({ type: 'deleted', object: volume(name) }),

@@ -36,14 +36,14 @@ it('`whenKnown` waits until the CSINode lists the driver, and logs one line abou
     ['nodes metadata.name=a', 'csinodes metadata.name=a'],
     ['Node a', 'CSINode a'],
   ])
-  let known = false
+  let isKnown = false
   const waiting = node.whenKnown(new AbortController().signal).then(() => {
-    known = true
+    isKnown = true
   })
   putNode({ 'x/node': 'a' })
   register()
   await clock.advance(10_000)
-  expect([known, node.current]).toEqual([false, undefined])
+  expect([isKnown, node.current]).toEqual([false, undefined])
   register({ ...DRIVER, name: 'other' }, DRIVER)
   await waiting
   expect(node.current).toEqual({ name: 'a', labels: { 'x/node': 'a' }, nodeId: 'id', topologyKeys: ['x/node'] })

@@ -24,7 +24,7 @@ const BEFORE_LOG_MS = 2_000
  */
 export class LocalNodeWatch {
   readonly #options: LocalNodeOptions
-  readonly #known = Promise.withResolvers<void>()
+  readonly #firstNode = Promise.withResolvers<void>()
   readonly #listeners = new Set<() => void>()
   #labels: ResizerNode['labels'] | undefined
   #registration: Pick<ResizerNode, 'nodeId' | 'topologyKeys'> | undefined
@@ -76,7 +76,7 @@ export class LocalNodeWatch {
       log.info('Waiting for the node of this process', { node: nodeName, driver: driverName, missing })
     })
     try {
-      await abortable(this.#known.promise, signal)
+      await abortable(this.#firstNode.promise, signal)
     } finally {
       cancel()
     }
@@ -95,7 +95,7 @@ export class LocalNodeWatch {
     const after = { name: this.#options.nodeName, labels: this.#labels, nodeId, topologyKeys }
     if (before !== undefined && textOf(before) === textOf(after)) return
     this.#current = after
-    this.#known.resolve()
+    this.#firstNode.resolve()
     if (before === undefined) return
     this.#options.log.info('The node of this process has changed', { node: after.name })
     for (const listener of this.#listeners) listener()

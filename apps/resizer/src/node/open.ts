@@ -109,12 +109,12 @@ export async function followClaimsOfNewVolumes(
 ): Promise<void> {
   const missing = new Map<string, string>()
   // The first list of claims begins now, so it contains the claims of all cached volumes.
-  const known = new Set([...volumes.store.values()].map(({ uid }) => uid))
+  const uids = new Set([...volumes.store.values()].map(({ uid }) => uid))
   let wake = (): void => undefined
   const unsubscribe = volumes.subscribe((event) => {
     if (event.type === 'updated') return
     const { key, uid, claimNamespace, claimName } = event.object
-    const isKnown = known.delete(uid)
+    const isKnown = uids.delete(uid)
     if (event.type === 'deleted') missing.delete(key)
     else if (!isKnown && claimNamespace !== undefined) missing.set(key, `${claimNamespace}/${claimName ?? ''}`)
     wake()

@@ -15,8 +15,8 @@ import { expansionOf } from './pending.ts'
 import { reconcileResize } from './reconcile.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-export function resizeController(parts: ResizerTerm): Controller<ResizerWakeKind> {
-  const { settings, claims, volumes, expands, common, orders, clock, log } = parts
+export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind> {
+  const { settings, claims, volumes, expands, common, orders, clock, log } = term
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
   const inUse = settings.handleInUse
@@ -26,17 +26,17 @@ export function resizeController(parts: ResizerTerm): Controller<ResizerWakeKind
   const deps = {
     ...common,
     notifyCallStarted: (key: string) => orders.modify.prefer(key),
-    driver: driverExpands ? expandClient(parts) : undefined,
+    driver: driverExpands ? expandClient(term) : undefined,
     memory,
     inUse,
     settings: { driverName, annotateFsResize, driverExpands, nodeDeployment },
   }
-  const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: parts.backlog, clock })
+  const nodeSteps = new NodeSteps({ claims, volumes: volumes.store, driverName, backlog: term.backlog, clock })
   const isAtRest = (claim: ResizerClaim): boolean =>
     isSizeAtRest(claim, volumes.store.get(claim.volumeName), driverName)
   const podsEnded: Source[] = inUse === undefined ? [] : [(queue) => inUse.open((key) => wake(queue, key))]
   return {
-    ...claimController(parts, orders.resize),
+    ...claimController(term, orders.resize),
     onStart: () => log.info('Starting external resizer', { controller: driverName }),
     caches: [claims, volumes],
     sources: [
@@ -50,7 +50,7 @@ export function resizeController(parts: ResizerTerm): Controller<ResizerWakeKind
       keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
       keysOf(volumes, onVolume),
     ],
-    wakers: { volume: volumeWaker(parts) },
+    wakers: { volume: volumeWaker(term) },
     reconcile: (key, run) => reconcileResize(key, deps, run),
     traceSubject: claimTraceSubject(claims.store, 'expand'),
     pending: claimTable(claims.store, (claim) =>

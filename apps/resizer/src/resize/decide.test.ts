@@ -2,13 +2,13 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
-import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { type ClaimFields, claim, DRIVER, type VolumeFields, volume } from '../testing/builders.ts'
 import { decideResize, isSizeAtRest, type ResizeStep, sizeToExpandTo } from './decide.ts'
 import type { ResizeSettings, ResizeView } from './observe.ts'
 
 interface Row {
-  readonly claim?: ClaimParts
-  readonly volume?: VolumeParts | 'missing'
+  readonly claim?: ClaimFields
+  readonly volume?: VolumeFields | 'missing'
   readonly view?: Partial<ResizeView>
   readonly settings?: Partial<ResizeSettings>
   /** The steps that `decideResize` must return, without their patches. */
@@ -26,8 +26,8 @@ const NOT_OURS = noop("Resizer doesn't support PV")
 const NODES_TURN = 'Waiting for the node to expand the volume'
 const start = (target: string, row: string) => ({ kind: 'start', target, row })
 const reject = (message: string) => ({ kind: 'reject', message, waitsFor: { kind: 'volume', name: 'pv-data' } })
-const raised: ClaimParts = { request: '2Gi' }
-const infeasible: ClaimParts = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
+const raised: ClaimFields = { request: '2Gi' }
+const infeasible: ClaimFields = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
 const onEbs = { settings: { driverName: EBS } }
 const ebsVolume: PersistentVolume['spec'] = { csi: undefined, awsElasticBlockStore: { volumeID: 'vol-1' } }
 

@@ -98,10 +98,10 @@ describe('used claims', () => {
     await inUse.isUsed(data, never)
     const looking = inUse.isUsed(data, never)
     cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
-    const used = await looking
+    const isUsed = await looking
     await clock.settle()
     // If `isUsed` did not see the pod, its caller already knows that the claim is unused.
-    expect(woken).toEqual(used ? ['ns/data'] : [])
+    expect(woken).toEqual(isUsed ? ['ns/data'] : [])
   })
 })
 

@@ -12,8 +12,8 @@ export function nextSize(
   const { settings, clock } = deps
   const claim = deps.claims.store.get(key)
   if (claim?.uid !== expansion.claim.uid) return undefined
-  const known = deps.volumes.store.get(claim.volumeName)
+  const cached = deps.volumes.store.get(claim.volumeName)
   // The cache lacks the fields of a volume of kind `other`, so the volume from the start of the run is used.
-  const volume = known === undefined || known.kind === 'other' ? expansion.volume : known
+  const volume = cached === undefined || cached.kind === 'other' ? expansion.volume : cached
   return sizeToExpandTo({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
 }

@@ -60,18 +60,18 @@ export class NodeSteps {
 
   #update(claim: ResizerClaim): void {
     const { clock, backlog } = this.#options
-    const known = this.#steps.get(claim.key)
+    const step = this.#steps.get(claim.key)
     if (this.#isStep(claim)) {
-      if (known?.uid === claim.uid) return
+      if (step?.uid === claim.uid) return
       const since = Math.min(sinceOf(claim) ?? clock.now(), clock.now())
       this.#steps.set(claim.key, { uid: claim.uid, since, dueSince: since })
       return
     }
-    if (known === undefined) return
+    if (step === undefined) return
     this.#steps.delete(claim.key)
     // A claim without `sizeStatus` means that the kubelet has finished. With another value, a new expansion has begun.
-    if (known.uid === claim.uid && claim.sizeStatus === undefined) {
-      backlog.completed('node-expand', Math.max(0, clock.now() - known.dueSince))
+    if (step.uid === claim.uid && claim.sizeStatus === undefined) {
+      backlog.completed('node-expand', Math.max(0, clock.now() - step.dueSince))
     }
   }
 

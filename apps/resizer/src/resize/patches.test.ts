@@ -2,7 +2,7 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { volumeProjection } from '../caches/volume.ts'
-import { type ClaimParts, claim, DRIVER, volume } from '../testing/builders.ts'
+import { type ClaimFields, claim, DRIVER, volume } from '../testing/builders.ts'
 import {
   capacityPatch,
   dropPreResizePatch,
@@ -23,8 +23,8 @@ const foreign = { type: 'example.com/Backup', status: 'True', lastTransitionTime
 const old = (type: string) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: THEN })
 const fresh = (type: string) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: NOW })
 
-function known(parts: ClaimParts & { conditions?: object[] } = {}) {
-  const { conditions, ...others } = parts
+function cachedClaim(fields: ClaimFields & { conditions?: object[] } = {}) {
+  const { conditions, ...others } = fields
   const status = { ...others.status, ...(conditions && { conditions: conditions as never }) }
   const pvc = claim({ ...others, status })
   return projectClaim({ ...pvc, metadata: { ...pvc.metadata, resourceVersion: '42' } })
@@ -34,7 +34,7 @@ describe('markPatch', () => {
   const size = Quantity.parse('2Gi')
 
   it('`startPatch` records a running expansion, and carries the `resourceVersion` of the cached claim', () => {
-    expect(startPatch(known({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
+    expect(startPatch(cachedClaim({ request: '2Gi' }), { target: size, newSize: true }, now)).toEqual({
       kind: 'strategic',
       body: {
         metadata: { resourceVersion: '42' },
@@ -55,7 +55,7 @@ describe('markPatch', () => {
       old('FileSystemResizePending'),
       old('NodeResizeError'),
     ]
-    const claimed = known({
+    const claimed = cachedClaim({
       allocated: '3Gi',
       sizeStatus: 'ControllerResizeInfeasible',
       annotations: { [NOT_REQUIRED]: 'true', mine: 'stays' },
@@ -79,7 +79,7 @@ describe('markPatch', () => {
 
   it('`startPatch` changes only the time of the condition if the same size is tried again', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
-    const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
+    const claimed = cachedClaim({ allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible', conditions })
     expect(startPatch(claimed, { target: size, newSize: false }, now).body).toEqual({
       metadata: { resourceVersion: '42' },
       status: {
@@ -90,7 +90,7 @@ describe('markPatch', () => {
   })
 
   it('`startPatch` writes the size in the notation of the request', () => {
-    const body = startPatch(known(), { target: Quantity.parse('2G'), newSize: true }, now).body
+    const body = startPatch(cachedClaim(), { target: Quantity.parse('2G'), newSize: true }, now).body
     expect(body).toMatchObject({ status: { allocatedResources: { storage: '2G' } } })
   })
 })
@@ -100,7 +100,7 @@ describe('failedPatch', () => {
   const message = 'failed to expand pvc with rpc error: code = Internal desc = broken'
 
   it('`failedPatch` adds the condition for the error, and carries no `resourceVersion`', () => {
-    const claimed = known({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
+    const claimed = cachedClaim({ sizeStatus: 'ControllerResizeInProgress', conditions: [old('Resizing')] })
     expect(failedPatch(claimed, error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
@@ -111,7 +111,7 @@ describe('failedPatch', () => {
   })
 
   it('`failedPatch` sets the status for an infeasible size', () => {
-    const claimed = known({ sizeStatus: 'ControllerResizeInProgress' })
+    const claimed = cachedClaim({ sizeStatus: 'ControllerResizeInProgress' })
     expect(failedPatch(claimed, { ...error, infeasible: true }, now).body).toMatchObject({
       status: { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } },
     })
@@ -119,7 +119,7 @@ describe('failedPatch', () => {
 
   it('`failedPatch` replaces the condition of an older failure', () => {
     const conditions = [{ ...old('ControllerResizeError'), message: 'older' }]
-    expect(failedPatch(known({ conditions }), error, now).body).toEqual({
+    expect(failedPatch(cachedClaim({ conditions }), error, now).body).toEqual({
       metadata: { uid: 'uid-data' },
       status: {
         '$setElementOrder/conditions': [{ type: 'ControllerResizeError' }],
@@ -132,7 +132,7 @@ describe('failedPatch', () => {
 describe('success patches', () => {
   it('the patch for an expansion that the kubelet must finish sets the status NodeResizePending', () => {
     const conditions = [old('Resizing'), old('ControllerResizeError')]
-    const claimed = known({
+    const claimed = cachedClaim({
       sizeStatus: 'ControllerResizeInProgress',
       annotations: { [NOT_REQUIRED]: 'true' },
       conditions,
@@ -158,7 +158,7 @@ describe('success patches', () => {
 
   it('the patch for a finished expansion sets the capacity and removes our other fields', () => {
     const conditions = [old('Resizing'), foreign, old('ControllerResizeError')]
-    const claimed = known({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
+    const claimed = cachedClaim({ allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress', conditions })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
       metadata: { resourceVersion: '42', annotations: { [NOT_REQUIRED]: 'true' } },
       status: {
@@ -175,7 +175,7 @@ describe('success patches', () => {
 
   it('`finishedPatch` keeps the statuses of other resources and an existing annotation', () => {
     const allocatedResourceStatuses = { storage: 'ControllerResizeInProgress', 'example.com/x': 'NodeResizePending' }
-    const claimed = known({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
+    const claimed = cachedClaim({ annotations: { [NOT_REQUIRED]: 'yes' }, status: { allocatedResourceStatuses } })
     expect(finishedPatch(claimed, Quantity.ofBytes(2n ** 31n)).body).toEqual({
       metadata: { resourceVersion: '42' },
       status: { capacity: { storage: '2Gi' }, allocatedResourceStatuses: { storage: null } },
@@ -183,7 +183,7 @@ describe('success patches', () => {
   })
 
   it('the patch for a finished expansion adds the capacity of a claim that had none', () => {
-    const body = finishedPatch(known({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
+    const body = finishedPatch(cachedClaim({ capacity: null }), Quantity.ofBytes(2n ** 31n)).body
     expect(body).toMatchObject({ status: { capacity: { storage: '2Gi' } } })
   })
 })
@@ -229,8 +229,9 @@ describe('volume patches', () => {
     ['1Gi', '1Gi'],
     ['1.5Gi', '1536Mi'],
   ])('`preResizeText` writes an old size of %s as %s', (capacity, text) =>
-    expect(preResizeText(known({ capacity }))).toBe(text),
+    expect(preResizeText(cachedClaim({ capacity }))).toBe(text),
   )
 
-  it('`preResizeText` writes a missing old size as 0', () => expect(preResizeText(known({ capacity: null }))).toBe('0'))
+  it('`preResizeText` writes a missing old size as 0', () =>
+    expect(preResizeText(cachedClaim({ capacity: null }))).toBe('0'))
 })

@@ -5,16 +5,20 @@ import { SIZE_STATUS } from '../caches/names.ts'
 import { projectClass } from '../caches/open.ts'
 import { type ResizerVolume, volumeProjection } from '../caches/volume.ts'
 import { modificationOf } from '../modify/pending.ts'
-import { attributesClass, type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { attributesClass, type ClaimFields, claim, DRIVER, type VolumeFields, volume } from '../testing/builders.ts'
 import { expansionOf } from './pending.ts'
 
-const claimOf = (parts: ClaimParts): ResizerClaim => projectClaim(claim(parts))
-const volumeOf = (parts?: VolumeParts): ResizerVolume => volumeProjection(DRIVER)(volume(parts))
+const claimOf = (fields: ClaimFields): ResizerClaim => projectClaim(claim(fields))
+const volumeOf = (fields?: VolumeFields): ResizerVolume => volumeProjection(DRIVER)(volume(fields))
 const OBJECT = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'data', uid: 'uid-data' }
 
 describe('expansionOf', () => {
-  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf(), inUse = false): WorkSubject | undefined =>
-    expansionOf(claimOf(parts), {
+  const pendingExpansion = (
+    fields: ClaimFields,
+    pv: ResizerVolume | undefined = volumeOf(),
+    inUse = false,
+  ): WorkSubject | undefined =>
+    expansionOf(claimOf(fields), {
       volumes: { get: () => pv },
       driverName: DRIVER,
       inUse: { wasRefused: () => inUse },
@@ -23,10 +27,10 @@ describe('expansionOf', () => {
   const EXPAND = { operation: 'expand', object: OBJECT, volume: 'pv-data' }
 
   it('a claim has a pending expansion while it requests more than its capacity', () => {
-    expect(due({ request: '2Gi' })).toEqual(EXPAND)
+    expect(pendingExpansion({ request: '2Gi' })).toEqual(EXPAND)
   })
 
-  it.each<[string, ClaimParts, ResizerVolume]>([
+  it.each<[string, ClaimFields, ResizerVolume]>([
     ['a claim with the requested size in another notation', { request: '1024Mi' }, volumeOf()],
     ['a claim that is not bound', { request: '2Gi', status: { phase: 'Lost' } }, volumeOf()],
     ["another driver's volume", { request: '2Gi' }, volumeOf({ driver: 'other' })],
@@ -35,12 +39,12 @@ describe('expansionOf', () => {
       { request: '2Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending },
       volumeOf(),
     ],
-  ])('`expansionOf` returns undefined for %s', (_, parts, pv) => {
-    expect(due(parts, pv)).toBeUndefined()
+  ])('`expansionOf` returns undefined for %s', (_, fields, pv) => {
+    expect(pendingExpansion(fields, pv)).toBeUndefined()
   })
 
   it('a claim has a pending expansion if it requests more than the size that the kubelet is applying', () => {
-    expect(due({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
+    expect(pendingExpansion({ request: '3Gi', allocated: '2Gi', sizeStatus: SIZE_STATUS.nodePending })).toEqual(EXPAND)
   })
 
   const withoutVolume = (nodeDeployment: boolean): WorkSubject | undefined =>
@@ -57,9 +61,9 @@ describe('expansionOf', () => {
 
   it('a missing volume, an infeasible size and a volume in use are obstacles of an expansion', () => {
     const missing = withoutVolume(false)
-    const infeasible = due({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
-    const used = due({ request: '2Gi' }, volumeOf(), true)
-    expect([missing, infeasible, used].map((subject) => subject?.obstacle)).toEqual([
+    const infeasible = pendingExpansion({ request: '2Gi', sizeStatus: SIZE_STATUS.controllerInfeasible })
+    const expansionInUse = pendingExpansion({ request: '2Gi' }, volumeOf(), true)
+    expect([missing, infeasible, expansionInUse].map((subject) => subject?.obstacle)).toEqual([
       'PersistentVolumeMissing',
       'Infeasible',
       'VolumeInUse',
@@ -68,24 +72,27 @@ describe('expansionOf', () => {
 })
 
 describe('modificationOf', () => {
-  const known = projectClass(attributesClass('gold'))
-  const due = (parts: ClaimParts, pv: ResizerVolume | undefined = volumeOf()): WorkSubject | undefined =>
-    modificationOf(claimOf(parts), {
+  const gold = projectClass(attributesClass('gold'))
+  const pendingModification = (
+    fields: ClaimFields,
+    pv: ResizerVolume | undefined = volumeOf(),
+  ): WorkSubject | undefined =>
+    modificationOf(claimOf(fields), {
       volumes: { get: () => pv },
-      classes: { get: (name) => (name === 'gold' ? known : undefined) },
+      classes: { get: (name) => (name === 'gold' ? gold : undefined) },
       nodeDeployment: false,
     })
   const MODIFY = { operation: 'modify', object: OBJECT, volume: 'pv-data' }
-  const modifying = (
+  const modifyStatus = (
     status: 'Pending' | 'InProgress' | 'Infeasible',
     target: string,
-  ): NonNullable<ClaimParts['status']> => ({
+  ): NonNullable<ClaimFields['status']> => ({
     modifyVolumeStatus: { status, targetVolumeAttributesClassName: target },
   })
 
-  it.each<[string, ClaimParts, object | undefined]>([
+  it.each<[string, ClaimFields, object | undefined]>([
     ['returns a pending modification for a new class', { wantedClass: 'gold' }, MODIFY],
-    ['returns a modification in progress as pending', { status: modifying('InProgress', 'gold') }, MODIFY],
+    ['returns a modification in progress as pending', { status: modifyStatus('InProgress', 'gold') }, MODIFY],
     ['returns undefined without a class', {}, undefined],
     [
       'returns undefined for the current class',
@@ -99,14 +106,14 @@ describe('modificationOf', () => {
     ],
     [
       'names the refusal of the driver as the obstacle',
-      { wantedClass: 'gold', status: modifying('Infeasible', 'gold') },
+      { wantedClass: 'gold', status: modifyStatus('Infeasible', 'gold') },
       { ...MODIFY, obstacle: 'Infeasible' },
     ],
-  ])('`modificationOf` %s', (_, parts, subject) => {
-    expect(due(parts)).toEqual(subject)
+  ])('`modificationOf` %s', (_, fields, subject) => {
+    expect(pendingModification(fields)).toEqual(subject)
   })
 
   it("`modificationOf` returns undefined for another driver's volume", () => {
-    expect(due({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
+    expect(pendingModification({ wantedClass: 'gold' }, volumeOf({ driver: 'other' }))).toBeUndefined()
   })
 })

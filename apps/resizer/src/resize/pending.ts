@@ -24,10 +24,10 @@ export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Wor
   const volume = volumes.get(claim.volumeName)
   if (volume === undefined ? nodeDeployment : !isOurs(claim, volume, driverName)) return undefined
   if (isNodesPart(claim) && isAtMost(claim.request, claim.allocated ?? claim.request)) return undefined
-  const about = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
-  if (volume === undefined) return { ...about, obstacle: 'PersistentVolumeMissing' }
-  if (claim.sizeStatus === SIZE_STATUS.controllerInfeasible) return { ...about, obstacle: 'Infeasible' }
-  return inUse?.wasRefused(claim) === true ? { ...about, obstacle: 'VolumeInUse' } : about
+  const work = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
+  if (volume === undefined) return { ...work, obstacle: 'PersistentVolumeMissing' }
+  if (claim.sizeStatus === SIZE_STATUS.controllerInfeasible) return { ...work, obstacle: 'Infeasible' }
+  return inUse?.wasRefused(claim) === true ? { ...work, obstacle: 'VolumeInUse' } : work
 }
 
 /** The statuses of an expansion whose driver is done, so that only the kubelet must finish it. */

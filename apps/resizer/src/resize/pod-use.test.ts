@@ -151,8 +151,8 @@ describe('one namespace', () => {
   })
 
   it('`ClaimPodUse` rejects at once if the signal of the caller is aborted', async () => {
-    const given = AbortSignal.abort(new CancelledError('enough'))
-    await expect(use.podsOf('ns/data', given)).rejects.toThrow('enough')
+    const aborted = AbortSignal.abort(new CancelledError('enough'))
+    await expect(use.podsOf('ns/data', aborted)).rejects.toThrow('enough')
   })
 })
 

@@ -119,12 +119,12 @@ describe('shared claims', () => {
     ]
     streams = frames.map((frame) => [frame, over('closed')])
     const watch = await open()
-    const known: (readonly [used: boolean, unused: number])[] = []
+    const counts: (readonly [used: boolean, unused: number])[] = []
     for (const _ of frames.slice(1)) {
-      known.push([watch.uses('ns/data'), unused.length])
+      counts.push([watch.uses('ns/data'), unused.length])
       await clock.advance(1_000)
     }
-    expect(known).toEqual(frames.slice(1).map(() => [true, 0]))
+    expect(counts).toEqual(frames.slice(1).map(() => [true, 0]))
     expect([watch.uses('ns/data'), unused]).toEqual([false, ['ns/data']])
     expect(versions).toEqual(['100', '101', '102', '103', '104', '105'])
     watch.close()

@@ -102,9 +102,9 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
     return undefined
   } catch (cause) {
     signal.throwIfAborted()
-    const what = 'failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv'
+    const failedStep = 'failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv'
     const why = `update capacity of PV ${name} failed: ${messageOf(cause)}`
-    return { kind: 'retry', cause: new Error(`${what} "${name}": ${why}`, { cause }) }
+    return { kind: 'retry', cause: new Error(`${failedStep} "${name}": ${why}`, { cause }) }
   }
 }
 

@@ -69,11 +69,11 @@ async function saveCapacity(
   const remember = nodeStep && settings.annotateFsResize && volume.preResize === undefined && !hasSize(run, size)
   const preResize = remember ? preResizeText(before) : undefined
   try {
-    const done = await patchVolume(run, volume, (known) => capacityPatch(known, size, preResize))
+    const done = await patchVolume(run, volume, (newest) => capacityPatch(newest, size, preResize))
     if (done === 'same') return
   } catch (cause) {
-    const what = `updating capacity of PV "${volume.key}" to ${size} failed: update capacity of PV ${volume.key} failed`
-    throw new Error(`error updating pv "${volume.key}" by resizer: ${what}: ${messageOf(cause)}`, { cause })
+    const failedStep = `updating capacity of PV "${volume.key}" to ${size} failed: update capacity of PV ${volume.key} failed`
+    throw new Error(`error updating pv "${volume.key}" by resizer: ${failedStep}: ${messageOf(cause)}`, { cause })
   }
   run.log.v(4)?.info('Update capacity of PV succeeded', { PV: volume.key, capacity: size.toString() })
 }
@@ -111,8 +111,8 @@ async function saveClaim(
 }
 
 function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
-  const what = nodeStep ? 'node expansion required' : 'resize finished'
-  return new Error(`mark PVC "${key}" as ${what} failed: ${cannotPatch(key, cause)}`, { cause })
+  const failedStep = nodeStep ? 'node expansion required' : 'resize finished'
+  return new Error(`mark PVC "${key}" as ${failedStep} failed: ${cannotPatch(key, cause)}`, { cause })
 }
 
 /** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */

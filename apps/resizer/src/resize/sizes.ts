@@ -47,14 +47,14 @@ export function whyNoTarget(target: Quantity): string | undefined {
   return target.sign() > 0 ? undefined : `${target} is no size to expand to`
 }
 
-function sizeOf(text: string | undefined, what: string): Quantity | undefined {
+function sizeOf(text: string | undefined, field: string): Quantity | undefined {
   if (text === undefined) return undefined
   let size: Quantity
   try {
     size = Quantity.parse(text)
   } catch (error) {
-    throw new Error(`${what} is ${JSON.stringify(text)}: ${messageOf(error)}`, { cause: error })
+    throw new Error(`${field} is ${JSON.stringify(text)}: ${messageOf(error)}`, { cause: error })
   }
-  if (size.sign() < 0) throw new Error(`${what} is ${text}, which is less than nothing`)
+  if (size.sign() < 0) throw new Error(`${field} is ${text}, which is less than nothing`)
   return size
 }

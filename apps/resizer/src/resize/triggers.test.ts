@@ -2,24 +2,24 @@ import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
 import { type ResizerVolume, volumeProjection } from '../caches/volume.ts'
-import { type ClaimParts, claim, DRIVER, type VolumeParts, volume } from '../testing/builders.ts'
+import { type ClaimFields, claim, DRIVER, type VolumeFields, volume } from '../testing/builders.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
-const known = (parts: ClaimParts = {}): ResizerClaim => projectClaim(claim(parts))
+const cachedClaim = (fields: ClaimFields = {}): ResizerClaim => projectClaim(claim(fields))
 
 function updated(
-  before: ClaimParts,
-  after: ClaimParts,
+  before: ClaimFields,
+  after: ClaimFields,
   origin: 'change' | 'resync' = 'change',
 ): InformerEvent<ResizerClaim> {
-  return { type: 'updated', before: known(before), after: known(after), origin }
+  return { type: 'updated', before: cachedClaim(before), after: cachedClaim(after), origin }
 }
 
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
 describe('onClaim', () => {
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is new in the cache', { type: 'added', object: known() }],
+    ['when the claim is new in the cache', { type: 'added', object: cachedClaim() }],
     ['at each resync', updated({}, {}, 'resync')],
     ['when the request grows', updated({}, { request: '2Gi' })],
     ['when the request shrinks', updated({ request: '2Gi' }, { request: '1536Mi' })],
@@ -30,7 +30,7 @@ describe('onClaim', () => {
     ['when an invalid capacity becomes valid', updated({ capacity: 'much' }, {})],
     [
       'when the claim gets another volume',
-      { type: 'updated', before: { ...known(), volumeName: 'x' }, after: known(), origin: 'change' },
+      { type: 'updated', before: { ...cachedClaim(), volumeName: 'x' }, after: cachedClaim(), origin: 'change' },
     ],
     ['when the claim is bound', updated({ status: { phase: 'Pending' } }, {})],
     ['when the kubelet begins', updated({ sizeStatus: 'NodeResizePending' }, { sizeStatus: 'NodeResizeInProgress' })],
@@ -44,7 +44,7 @@ describe('onClaim', () => {
   )
 
   it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
-    ['when the claim is deleted', { type: 'deleted', object: known() }],
+    ['when the claim is deleted', { type: 'deleted', object: cachedClaim() }],
     ['when only the notation of the request changes', updated({ request: '1Gi' }, { request: '1024Mi' })],
     ['when the request stays invalid', updated({ request: 'much' }, { request: 'much', wantedClass: 'gold' })],
     ['when the capacity stays invalid', updated({ capacity: 'much' }, { capacity: 'much', wantedClass: 'gold' })],
@@ -73,13 +73,13 @@ describe('requestChanged', () => {
     ['ignores another notation of the same request', updated({ request: '1Gi' }, { request: '1024Mi' }), []],
     ['ignores changes of other fields', updated({}, { capacity: '2Gi', wantedClass: 'gold' }), []],
     ['ignores a resync', updated({}, {}, 'resync'), []],
-    ['ignores a claim that is new in the cache', { type: 'added', object: known() }, []],
+    ['ignores a claim that is new in the cache', { type: 'added', object: cachedClaim() }, []],
   ])('`requestChanged` %s', (_what, event, keys) => expect(requestChanged(event)).toEqual(keys))
 })
 
 describe('onVolume', () => {
   const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
-  const pv = (parts: VolumeParts = {}): ResizerVolume => volumeProjection(DRIVER)(volume(parts))
+  const pv = (fields: VolumeFields = {}): ResizerVolume => volumeProjection(DRIVER)(volume(fields))
   const old = pv({ annotations: { [PRE_RESIZE]: '1Gi' } })
   const larger = pv({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } })
   const changed = (before: ResizerVolume, after: ResizerVolume): InformerEvent<ResizerVolume> => ({
@@ -125,6 +125,6 @@ describe('wasTried', () => {
     ['NodeResizePending', false],
     ['NodeResizeInfeasible', false],
   ])('`wasTried` reports for a claim whose expansion has status %s: %s', (sizeStatus, expected) => {
-    expect(wasTried(known(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
+    expect(wasTried(cachedClaim(sizeStatus === undefined ? {} : { sizeStatus }))).toBe(expected)
   })
 })

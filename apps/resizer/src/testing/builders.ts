@@ -9,7 +9,7 @@ export const VOLUME_REF = { name: 'pv-data' }
 
 type Status = NonNullable<PersistentVolumeClaim['status']>
 
-export interface ClaimParts {
+export interface ClaimFields {
   readonly name?: string
   readonly uid?: string
   readonly request?: string
@@ -22,7 +22,7 @@ export interface ClaimParts {
   readonly status?: Partial<Status>
 }
 
-export interface VolumeParts {
+export interface VolumeFields {
   readonly name?: string
   readonly capacity?: string
   readonly driver?: string
@@ -35,12 +35,12 @@ export interface VolumeParts {
 }
 
 /** Returns a bound claim with a request and a capacity of 1Gi, and with the given changes. */
-export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
-  const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = parts
+export function claim(fields: ClaimFields = {}): PersistentVolumeClaim {
+  const { name = 'data', request = '1Gi', capacity = '1Gi', allocated, sizeStatus, wantedClass, annotations } = fields
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: { namespace: NAMESPACE, name, uid: parts.uid ?? `uid-${name}`, ...(annotations && { annotations }) },
+    metadata: { namespace: NAMESPACE, name, uid: fields.uid ?? `uid-${name}`, ...(annotations && { annotations }) },
     spec: {
       volumeName: `pv-${name}`,
       resources: { requests: { storage: request } },
@@ -51,15 +51,15 @@ export function claim(parts: ClaimParts = {}): PersistentVolumeClaim {
       ...(capacity !== null && { capacity: { storage: capacity } }),
       ...(allocated !== undefined && { allocatedResources: { storage: allocated } }),
       ...(sizeStatus !== undefined && { allocatedResourceStatuses: { storage: sizeStatus } }),
-      ...parts.status,
+      ...fields.status,
     },
   }
 }
 
 /** Returns a volume of our driver that is bound to the claim of the same name, with the given changes. */
-export function volume(parts: VolumeParts = {}): PersistentVolume {
-  const { name = 'data', capacity = '1Gi', driver = DRIVER, annotations } = parts
-  const { ownUid = `uid-pv-${name}`, handle = `handle-${name}` } = parts
+export function volume(fields: VolumeFields = {}): PersistentVolume {
+  const { name = 'data', capacity = '1Gi', driver = DRIVER, annotations } = fields
+  const { ownUid = `uid-pv-${name}`, handle = `handle-${name}` } = fields
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
@@ -67,9 +67,9 @@ export function volume(parts: VolumeParts = {}): PersistentVolume {
     spec: {
       capacity: { storage: capacity },
       accessModes: ['ReadWriteOnce'],
-      claimRef: { namespace: NAMESPACE, name, uid: parts.uid ?? `uid-${name}` },
+      claimRef: { namespace: NAMESPACE, name, uid: fields.uid ?? `uid-${name}` },
       csi: { driver, volumeHandle: handle },
-      ...parts.spec,
+      ...fields.spec,
     },
   }
 }

@@ -29,7 +29,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
       synced: true,
       whenSynced: async () => undefined,
     }
-    for (const object of server.list(resource)) this.#put(object)
+    for (const object of server.list(resource)) this.#store(object)
     this.#forget = server.onChange(resource, (change) => {
       this.#late.push(change)
       if (!this.lagging) this.deliver()
@@ -52,7 +52,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   }
 
   storeOwnWrite(object: W): T | undefined {
-    this.#put(object)
+    this.#store(object)
     const projected = this.#project(object)
     return projected && this.#objects.get(projected.key)
   }
@@ -67,11 +67,11 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
   deliver(): void {
     for (const { type, object } of this.#late.splice(0)) {
       if (type === 'DELETED') this.#remove(object)
-      else this.#put(object)
+      else this.#store(object)
     }
   }
 
-  #put(object: W): void {
+  #store(object: W): void {
     const after = this.#project(object)
     if (after === undefined) return
     const before = this.#objects.get(after.key)
@@ -90,9 +90,9 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   #remove(object: W): void {
     const gone = this.#project(object)
-    const known = gone && this.#objects.get(gone.key)
-    if (gone === undefined || known === undefined) return
-    if (known.uid !== gone.uid && compareResourceVersions(gone.resourceVersion, known.resourceVersion) <= 0) return
+    const cached = gone && this.#objects.get(gone.key)
+    if (gone === undefined || cached === undefined) return
+    if (cached.uid !== gone.uid && compareResourceVersions(gone.resourceVersion, cached.resourceVersion) <= 0) return
     this.#objects.delete(gone.key)
     this.#gone.set(gone.key, gone.resourceVersion)
     this.#emit({ type: 'deleted', object: gone })

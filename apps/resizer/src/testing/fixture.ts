@@ -55,7 +55,7 @@ export class ResizerFixture {
   readonly log: RecordingLogger = recordingLogger()
   readonly events: SeenEvent[] = []
   /** The writes to the API server and the calls to the driver, in their order. */
-  readonly wire: { readonly what: string; readonly body: unknown }[] = []
+  readonly wire: { readonly target: string; readonly body: unknown }[] = []
   readonly #options: FixtureOptions
   #process: Process | undefined
 
@@ -64,9 +64,9 @@ export class ResizerFixture {
     this.driver = new FakeDriver(options.driverName ?? DRIVER, () => this.clock.monotonic())
     const { driver, wire, cluster } = this
     cluster.onRequest = ({ verb, what, body }) => {
-      if (verb === 'patch') wire.push({ what, body })
+      if (verb === 'patch') wire.push({ target: what, body })
     }
-    driver.onCall = ({ method, request }) => void wire.push({ what: method, body: request })
+    driver.onCall = ({ method, request }) => void wire.push({ target: method, body: request })
   }
 
   /** Starts the process, with caches that hold the current objects. */
@@ -116,7 +116,7 @@ export class ResizerFixture {
 
   /** Returns the names of the recorded writes and calls in their order, and clears the record. */
   takeWire(): readonly string[] {
-    return this.wire.splice(0).map(({ what }) => what)
+    return this.wire.splice(0).map(({ target: what }) => what)
   }
 
   /** Returns the recorded events, such as `Warning VolumeResizeFailed: message`, and clears the record. */
@@ -148,7 +148,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
   const stop = new AbortController()
   const metrics = new Metrics()
   const backlog = new Backlog({ driver: driver.name, clock, metrics })
-  const parts: ResizerParts = {
+  const opened: ResizerParts = {
     settings: { ...SETTINGS, driverName: driver.name, ...settings },
     expands,
     client: cluster.client,
@@ -168,7 +168,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
   const signals = { stop: stop.signal, cut: stop.signal }
   const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
   const queues = new QueueMetrics(metrics, clock)
-  const done = runTerm(lead, resizerControllers(parts, lead), { clock, driver, queues, backlog })
+  const done = runTerm(lead, resizerControllers(opened, lead), { clock, driver, queues, backlog })
   const kill = (): Promise<void> => {
     stop.abort(new CancelledError('killed'))
     for (const cache of Object.values(caches)) cache.close()

@@ -1,18 +1,18 @@
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
-import { attributesClass, CLAIM_REF, type ClaimParts, claim, type VolumeParts, volume } from './builders.ts'
+import { attributesClass, CLAIM_REF, type ClaimFields, claim, type VolumeFields, volume } from './builders.ts'
 import { type FixtureOptions, ResizerFixture } from './fixture.ts'
 
 /** Starts a resizer with a claim, its volume and the VolumeAttributesClasses gold and silver. */
 export async function beginModify(
-  parts: ClaimParts = {},
-  volumeParts: VolumeParts = {},
+  fields: ClaimFields = {},
+  volumeParts: VolumeFields = {},
   options: FixtureOptions = {},
 ): Promise<ResizerFixture> {
   const fixture = new ResizerFixture(options)
   fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
   fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
   fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(parts))
+  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(fields))
   await fixture.start()
   return fixture
 }

@@ -161,8 +161,10 @@ function unfinished(state: AttachmentModelState, lists: boolean): string | undef
   if (process === null) return 'nothing runs'
   if (va === null) {
     if (state.published && !state.excused) return 'gone, and published'
-    const { publication, statusPending, finalizerRemoved: stripped, listing } = process
-    return publication || statusPending || stripped || listing !== '' ? 'gone, and something is remembered' : undefined
+    const { publication, statusPending, finalizerRemoved, listing } = process
+    return publication || statusPending || finalizerRemoved || listing !== ''
+      ? 'gone, and something is remembered'
+      : undefined
   }
   return has(va, 'Z') ? whatDetachLacks(state, va, lists) : whatAttachLacks(state, va, lists)
 }

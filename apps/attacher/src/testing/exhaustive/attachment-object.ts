@@ -36,9 +36,9 @@ const projected = new Map<Letters, CachedAttachment>()
 
 /** Returns a cached VolumeAttachment in the state that the letters encode. */
 export function attachmentOf(letters: Letters): CachedAttachment {
-  const known = projected.get(letters) ?? project(wireOf(letters))
-  projected.set(letters, known)
-  return known
+  const remembered = projected.get(letters) ?? project(wireOf(letters))
+  projected.set(letters, remembered)
+  return remembered
 }
 
 const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
@@ -47,9 +47,9 @@ const patched = new WeakMap<Patch, Map<Letters, Letters | 'refused'>>()
 export function patchedLetters(letters: Letters, patch: Patch): Letters | 'refused' {
   const results = patched.get(patch) ?? new Map<Letters, Letters | 'refused'>()
   patched.set(patch, results)
-  const known = results.get(letters) ?? apply(letters, patch)
-  results.set(letters, known)
-  return known
+  const remembered = results.get(letters) ?? apply(letters, patch)
+  results.set(letters, remembered)
+  return remembered
 }
 
 function apply(letters: Letters, patch: Patch): Letters | 'refused' {

@@ -168,15 +168,15 @@ function decided(
   { cached, listing, finalizerRemoved, statusPending }: AttachmentModelProcess,
   { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
-  const known = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
-  plans.set(rules, known)
+  const plansOfRules = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
+  plans.set(rules, plansOfRules)
   const key = `${operation} ${cached} ${pv} ${node} ${listing} ${finalizerRemoved} ${statusPending}`
-  const plan = known.get(key)
+  const plan = plansOfRules.get(key)
   if (plan !== undefined) return plan
   const now = view({
     va: attachmentOf(cached ?? ''),
     volume: ofPv(pv ? PV : undefined),
-    node: node ? { known: 'id', nodeId: NODE.nodeId } : { known: 'noNode' },
+    node: node ? { kind: 'id', nodeId: NODE.nodeId } : { kind: 'noNode' },
     listingDiffers: listing === 'different',
     listingAgrees: listing === 'same',
     finalizerRemoved,
@@ -184,7 +184,7 @@ function decided(
   })
   const decide = { attach: rules.decideAttach, detach: rules.decideDetach, keep: rules.decideKeep }[operation]
   const made = decide(now)
-  known.set(key, made)
+  plansOfRules.set(key, made)
   return made
 }
 
@@ -219,7 +219,7 @@ export function compared(
   if (process.cached === null) return process
   const va = attachmentOf(process.cached)
   const listing = new Map([['handle-1', new Set(published ? [NODE.nodeId] : [])]])
-  const nodeNow = node ? ({ known: 'id', nodeId: NODE.nodeId } as const) : ({ known: 'noNode' } as const)
+  const nodeNow = node ? ({ kind: 'id', nodeId: NODE.nodeId } as const) : ({ kind: 'noNode' } as const)
   const verdict = rules.compare({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
   if (verdict.kind === 'same' && rules.hasStaleError(va, FINALIZER))
     return { ...process, listing: 'same', queued: true }

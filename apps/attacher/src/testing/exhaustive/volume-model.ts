@@ -158,8 +158,8 @@ function releaseSteps(state: Running, rules: VolumeRules): Move<State>[] {
   const pv = volumeOf(process.pv)
   const users = usersOf(process)
   const restores = process.finalizerRemoved && rules.needsFinalizer(pv, users, SETTINGS)
-  const change = (known: CachedVolume): Patch | undefined =>
-    restores ? addFinalizerPatch(known.finalizers, FINALIZER) : rules.releasePatch(known, users, SETTINGS)
+  const change = (cached: CachedVolume): Patch | undefined =>
+    restores ? addFinalizerPatch(cached.finalizers, FINALIZER) : rules.releasePatch(cached, users, SETTINGS)
   if (change(pv) === undefined) return [step('it is kept', dequeued)]
   const name = restores ? 'restored' : 'released'
   const after = written(dequeued, change, rules)
@@ -252,9 +252,9 @@ const project = volumeProjection(DRIVER)
 const projected = new Map<Letters, CachedVolume>()
 
 function volumeOf(letters: Letters): CachedVolume {
-  const known = projected.get(letters) ?? project(wireOf(letters))
-  projected.set(letters, known)
-  return known
+  const remembered = projected.get(letters) ?? project(wireOf(letters))
+  projected.set(letters, remembered)
+  return remembered
 }
 
 function nameOf(letter: string): string {

@@ -204,8 +204,8 @@ export class AttacherModel {
     for (const { volume, node } of pairs()) {
       const name = vaName(volume, node)
       if (this.remade.has(name) || this.attachedFor(volume, node).length === 0) continue
-      const known = hasFinalizer(this.attachment(volume, node))
-      invariant(known, `${name} is attached at the driver, and no attachment knows`)
+      const isFinalized = hasFinalizer(this.attachment(volume, node))
+      invariant(isFinalized, `${name} is attached at the driver, and no attachment knows`)
     }
     const bad = this.process?.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)

@@ -118,10 +118,10 @@ export class Backend {
   }
 
   #checkInvariants(asked: number): void {
-    const known = this.#knownRequest()
+    const request = this.#knownRequest()
     if (asked > this.largestRequest) this.violations.push(`${asked} was never wanted`)
-    if (asked > this.size && asked === this.#refused && asked !== known) {
-      this.violations.push(`${asked} was refused, and is no longer requested: ${known} is`)
+    if (asked > this.size && asked === this.#refused && asked !== request) {
+      this.violations.push(`${asked} was refused, and is no longer requested: ${request} is`)
     }
     if (this.#growing !== undefined && asked !== this.#growing) {
       this.violations.push(`${asked} was asked for while ${this.#growing} may be on its way`)

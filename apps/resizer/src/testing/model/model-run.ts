@@ -23,7 +23,7 @@ export type Action =
   | { readonly kind: 'node'; readonly succeeds: boolean }
   | { readonly kind: 'crashAtWrite'; readonly writes: number; readonly applied: boolean }
   | { readonly kind: 'restart' | 'label' | 'createClass' | 'podBegins' | 'podEnds' | 'driverReturns' }
-  | { readonly kind: 'replace'; readonly what: Replaced; readonly when: 'now' | 'inExpand' | 'inModify' }
+  | { readonly kind: 'replace'; readonly object: Replaced; readonly when: 'now' | 'inExpand' | 'inModify' }
   | { readonly kind: 'lag'; readonly on: boolean }
   | { readonly kind: 'pass'; readonly seconds: number }
 
@@ -92,11 +92,11 @@ export class ModelRun {
     const storage = kind === 'PersistentVolume' ? spec?.capacity?.['storage'] : status?.capacity?.['storage']
     if (giOf(storage) > size) backend.violations.push(`${kind} says ${storage} where there are ${size}`)
     if (kind !== 'PersistentVolume') return
-    const said = spec?.volumeAttributesClassName
-    if (said !== this.#saidClass && said !== className) {
-      backend.violations.push(`${kind} says ${said} where the class is ${className}`)
+    const shownClass = spec?.volumeAttributesClassName
+    if (shownClass !== this.#saidClass && shownClass !== className) {
+      backend.violations.push(`${kind} says ${shownClass} where the class is ${className}`)
     }
-    this.#saidClass = said
+    this.#saidClass = shownClass
   }
 
   /** Deletes the claim and recreates it under its name, with the existing volume. */
@@ -136,9 +136,9 @@ export class ModelRun {
     cluster.put(PERSISTENT_VOLUMES, { ...made, spec: { ...made.spec, ...spec } })
   }
 
-  replace(what: Replaced): void {
-    if (what === 'claim') this.#replaceClaim()
-    else if (what === 'volume') this.#replaceVolume()
+  replace(object: Replaced): void {
+    if (object === 'claim') this.#replaceClaim()
+    else if (object === 'volume') this.#replaceVolume()
     else {
       this.fixture.driver.lose()
       this.fixture.driver.return()
@@ -149,13 +149,13 @@ export class ModelRun {
    * Replaces an object during a call. Never replaces the volume between the two writes of a result, because the resizer
    * cannot notice that.
    */
-  #replaceInCall(what: Replaced): void {
+  #replaceInCall(object: Replaced): void {
     const { status } = this.fixture.claim
     const { spec } = this.#volume
     const saved =
       spec?.capacity?.['storage'] === status?.capacity?.['storage'] &&
       spec?.volumeAttributesClassName === status?.currentVolumeAttributesClassName
-    if (what !== 'volume' || saved) this.replace(what)
+    if (object !== 'volume' || saved) this.replace(object)
   }
 
   get #volume(): PersistentVolume {
@@ -257,8 +257,8 @@ export class ModelRun {
         fixture.driver.return()
         break
       case 'replace':
-        if (action.when === 'now') this.replace(action.what)
-        else backend[action.when] = () => this.#replaceInCall(action.what)
+        if (action.when === 'now') this.replace(action.object)
+        else backend[action.when] = () => this.#replaceInCall(action.object)
         break
       case 'lag':
         this.#follow(action.on)

@@ -48,7 +48,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   isGoal(state: ClassState): boolean {
     const { claim: number, pv, seenClaim, seenPv, queued, backoff, run, has } = state
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
-    const { wantedClass, currentClass, modifying, conditions = [] } = this.claims.cached(number)
+    const { wantedClass, currentClass, modifyVolumeStatus: modifying, conditions = [] } = this.claims.cached(number)
     if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
     // The user has withdrawn the request. The failure stays in the status, as in the Go resizer.
     if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
@@ -64,7 +64,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   show(state: ClassState): unknown {
     const { claim: number, seenClaim, pv, seenPv, run, ...rest } = state
     const claimOf = (each: number): unknown => {
-      const { wantedClass, currentClass, modifying, conditions } = this.claims.cached(each)
+      const { wantedClass, currentClass, modifyVolumeStatus: modifying, conditions } = this.claims.cached(each)
       return { wantedClass, currentClass, modifying, conditions: conditions?.map(({ type }) => type) }
     }
     const [classOf, seenClassOf] = [pv, seenPv].map((each) => this.volumes.cached(each).className)
@@ -82,7 +82,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
 
   crashed(state: ClassState): ClassState {
     const { claim: seenClaim, pv: seenPv } = state
-    const uncertain = this.claims.cached(seenClaim).modifying?.status === MODIFY_STATUS.inProgress
+    const uncertain = this.claims.cached(seenClaim).modifyVolumeStatus?.status === MODIFY_STATUS.inProgress
     const memory = { uncertain, slow: false, queued: true, backoff: false, waitsFor: '', run: undefined }
     return { ...state, seenClaim, seenPv, ...memory }
   }
@@ -106,7 +106,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
    * class of the same name.
    */
   #created(state: ClassState): ClassState {
-    const remade = this.claims.cached(state.seenClaim).modifying?.target === 'bronze'
+    const remade = this.claims.cached(state.seenClaim).modifyVolumeStatus?.target === 'bronze'
     const woken = state.waitsFor === 'bronze' && this.options.wakes
     const memory = remade ? { slow: false } : {}
     return { ...state, bronze: true, ...memory, queued: state.queued || remade || woken }

@@ -127,7 +127,7 @@ export class ClassRun {
 
   *#saveFailure(state: ClassState, { target, kind }: In<'saveFailure'>): Moves {
     const { claims } = this.#objects
-    const { modifying } = claims.cached(state.seenClaim)
+    const { modifyVolumeStatus: modifying } = claims.cached(state.seenClaim)
     const onSaved = (now: ClassState): ClassState => {
       const { wantedClass } = claims.cached(now.seenClaim)
       const other = kind !== 'uncertain' && wantedClass !== '' && wantedClass !== target
@@ -186,8 +186,8 @@ export class ClassRun {
 
   #decide({ seenClaim, seenPv, bronze, uncertain, slow }: ClassState): readonly ModifyStep[] {
     const key = `${seenClaim} ${seenPv} ${bronze} ${uncertain} ${slow}`
-    const known = this.#steps.get(key)
-    if (known !== undefined) return known
+    const step = this.#steps.get(key)
+    if (step !== undefined) return step
     const { claims, volumes } = this.#objects
     const steps = this.#objects.options.decideModify({
       claim: claims.cached(seenClaim),

@@ -18,8 +18,8 @@ export class Numbered<W extends KubeObject, T extends Cached> {
 
   of(wire: W): number {
     const text = JSON.stringify(wire)
-    const known = this.#numbers.get(text)
-    if (known !== undefined) return known
+    const existing = this.#numbers.get(text)
+    if (existing !== undefined) return existing
     const number = this.#objects.push({ wire, cached: this.#project(wire) }) - 1
     this.#numbers.set(text, number)
     return number
@@ -37,8 +37,8 @@ export class Numbered<W extends KubeObject, T extends Cached> {
   /** Returns the number of the patched object. A patch is built once for each object and `key`. */
   patched(number: number, key: string, patchOf: () => Pick<Patch, 'body'>): number {
     const full = `${number} ${key}`
-    const known = this.#patched.get(full)
-    if (known !== undefined) return known
+    const remembered = this.#patched.get(full)
+    if (remembered !== undefined) return remembered
     const patch = { kind: 'strategic', body: patchOf().body } as const
     const patched = this.of(applyPatch(this.wire(number), patch, { resource: this.#resource, errorOf: apiErrorOf }))
     this.#patched.set(full, patched)

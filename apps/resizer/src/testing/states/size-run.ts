@@ -206,8 +206,8 @@ export class SizeRun {
 
   #decide(state: SizeState): readonly ResizeStep[] {
     const key = `${state.seenClaim} ${state.seenPv} ${state.finallyFailed} ${state.slow}`
-    const known = this.#steps.get(key)
-    if (known !== undefined) return known
+    const step = this.#steps.get(key)
+    if (step !== undefined) return step
     const steps = this.#objects.options.decideResize(this.#viewOf(state))
     this.#steps.set(key, steps)
     return steps
