@@ -86,6 +86,8 @@ async function start(
       driver: options.driver,
       driverSettings: { controller: [...DEFAULT_SETTINGS.controller, ...COPYING] },
       binaries: await sidecarBinaries(options.binaries),
+      // Another provisioner may refuse the flag, and another driver the parameter of the StorageClass.
+      hasParameterTemplates: options.binaries.provisioner === undefined && options.driver === undefined,
       data: dataFolder(options, directory),
       directory,
       clock,

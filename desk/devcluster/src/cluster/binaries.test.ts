@@ -1,6 +1,23 @@
 import process from 'node:process'
 import { describe, expect, it } from '@jest/globals'
-import { programOf, sidecarBinaries } from './binaries.ts'
+import { flagsOf, programOf, sidecarBinaries } from './binaries.ts'
+
+describe('flagsOf', () => {
+  const target = { csiAddress: 'S', kubeconfig: 'K', hasTopology: true, hasParameterTemplates: true }
+  const connecting = ['--csi-address=S', '--kubeconfig=K']
+
+  it('only the provisioner gets --parameter-templates, and only if it has this flag', () => {
+    expect(flagsOf('provisioner', target)).toEqual([...connecting, '--parameter-templates'])
+    expect(flagsOf('provisioner', { ...target, hasParameterTemplates: false })).toEqual(connecting)
+    expect(flagsOf('attacher', target)).toEqual(connecting)
+  })
+
+  it('only the provisioner runs without the feature gate Topology if no node reports a topology', () => {
+    const without = { ...target, hasTopology: false, hasParameterTemplates: false }
+    expect(flagsOf('provisioner', without)).toEqual([...connecting, '--feature-gates=Topology=false'])
+    expect(flagsOf('snapshotter', without)).toEqual(connecting)
+  })
+})
 
 describe('sidecarBinaries', () => {
   it('the cluster uses the path that the user gives for each sidecar', async () => {

@@ -22,6 +22,8 @@ export interface SidecarTarget {
   readonly kubeconfig: string
   /** True if at least one node of the driver reports a topology. */
   readonly hasTopology: boolean
+  /** True if the provisioner runs with `--parameter-templates`. The Go provisioner refuses this flag. */
+  readonly hasParameterTemplates: boolean
 }
 
 export interface SidecarParts {
@@ -78,10 +80,15 @@ export function programOf(binary: string): { readonly command: string; readonly 
 }
 
 /** Returns the flags that connect a sidecar to the driver and to the API server. */
-export function flagsOf(app: SidecarApp, { csiAddress, kubeconfig, hasTopology }: SidecarTarget): readonly string[] {
-  const flags = [`--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`]
-  // If no node reports a topology, the provisioner works only without its feature gate Topology.
-  return app === 'provisioner' && !hasTopology ? [...flags, '--feature-gates=Topology=false'] : flags
+export function flagsOf(app: SidecarApp, target: SidecarTarget): readonly string[] {
+  const flags = [`--csi-address=${target.csiAddress}`, `--kubeconfig=${target.kubeconfig}`]
+  if (app !== 'provisioner') return flags
+  return [
+    ...flags,
+    // If no node reports a topology, the provisioner works only without its feature gate Topology.
+    ...(target.hasTopology ? [] : ['--feature-gates=Topology=false']),
+    ...(target.hasParameterTemplates ? ['--parameter-templates'] : []),
+  ]
 }
 
 /** Starts each sidecar that has a binary and that can serve the driver, according to the driver's capabilities. */

@@ -50,6 +50,8 @@ export interface DevclusterOptions extends SocketOptions {
   readonly binaries?: SidecarPaths
   /** Additional flags for every sidecar. */
   readonly sidecarArgs?: readonly string[] | undefined
+  /** True if the provisioner runs with `--parameter-templates`. The default is false. */
+  readonly hasParameterTemplates?: boolean | undefined
   /** The resync period of the PV controller. The default is that of Kubernetes. */
   readonly resyncMs?: number | undefined
   /** The number of latest requests that the emulated API server keeps for tests. The default is 0. */
@@ -117,7 +119,8 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
   const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
-  const connection = { csiAddress: address, kubeconfig, hasTopology }
+  const { hasParameterTemplates = false } = options
+  const connection = { csiAddress: address, kubeconfig, hasTopology, hasParameterTemplates }
   const { snapshotter, ...others } = options.binaries ?? {}
   const binaries = snapshots ? { ...others, snapshotter } : others
   const sidecars = await startSidecars(binaries, { ...options, driver, connection, stack })

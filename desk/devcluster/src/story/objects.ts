@@ -1,3 +1,4 @@
+import type { Driver } from '@csi-sidecars/csi'
 import type {
   PersistentVolumeClaim,
   Pod,
@@ -7,6 +8,7 @@ import type {
   VolumeSnapshotClass,
 } from '@csi-sidecars/kube-types'
 import { dump } from 'js-yaml'
+import type { SidecarTarget } from '../cluster/binaries.ts'
 
 export type CopyName = keyof typeof COPIES
 
@@ -27,8 +29,22 @@ export const NAMES = {
 } as const
 export const CLAIM = `${NAMES.namespace}/${NAMES.claim}`
 
-export function classObject(provisioner: string): StorageClass {
-  return { metadata: { name: NAMES.storageClass }, provisioner, allowVolumeExpansion: true, reclaimPolicy: 'Delete' }
+/** The template that brings the label of a claim into a parameter of its volume. */
+const TEMPLATE = { tags: `team=\${pvc.labels['team']|max(63):-none}` } as const
+const LABELS = { team: 'db' } as const
+
+/** Returns the StorageClass of the demo. Its parameters have a template if the provisioner replaces templates. */
+export function classObject(
+  { name }: Pick<Driver, 'name'>,
+  { hasParameterTemplates }: Pick<SidecarTarget, 'hasParameterTemplates'>,
+): StorageClass {
+  return {
+    metadata: { name: NAMES.storageClass },
+    provisioner: name,
+    allowVolumeExpansion: true,
+    reclaimPolicy: 'Delete',
+    ...(hasParameterTemplates && { parameters: TEMPLATE }),
+  }
 }
 
 export function goldObject(driverName: string): VolumeAttributesClass {
@@ -58,7 +74,7 @@ export function copyObject(name: CopyName, size: string): PersistentVolumeClaim 
 
 export function claimObject(size: string, name: string = NAMES.claim): PersistentVolumeClaim {
   return {
-    metadata: { name, namespace: NAMES.namespace },
+    metadata: { name, namespace: NAMES.namespace, labels: LABELS },
     spec: {
       accessModes: ['ReadWriteOnce'],
       storageClassName: NAMES.storageClass,

@@ -31,6 +31,20 @@ describe('Scenario', () => {
     })
   })
 
+  it('the demo shows the tag that the provisioner makes of the label of the claim', async () => {
+    await using test = await startTestCluster({ hasParameterTemplates: true })
+    const lines: string[] = []
+    const scenario = new StoryScenario({ cluster: test.cluster, clock: systemClock, stepMs: 15_000, pauseMs: 0 })
+    scenario.addPrinter({
+      step: () => undefined,
+      line: ({ who, text }) => lines.push(`${who}: ${text}`),
+      ended: () => undefined,
+    })
+    expect(await scenario.runTo(1, live)).toEqual({ kind: 'succeeded' })
+    expect(test.driver.volumes.all).toMatchObject([{ parameters: { tags: 'team=db' } }])
+    expect(lines).toContainEqual(expect.stringMatching(/^csi-provisioner: CreateVolume pvc-\S+ with team=db, /))
+  })
+
   it('the demo cleans up and starts again if the requested step is earlier than the last step that ran', async () => {
     await onScenario(async (scenario, reported, test) => {
       const { api } = test

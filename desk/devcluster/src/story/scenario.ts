@@ -10,7 +10,7 @@ import { type Ending, type Printer, runSteps, type StoryStep } from './run-steps
 import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
 
 export interface ScenarioOptions {
-  readonly cluster: Pick<Devcluster, 'client' | 'caches' | 'driver' | 'calls' | 'nodeNames'>
+  readonly cluster: Pick<Devcluster, 'client' | 'caches' | 'driver' | 'connection' | 'calls' | 'nodeNames'>
   readonly clock: Clock
   /** The time limit of one step. */
   readonly stepMs: number

@@ -10,6 +10,7 @@ import {
   PODS,
   Quantity,
   STORAGE_CLASSES,
+  type StorageClass,
   VOLUME_ATTRIBUTES_CLASSES,
   VOLUME_SNAPSHOT_CLASSES,
   VOLUME_SNAPSHOTS,
@@ -23,6 +24,7 @@ import {
   uniqueVolumeName,
   type Volume,
 } from '@csi-sidecars/volume-controllers'
+import type { SidecarTarget } from '../cluster/binaries.ts'
 import { ensure } from '../cluster/register.ts'
 import * as expect from './expectation.ts'
 import { type Expectation, short } from './expectation.ts'
@@ -45,6 +47,7 @@ export interface StoryParts {
   readonly client: KubeClient
   readonly caches: Pick<Caches, 'claims' | 'volumes' | 'snapshotCaches'>
   readonly driver: Driver
+  readonly connection: Pick<SidecarTarget, 'hasParameterTemplates'>
 }
 
 export interface Placed {
@@ -64,11 +67,11 @@ const FIRST_SIZE = '1Gi'
 const SECOND_SIZE = '2Gi'
 
 export function provisionStep(scene: StoryParts): StoryStep {
-  const { client, driver } = scene
+  const { client, driver, connection } = scene
   return {
     title: `A claim asks for ${FIRST_SIZE} and gets a volume`,
     act: async (signal) => {
-      await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
+      await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver, connection))
       // The class is created long before a claim uses it: a sidecar may not retry if its cache lacks the class.
       if (driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)) {
         await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
@@ -77,7 +80,7 @@ export function provisionStep(scene: StoryParts): StoryStep {
     },
     expects: [
       ourClaim(YOU, 'claim data created'),
-      expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => short(String(call.request['name'])) }),
+      expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => `${volumeNameIn(call)}${tagsIn(call)}` }),
       expect.becomes('volume', {
         who: PROVISIONER,
         what: 'PersistentVolume created',
@@ -208,7 +211,7 @@ export function copied({ client }: StoryParts, name: CopyName): StoryStep {
       expect.call('CreateVolume', {
         who: PROVISIONER,
         detail: (call) =>
-          `${short(String(call.request['name']))} from ${name === 'clone' ? `claim ${NAMES.claim}` : `snapshot ${NAMES.snapshot}`}`,
+          `${volumeNameIn(call)} from ${name === 'clone' ? `claim ${NAMES.claim}` : `snapshot ${NAMES.snapshot}`}`,
         fits: ({ request }) => request['volumeContentSource'] !== undefined,
       }),
       expect.becomes('claim', {
@@ -365,6 +368,17 @@ function nodeCall(method: string, node: string): Expectation {
       String(path).includes(`/${node}/`),
     )
   return expect.call(method, { who: `kubelet ${node}`, detail: volumeOf, fits })
+}
+
+/** Returns the requested name in a CreateVolume call. */
+function volumeNameIn({ request }: SeenCall): string {
+  return short(String(request['name']))
+}
+
+/** Returns the text about the tags in a CreateVolume call. A StorageClass of an earlier run may lack them. */
+function tagsIn({ request }: SeenCall): string {
+  const tags = (request['parameters'] as StorageClass['parameters'])?.['tags']
+  return tags === undefined ? '' : ` with ${tags}`
 }
 
 function volumeOf({ request }: SeenCall): string {

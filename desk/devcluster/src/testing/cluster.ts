@@ -39,6 +39,8 @@ export interface TestClusterOptions {
   readonly kubernetesMinor?: number | undefined
   /** The sidecars for which substitutes run. Undefined: the attacher, the resizer and the provisioner. */
   readonly substitutes?: readonly SubstituteName[]
+  /** True if the substitute for the provisioner, which is the real provisioner, replaces templates. */
+  readonly hasParameterTemplates?: boolean
   readonly storageClass?: Partial<StorageClass>
   readonly driver?: Partial<DriverSettings>
   /** The name of a folder for real mounts, in the temporary folder of the test. */
@@ -48,7 +50,7 @@ export interface TestClusterOptions {
 const TIMEOUT_MS = 15_000
 
 export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
-  const { nodes = 2, controllers, kubernetesMinor, substitutes, storageClass } = options
+  const { nodes = 2, controllers, kubernetesMinor, substitutes, storageClass, hasParameterTemplates } = options
   const { data: folder, driver: driverSettings } = options
   const directory = await mkdtemp(join(tmpdir(), 'devcluster-test-'))
   const troubles: string[] = []
@@ -59,6 +61,7 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
       controllers,
       kubernetesMinor,
       driverSettings,
+      hasParameterTemplates,
       keptRequests: 10_000,
       directory,
       data: folder && join(directory, folder),

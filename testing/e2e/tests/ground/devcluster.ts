@@ -207,6 +207,12 @@ check(
 )
 
 check(
+  'embedded cluster: with the built provisioner, the demo shows the tag that the provisioner makes of a label',
+  'emulator',
+  async ({ folder }) => match(await play(folder, []), /CreateVolume pvc-\S+ with team=db, /),
+)
+
+check(
   'embedded cluster: in a terminal the program keeps running, prints commands to inspect it, and ends with Ctrl-C',
   'emulator',
   async ({ folder, executables }) => {

@@ -46,8 +46,10 @@ export function perform({ name, values }: PageAction, parts: ActionParts, signal
 
 const PERFORM: Readonly<Record<ActionName, Perform>> = {
   async createClaim({ name, size = '', class: className = '' }, { cluster }, signal) {
-    const { client, driver } = cluster
-    if (className === NAMES.storageClass) await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver.name))
+    const { client, driver, connection } = cluster
+    if (className === NAMES.storageClass) {
+      await ensure({ client, signal }, STORAGE_CLASSES, classObject(driver, connection))
+    }
     const claim = claimObject(size, name)
     const { storageClassName: _, ...spec } = { ...claim.spec }
     const object = { ...claim, spec: { ...spec, ...(className !== '' && { storageClassName: className }) } }
