@@ -1,4 +1,4 @@
-import { LEASES, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
+import { LEASES, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { pod, pv } from '@csi-sidecars/testkit'
 import { describe, expect, it } from '@jest/globals'
 import { ask, clientOf, type Stored, serving } from '../testing/ask.ts'
@@ -64,6 +64,16 @@ describe('kubectl csi unreferenced', () => {
     const named = pv('pv-9', { spec: { csi: { driver: 'csi.example.com', volumeHandle: 'vol-9' } } })
     const { code, text } = await unreferenced(page({ items: [item({})] }), { more: [[PERSISTENT_VOLUMES, named]] })
     expect([code, text.split('\n')[0]]).toEqual([0, 'Nothing was found.'])
+  })
+
+  it('asks the provisioner of a driver that has a StorageClass, but no CSIDriver', async () => {
+    const [, leader] = LEADER
+    const slow = { metadata: { name: 'slow' }, provisioner: 'csi.example.com' }
+    const objects = [[LEASES, lease('csi-example-com')], leader, [STORAGE_CLASSES, slow]] as readonly Stored[]
+    const client = clientOf(serving(objects), () => page({ items: [item({})] }))
+    const { code, text } = await ask(client, { ask: 'unreferenced' })
+    expect(code).toBe(1)
+    expect(text).toContain('vol-9')
   })
 
   it('prints the same as JSON with `-o json`', async () => {

@@ -4,6 +4,7 @@ import {
   LEASES,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
+  STORAGE_CLASSES,
   VOLUME_SNAPSHOT_CONTENTS,
   type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
@@ -37,7 +38,9 @@ export async function unreferenced(json: boolean, context: UnreferencedAround): 
   const things: Thing[] = []
   const [leases] = await Promise.all([
     into.reader.list(LEASES, { fieldSelector: NOT_OF_NODES }),
+    // The Lease of a provisioner is named like its driver, which may have no CSIDriver.
     into.all(into.drivers, CSI_DRIVERS),
+    into.all(into.storageClasses, STORAGE_CLASSES),
   ])
   into.leases = leases
   await collectSidecarPods(into, 'holders')
