@@ -30,6 +30,12 @@ export const READER: readonly PolicyRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list'] },
 ]
 
+/** The permissions that docs/operations.md lists for `kubectl csi unreferenced`. */
+export const PROXY_READER: readonly PolicyRule[] = [
+  ...READER,
+  { apiGroups: [''], resources: ['pods/proxy'], verbs: ['get'] },
+]
+
 /** The permissions that docs/operations.md lists for `kubectl csi plan`, in addition to `READER`. */
 export const PLANNER: readonly PolicyRule[] = [
   { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'daemonsets'], verbs: ['get'] },

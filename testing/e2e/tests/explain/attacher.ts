@@ -2,15 +2,15 @@ import { match, ok } from 'node:assert'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { networkInterfaces } from 'node:os'
-import { CSI_NODES, LEASES, type Lease, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
-import { csiNode, lease, pod } from '../../harness/api/objects.ts'
+import { CSI_NODES, LEASES, type Lease, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import { csiNode, lease } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
-import { type Explanation, explained, READER } from './ask.ts'
+import { type Explanation, explained, PROXY_READER } from './ask.ts'
+import { createLeader, ofThisMachine } from './leader.ts'
 
 /** Tests that stage the stuck states of attachments in docs/operations.md, and check the answers of `explain`. */
 
@@ -28,22 +28,6 @@ const ELECTED = [
 async function led(t: TestContext): Promise<void> {
   const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
   await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, held)
-}
-
-interface Leader {
-  readonly name: string
-  readonly args?: readonly string[]
-  readonly status: object
-}
-
-/** Creates the pod of a leader, with the status that a kubelet would report. */
-async function createLeader(t: TestContext, { name, args, status }: Leader): Promise<void> {
-  const containers = [
-    { name: 'csi-attacher', image: 'none', args },
-    { name: 'csi-driver', image: 'none' },
-  ]
-  await t.create(PODS, { ...pod('default', name, []), spec: { containers } })
-  await t.api.merge(PODS, { namespace: 'default', name, subresource: 'status' }, { status })
 }
 
 const common = { image: 'none', imageID: 'none' }
@@ -107,7 +91,7 @@ test('kubectl csi explain reports that no attacher leads after the driver has di
 test('kubectl csi explain names the crashing driver container in the pod of the leader', async (t) => {
   const hostname = t.name('pod')
   const at = await scene(t, { args: ELECTED, hostname })
-  await createLeader(t, { name: hostname, status: DRIVER_CRASHES })
+  await createLeader(t, 'attacher', { name: hostname, status: DRIVER_CRASHES })
   await led(t)
   at.driver.kill()
   await attach(t, at)
@@ -157,12 +141,8 @@ test('kubectl csi explain reports that no attacher holds the Lease', async (t) =
   match(stdout, /\.spec\.renewTime: \d{4}-/)
 })
 
-// The API server must be real, because the emulator has no pods/proxy. A real server refuses loopback addresses.
+// The API server must be real, because the emulator has no pods/proxy.
 test('kubectl csi reads the pending work of the leader through pods/proxy', { target: 'real' }, async (t) => {
-  const address = Object.values(networkInterfaces())
-    .flatMap((each) => each ?? [])
-    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
-  ok(address !== undefined, 'the API server proxies to no loopback address: a machine with another one is needed')
   const [name, va] = [t.name('pod'), t.name('va')]
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -175,8 +155,7 @@ test('kubectl csi reads the pending work of the leader through pods/proxy', { ta
   try {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const status = { podIP: address, podIPs: [{ ip: address }] }
-    await createLeader(t, { name, args: [`--http-endpoint=:${port}`], status })
+    await createLeader(t, 'attacher', { name, args: [`--http-endpoint=:${port}`], status: ofThisMachine() })
     const renewTime = new Date().toISOString().replace('Z', '000Z')
     const spec = { holderIdentity: name, leaseDurationSeconds: 600, renewTime }
     await t.create(LEASES, lease(leaseName('attacher', t.driverName), spec))
@@ -186,7 +165,7 @@ test('kubectl csi reads the pending work of the leader through pods/proxy', { ta
       object: `VolumeAttachment ${va}`,
       waiter: `external-attacher of ${t.driverName}`,
       waitsFor: new RegExp(`driver ${t.driverName} to answer its call`),
-      rules: [...READER, { apiGroups: [''], resources: ['pods/proxy'], verbs: ['get'] }],
+      rules: PROXY_READER,
     })
     ok(stdout.includes('tries: 3'), stdout)
     ok(asked.includes('/debug/stuck?limit=500'), asked.join())
