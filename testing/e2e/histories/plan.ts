@@ -102,7 +102,7 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
   },
   snapshotter: {
     moves: {
-      ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8, keep: 6, keepInTwo: 6, retain: 8 },
+      ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8, keep: 6, keepInTwo: 6, retain: 4, retainUnseen: 4 },
       ...{ loseInputs: 4, inputs: 8, inputsAgain: 6, ready: 6, foreign: 6, note: 5 },
     } satisfies Record<SnapshotMove['do'], number>,
     methods: ['CreateSnapshot', 'CreateSnapshot', 'DeleteSnapshot', 'ListSnapshots', 'CreateVolumeGroupSnapshot'],

@@ -21,6 +21,8 @@ import { type FaultStep, type History, type HistoryStep, SUBJECTS } from './plan
 
 /** The time in which a sidecar must send no calls and no writes after its objects have converged. */
 const QUIET_MS = 1200
+/** The time for which the watch does not report that a user keeps a snapshot whose deletion is retried. */
+const UNSEEN_MS = 2_000
 const CHECK_EVERY_MS = 500
 /** The number of checks in which a process must begin to watch. With their pauses, they take 60 seconds or more. */
 const MAX_START_CHECKS = 120
@@ -90,7 +92,11 @@ export class HistorySide {
     const leaks = !finalizes || !t.ours
     this.#provisions = new Provisions(t, this.#backEnd, { claims: count('provisioner', size.claims), leaks, variant })
     const forgets = replicas > 1 || !t.ours
-    this.#snapshots = new SnapshotModel(t, this.#backEnd, { contents: count('snapshotter', size.volumes), forgets })
+    this.#snapshots = new SnapshotModel(t, this.#backEnd, {
+      contents: count('snapshotter', size.volumes),
+      forgets,
+      delayWatch: (resource) => this.#later(this.#stale(resource, UNSEEN_MS)),
+    })
     const models = {
       attacher: this.#attachments,
       resizer: this.#claims,

@@ -26,6 +26,11 @@ const ABORTED = 10
 const FAILED_PRECONDITION = 9
 const UNAVAILABLE = 14
 const LOOK_EVERY_MS = 20
+/**
+ * An abandoned call that a stalled machine delays longer has no effect. Otherwise it could change a volume or a snapshot
+ * long after its caller has stopped to wait, which is a known limit of the sidecars.
+ */
+const MAX_LATE_MS = 1_000
 /** The capacity and the topology of the only node. */
 const CAPACITY = BigInt(1024 * FIRST_BYTES)
 const TOPOLOGY = { segments: { host: 'node' } }
@@ -66,6 +71,8 @@ export class BackEnd {
   readonly snapshots = new Map<string, string>()
   /** The names of volumes for which the driver has got different requests. */
   readonly refused = new Set<string>()
+  /** The number of the next DeleteSnapshot calls that fail, by the handles of the snapshots. */
+  readonly failingDeletions = new Map<string, number>()
   /** Called with each CreateVolume call. */
   onCreate: (call: Call) => void = () => undefined
   /** Called with each DeleteVolume call. */
@@ -241,6 +248,11 @@ export class BackEnd {
 
   #remove(call: Call, made: Map<string, string>): DriverReply {
     const id = handleOf(call)
+    const failing = this.failingDeletions.get(id) ?? 0
+    if (failing > 0) {
+      this.failingDeletions.set(id, failing - 1)
+      return { code: ABORTED, message: `${id}: the deletion fails` }
+    }
     const name = [...made].find(([, each]) => each === id)?.[0] ?? id
     const apply = (): void => {
       if (made.get(name) === id) made.delete(name)
@@ -289,9 +301,11 @@ export class BackEnd {
     const running = this.#running
     running.add(key)
     const alive = (): boolean => this.#running === running
+    const began = performance.now()
     await pause(outcome.ms)
+    const isLate = call.cancelled && performance.now() - began > outcome.ms + MAX_LATE_MS
     while (!when() && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
-    if (outcome.applies && alive() && when()) apply()
+    if (outcome.applies && alive() && when() && !isLate) apply()
     if (alive() && isFinal(outcome)) undo?.()
     running.delete(key)
     while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)

@@ -68,6 +68,7 @@ export const SNAPSHOT_MOVES = {
   keep: 'sets Retain and removes the finalizers in one write, deletes the content and creates one for a new snapshot',
   keepInTwo: 'sets Retain, then removes the finalizers, deletes the content and creates one for a new snapshot',
   retain: 'sets Retain, even if the content is being deleted',
+  retainUnseen: 'deletes the content while the driver fails to delete, then delays the watch and sets Retain',
   policy: 'changes the deletion policy',
   loseInputs: 'deletes the class and the Secret',
   inputs: 'creates the class and the Secret again',

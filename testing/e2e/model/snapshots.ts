@@ -10,6 +10,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { refused } from '../harness/api/api.ts'
 import type { TestContext } from '../harness/context.ts'
+import { pause } from '../harness/waiting.ts'
 import {
   createClass,
   createContent,
@@ -41,6 +42,12 @@ const REREAD_MS = 5_000
 /** The longest freeze of a sidecar, and a margin. A call that was permitted before a freeze may follow after it. */
 const FREEZE_MS = 4_000
 
+/** With its back-off, the snapshotter repeats so many failed calls for two seconds. */
+const FAILED_DELETIONS = 5
+/** The number of looks for the first failed call, and the pause between them. */
+const LOOKS = 40
+const LOOK_MS = 25
+
 /** The request of a user to keep a snapshot, from a moment on. */
 interface KeepRequest {
   readonly snapshot: string
@@ -60,6 +67,14 @@ interface DesiredContent {
   policy: 'Delete' | 'Retain'
 }
 
+export interface SnapshotModelOptions {
+  readonly contents: number
+  /** True if the sidecars may forget a content that a person has removed by hand. */
+  readonly forgets: boolean
+  /** Delays the events of this resource for seconds. */
+  readonly delayWatch: (resource: string) => void
+}
+
 /** The VolumeSnapshotContents of one test. This class also acts as the snapshot-controller. */
 export class SnapshotModel {
   readonly #t: TestContext
@@ -74,17 +89,18 @@ export class SnapshotModel {
   /** The names of snapshots that only a running process knows, because a person removed the content by hand. */
   readonly #fragile = new Set<string>()
   readonly #forgets: boolean
+  readonly #delayWatch: SnapshotModelOptions['delayWatch']
   readonly #keepRequests: KeepRequest[] = []
   #interruptedAt = Number.NEGATIVE_INFINITY
   #forgottenAt = Number.NEGATIVE_INFINITY
   #inputs = 0
   #calm = false
 
-  /** `forgets` is true if the sidecars may forget a content that a person has removed by hand. */
-  constructor(t: TestContext, backEnd: BackEnd, { contents, forgets }: { contents: number; forgets: boolean }) {
+  constructor(t: TestContext, backEnd: BackEnd, { contents, forgets, delayWatch }: SnapshotModelOptions) {
     this.#t = t
     this.#backEnd = backEnd
     this.#forgets = forgets
+    this.#delayWatch = delayWatch
     this.#foreign = new Foreign(t)
     this.#desired = Array.from({ length: contents }, () => ({ wanted: true, generation: 0, policy: 'Delete' }))
   }
@@ -120,6 +136,8 @@ export class SnapshotModel {
         return await this.#rounds.now()
       case 'retain':
         return await this.#rounds.now(() => this.#setRetain(index))
+      case 'retainUnseen':
+        return await this.#rounds.now(() => this.#retainUnseen(index))
       case 'loseInputs':
         await refused(this.#t.api.delete(VOLUME_SNAPSHOT_CLASSES, { name: this.#t.name('class') }))
         return void (await refused(this.#t.api.delete(SECRETS, this.#secret)))
@@ -284,6 +302,26 @@ export class SnapshotModel {
     this.#mayStay.add(nameOf(held))
     // The policy of a content that is not in deletion may change again.
     if (held.metadata?.deletionTimestamp != null) this.#keepFromNow(nameOf(held))
+  }
+
+  /** Deletes a content whose snapshot the driver does not delete at first. Then sets Retain before the watch reports it. */
+  async #retainUnseen(index: number): Promise<void> {
+    const { resource, ref } = this.#of(index)
+    const held = await this.#t.api.find(resource, ref)
+    const desired = this.#desired[index]
+    const handle = handleOf(held)
+    if (desired === undefined || handle === undefined || held?.spec.deletionPolicy !== 'Delete') return
+    desired.wanted = false
+    desired.generation += 1
+    const { failingDeletions } = this.#backEnd
+    failingDeletions.set(handle, FAILED_DELETIONS)
+    await remove(this.#t, ref.name, resource)
+    // No call follows if the process is down.
+    for (let left = LOOKS; left > 0 && failingDeletions.get(handle) === FAILED_DELETIONS; left -= 1) {
+      await pause(LOOK_MS)
+    }
+    this.#delayWatch(resource.plural)
+    await this.#setRetain(index)
   }
 
   /** Records that a user keeps the snapshot from now on, unless a call that was permitted before may come late. */
