@@ -88,6 +88,8 @@ export class SnapshotModel {
   readonly #mayStay = new Set<string>()
   /** The names of snapshots that only a running process knows, because a person removed the content by hand. */
   readonly #fragile = new Set<string>()
+  /** The names of snapshots whose content was removed, and which a new content may take over. */
+  readonly #adopted = new Set<string>()
   readonly #forgets: boolean
   readonly #delayWatch: SnapshotModelOptions['delayWatch']
   readonly #keepRequests: KeepRequest[] = []
@@ -287,7 +289,10 @@ export class SnapshotModel {
     // A call that was permitted before may still delete the snapshot of a content in deletion.
     if (held.spec.deletionPolicy === 'Retain' && !isInDeletion) this.#retain(held)
     if (isUnknown || isInUse || isInDeletion || isKept) this.#mayStay.add(nameOf(held))
-    if (isInDeletion || isKept) this.#keepFromNow(nameOf(held))
+    if (how === 'adopt') this.#adopted.add(nameOf(held))
+    // No call for a content that is not in deletion can have been permitted before, unless it has adopted the snapshot.
+    if (isInDeletion || (isKept && this.#adopted.has(nameOf(held)))) this.#keepFromNow(nameOf(held))
+    else if (isKept) this.#keepRequests.push({ snapshot: nameOf(held), since: Date.now() })
     await refused(this.#t.api.delete(resource, ref))
   }
 
