@@ -9,7 +9,7 @@ const RUNTIME = [
   `apps/{${[...APPS, ...PREVIEWS.map(({ app }) => app), 'livenessprobe', 'sidecars'].join()}}`,
   'libs/{base,controller,csi,csi-translation,events,informer}',
 ]
-const MORE = ['libs/{kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']
+const MORE = ['libs/{http1,kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']
 
 /** Returns all sources of the sidecars as one text, without tests. */
 export function runtimeSources(): string {

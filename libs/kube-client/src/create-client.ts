@@ -1,5 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { type Clock, messageOf } from '@csi-sidecars/base'
+import { type Dial, dialer, NetworkError, openTcp, portOf, type TlsMaterial } from '@csi-sidecars/http1'
 import {
   apiVersionOf,
   type KubeObject,
@@ -27,9 +28,6 @@ import {
 import { parseAnswer } from './codec/decode.ts'
 import type { ClusterConfig, Credentials, ServerTrust } from './config/cluster-config.ts'
 import type { FlowOptions } from './flow/policy.ts'
-import { type Dial, dialer, openTcp, type TlsMaterial } from './http/dial.ts'
-import { NetworkError } from './http/network-error.ts'
-import { portOf } from './http/port.ts'
 import { listPages } from './requests/list.ts'
 import { MissingPermissions } from './requests/missing-permissions.ts'
 import type { ServerLimits } from './requests/refusals.ts'

@@ -3,13 +3,15 @@ import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { editedInputs, knownInputs, lineOf } from './inputs.ts'
 import type { BytesReader } from './reader.ts'
-import { httpAnswers, jsonFrames, protobufFrames } from './readers/api-server.ts'
+import { jsonFrames, protobufFrames } from './readers/api-server.ts'
+import { httpAnswers, httpConnections } from './readers/http1.ts'
 import { protobufObjects, statusDetails } from './readers/objects.ts'
 import { durations, flags, kubeconfigs, quantities } from './readers/texts.ts'
 
 /** All parsers of bytes from outside, such as HTTP answers and kubeconfigs. */
 const READERS: readonly BytesReader[] = [
   httpAnswers,
+  httpConnections,
   jsonFrames,
   protobufFrames,
   protobufObjects,

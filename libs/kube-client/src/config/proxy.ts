@@ -1,8 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { throughHttpProxy } from '../http/connect-proxy.ts'
-import type { OpenStream } from '../http/dial.ts'
-import { portOf } from '../http/port.ts'
-import { throughSocksProxy } from '../http/socks-proxy.ts'
+import { type OpenStream, portOf, throughHttpProxy, throughSocksProxy } from '@csi-sidecars/http1'
 import { redactedUrl } from './server-url.ts'
 
 /** Returns the proxy that the environment sets for a server, by the rules of Go. Undefined if no proxy is set. */

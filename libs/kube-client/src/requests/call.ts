@@ -1,9 +1,8 @@
 import { CancelledError, messageOf, toError } from '@csi-sidecars/base'
+import { exchangeError, type ResponseHead } from '@csi-sidecars/http1'
 import { ApiError } from '../api/api-error.ts'
 import type { ApiRequest } from '../api/client.ts'
 import type { Authorization } from '../config/cluster-config.ts'
-import { exchangeError } from '../http/network-error.ts'
-import type { ResponseHead } from '../http/response-parser.ts'
 import type { RequestLane } from './lane.ts'
 
 /** The answer of the server, a success or a refusal. */

@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect as connectTcp, createServer, type Server, type Socket } from 'node:net'
 import { systemClock } from '@csi-sidecars/base'
 import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
+import type { Address } from '@csi-sidecars/http1'
 import { silentLogger } from '@csi-sidecars/telemetry'
 import { type Cluster, startCluster } from '@csi-sidecars/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
@@ -11,7 +12,6 @@ import { loadClusterConfig } from '../config/load.ts'
 import { parseProxy, throughProxy } from '../config/proxy.ts'
 import { parseServer } from '../config/server-url.ts'
 import { createKubeClient } from '../create-client.ts'
-import type { Address } from '../http/dial.ts'
 
 let cluster: Cluster
 let config: ClusterConfig

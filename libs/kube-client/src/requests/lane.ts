@@ -1,9 +1,8 @@
 import type { Clock } from '@csi-sidecars/base'
+import { ConnectionPool, type Dial } from '@csi-sidecars/http1'
 import { AdaptivePolicy, BucketPolicy, MAX_RUNNING } from '../flow/adaptive-policy.ts'
 import { FlowGate, type Permit } from '../flow/flow-gate.ts'
 import type { FlowOptions, FlowPolicy } from '../flow/policy.ts'
-import type { Dial } from '../http/dial.ts'
-import { ConnectionPool } from '../http/pool.ts'
 
 /** The limits of one lane of requests. With `perGroup`, each API group has a policy of its own. */
 export interface RequestLaneOptions {

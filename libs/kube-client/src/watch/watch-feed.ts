@@ -1,11 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
 import { toError } from '@csi-sidecars/base'
+import { exchangeError, type ResponseHead, type StreamSink } from '@csi-sidecars/http1'
 import { ApiError } from '../api/api-error.ts'
 import type { EndFrame } from '../api/client.ts'
 import { type ByteSpan, isProtobuf } from '../codec/protobuf.ts'
-import { exchangeError } from '../http/network-error.ts'
-import type { ResponseHead } from '../http/response-parser.ts'
-import type { StreamSink } from '../http/stream.ts'
 import { FrameReader } from './frame-reader.ts'
 import { type ByteReader, LineReader } from './line-reader.ts'
 

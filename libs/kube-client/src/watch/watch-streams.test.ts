@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
+import type { HttpConnection } from '@csi-sidecars/http1'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { HttpConnection } from '../http/connection.ts'
 import type { WatchFeed } from './watch-feed.ts'
 import { WatchStreams } from './watch-streams.ts'
 

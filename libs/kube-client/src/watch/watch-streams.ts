@@ -1,5 +1,5 @@
 import { type Cancel, CancelledError, type Clock, type Scope, scope } from '@csi-sidecars/base'
-import type { HttpConnection } from '../http/connection.ts'
+import type { HttpConnection } from '@csi-sidecars/http1'
 import { WatchFeed } from './watch-feed.ts'
 
 /** How a watch replaces a stream that is silent. */

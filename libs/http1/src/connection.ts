@@ -17,7 +17,20 @@ export class EndOfStreamError extends Error {
   }
 }
 
-/** A connected socket that carries one HTTP exchange at a time. No other code uses the socket. */
+/**
+ * A connected socket that carries one HTTP exchange at a time. No other code uses the socket.
+ *
+ * Guarantees:
+ * - Each begun exchange ends once, by `end` or by `fail`. It is over before the sink hears of its end, so that the sink
+ *   can begin the next exchange or release the connection.
+ * - A sink never receives bytes that arrived before its request was sent. Such bytes make the connection unusable.
+ * - `onLost` is called once, whoever ends the connection.
+ *
+ * Caveats: `usable` must be true when an exchange begins. A connection has no time limit of its own: `exchange` and
+ * `openStream` have them.
+ *
+ * Errors: the error of the socket, a ProtocolError, an EndOfStreamError, or the error given to `destroy`.
+ */
 export class HttpConnection implements ResponseSink {
   readonly #socket: Socket
   readonly #parser = new ResponseParser()

@@ -30,8 +30,13 @@ export class ExchangeError extends Error {
 }
 
 /**
- * Sends a request and collects the whole reply. Rejects with the reason of an aborted signal, otherwise with an
- * ExchangeError. When the promise settles, the connection is free again or closed.
+ * Sends a request and collects the whole reply.
+ *
+ * Guarantees: when the promise settles, the connection is free again or closed.
+ *
+ * Caveats: a reply of 300 or above is cut after 1 MiB, because its beginning has the reason.
+ *
+ * Errors: the reason of an aborted signal, otherwise an ExchangeError.
  */
 export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<ServerReply> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,6 @@
 import { type Cancel, type Clock, DeadlineError, deadline, type Scope } from '@csi-sidecars/base'
+import { type HttpConnection, NetworkError } from '@csi-sidecars/http1'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { HttpConnection } from './connection.ts'
-import { NetworkError } from './network-error.ts'
 
 /** A client whose connections are checked. The connections of all clients lead to the same server. */
 export interface PathUser {

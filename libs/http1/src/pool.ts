@@ -26,8 +26,17 @@ interface Idle {
 }
 
 /**
- * A pool of keep-alive connections to one server. A connection belongs to its caller until it is released or lost.
- * Waiting callers are served in order.
+ * A pool of keep-alive connections to one server.
+ *
+ * Guarantees:
+ * - A connection belongs to one caller until it is released or lost.
+ * - Waiting callers are served in order. The pool has at most `maxConnections`, apart from those of `open`.
+ * - A caller gets a connection that the server has not closed as far as this process can know.
+ *
+ * Caveats: the server may close a kept connection at the moment of a request. The caller decides whether to repeat it.
+ *
+ * Errors: a failed dial fails its share of the waiting callers with the NetworkError of the dial. `close` fails all of
+ * them with a CancelledError.
  */
 export class ConnectionPool {
   readonly #options: PoolOptions
