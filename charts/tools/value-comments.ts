@@ -35,14 +35,18 @@ function hasBelow(key: string, keys: readonly string[]): boolean {
   return keys.some((each) => each.startsWith(`${key}.`))
 }
 
-/** Returns the comments by key. A comment belongs to the key in the line after it. */
+/**
+ * Returns the comments by key. A comment belongs to the key in the line after it, and begins with two hyphens, as the
+ * program helm-docs expects it.
+ */
 function commentsIn(text: string): ReadonlyMap<string, string> {
   const comments = new Map<string, string>()
   const path: string[] = []
   let lines: string[] = []
   for (const line of text.split('\n')) {
-    const [, indent = '', comment, key] = /^( *)(?:# ?(.*)|([a-zA-Z]+):.*)$/.exec(line) ?? []
-    if (comment !== undefined) lines.push(comment)
+    const [, indent = '', begins, comment, key] = /^( *)(?:# (-- )?(.*)|([a-zA-Z]+):.*)$/.exec(line) ?? []
+    if (begins !== undefined) lines = [comment ?? '']
+    else if (comment !== undefined && lines.length > 0) lines.push(comment)
     else if (key !== undefined) {
       path.splice(indent.length / 2, path.length, key)
       if (lines.length > 0) comments.set(path.join('.'), lines.join(' ').replace(/ +/g, ' '))
