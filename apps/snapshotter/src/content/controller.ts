@@ -2,6 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   awaitedObjects,
   type Controller,
+  EventDeduplicator,
   failureLog,
   keysOf,
   type Lead,
@@ -46,6 +47,7 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
+    deletionEvents: new EventDeduplicator({ clock }),
     recorder: recorderWhileLeading(term.recorder, assertLeading, textLines(log)),
     clock,
     log,

@@ -2,7 +2,7 @@ import { AGAIN, type Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { callDelete } from './calls.ts'
 import { decide, type SnapshotDeletion } from './decide.ts'
-import { CONTENT_EVENTS, recordEvent } from './events.ts'
+import { CONTENT_EVENTS, recordDeletionEvent, recordEvent } from './events.ts'
 import { ContentGoneError, during } from './failure.ts'
 import { annotatedSecrets } from './inputs.ts'
 import { observe } from './observe.ts'
@@ -65,5 +65,5 @@ export async function clearStatus(run: ContentRun): Promise<void> {
 /** Records a Warning event, unless the driver is disconnected. Throws if the run is aborted. */
 function recordDeletionFailure({ deps, content, signal }: ContentRun, message: string): void {
   signal.throwIfAborted()
-  if (deps.driver.state !== 'lost') recordEvent(deps, content, CONTENT_EVENTS.deletionFailed(deps.kind, message))
+  if (deps.driver.state !== 'lost') recordDeletionEvent(deps, content, message)
 }

@@ -48,6 +48,12 @@ export function recordEvent({ recorder, kind }: ContentDeps, content: Content, t
   recorder.event(referenceTo(kind.resource, content), text)
 }
 
+/** Records an event about a failed deletion, once for each cause. */
+export function recordDeletionEvent(deps: ContentDeps, content: Content, message: string): void {
+  if (!deps.deletionEvents.shouldRecord(content.uid, message)) return
+  recordEvent(deps, content, CONTENT_EVENTS.deletionFailed(deps.kind, message))
+}
+
 /** Reports the snapshot that stays in the driver without a content, in the log and by an event of its VolumeSnapshot. */
 export function reportLeft({ kind, log, recorder }: ContentDeps, lost: LostContent, reason: string): void {
   const { content, creation } = lost

@@ -3,7 +3,7 @@ import { callFailure, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
 import { callDelete, prepareCreate } from './calls.ts'
 import { decideLost } from './decide-lost.ts'
-import { CONTENT_EVENTS, recordEvent, reportLeft } from './events.ts'
+import { recordDeletionEvent, reportLeft } from './events.ts'
 import { repeatedRequest } from './inputs.ts'
 import type { DriverSnapshot } from './kinds.ts'
 import type { LostContent, SnapshotCreation } from './memory.ts'
@@ -28,14 +28,14 @@ export async function settleLostContents(
  * if the content exists or another content uses the snapshot.
  */
 async function settleLost(run: ContentRun, lost: LostContent): Promise<Outcome> {
-  const { memory, driver, kind } = run.deps
+  const { memory, driver } = run.deps
   try {
     if (!(await deleteOrReport(run, lost))) return SETTLED
   } catch (error) {
     run.signal.throwIfAborted()
     if (driver.state !== 'lost') {
       const message = `Failed to delete the snapshot of a deleted content: ${messageOf(error)}`
-      recordEvent(run.deps, lost.content, CONTENT_EVENTS.deletionFailed(kind, message))
+      recordDeletionEvent(run.deps, lost.content, message)
     }
     return { kind: 'retry', cause: error }
   }
