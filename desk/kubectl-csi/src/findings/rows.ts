@@ -21,7 +21,7 @@ export const ROWS = {
   attachedElsewhere: { heading: ATTACHMENTS, see: 'code = FailedPrecondition' },
   driverRefuses: { heading: ATTACHMENTS, see: 'any other `rpc error`' },
   detachFails: { heading: ATTACHMENTS, see: 'being deleted, with `detachError`' },
-  nodeLost: { heading: ATTACHMENTS, see: 'its node does not exist' },
+  nodeLost: { heading: ATTACHMENTS, see: 'the node does not exist' },
   migrationOff: { heading: ATTACHMENTS, see: 'migrated-plugins' },
   volumeGone: { heading: ATTACHMENTS, see: 'being deleted, `detachError`: `persistentvolume "<pv>" not found`' },
   detachSilent: { heading: ATTACHMENTS, see: 'being deleted, no error, nothing happens' },
