@@ -22,7 +22,8 @@ it('`compareResourceVersions` compares versions as whole numbers of any length',
   const number = fc.bigInt({ min: 0n, max: 2n ** 80n })
   fc.assert(
     fc.property(number, number, (a, b) => {
-      const order = a === b ? 0 : a < b ? -1 : 1
+      const unequal = a < b ? -1 : 1
+      const order = a === b ? 0 : unequal
       expect(Math.sign(compareResourceVersions(`${a}`, `${b}`))).toBe(order)
     }),
   )

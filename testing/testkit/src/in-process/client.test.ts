@@ -65,13 +65,9 @@ test('with `watchesLag`, a watch delivers the initial objects at once and delays
   const seen: string[] = []
   const reading = (async () => {
     for await (const frame of client.watch(PERSISTENT_VOLUMES, { sendInitialEvents: true })) {
-      seen.push(
-        frame.type === 'END'
-          ? frame.why
-          : frame.type === 'BOOKMARK'
-            ? 'BOOKMARK'
-            : `${frame.type} ${frame.object.metadata?.name}`,
-      )
+      if (frame.type === 'END') seen.push(frame.why)
+      else if (frame.type === 'BOOKMARK') seen.push('BOOKMARK')
+      else seen.push(`${frame.type} ${frame.object.metadata?.name}`)
     }
   })()
   await clock.settle()
