@@ -11,7 +11,7 @@ import {
 import type { ProvisionerClaim } from './caches/claim.ts'
 import { SELECTED_NODE } from './caches/names.ts'
 
-/** What a change of a stored claim needs. */
+/** Everything that a change of a stored claim needs. */
 export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeOwnWrite'>
@@ -23,9 +23,16 @@ export interface EditOptions {
 /** Returns the changed claim, or the same object if there is nothing to change. */
 export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
 
+/** The finalizer to add, and the node that the claim must still have. */
+export interface ClaimFinalizerAddition {
+  readonly finalizer: string
+  /** The node that must be the selected node of the claim. Undefined: the node does not matter. */
+  readonly node?: string | undefined
+}
+
 const CONFLICT_TRIES = 5
 
-/** Which finalizer is removed, and the check right before the write. */
+/** The finalizer to remove, and the check right before the write. */
 export interface ClaimFinalizerRemoval {
   readonly finalizer: string
   /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */
@@ -40,13 +47,6 @@ export async function editClaim(options: EditOptions, claim: ProvisionerClaim, e
   const update = updateLatest({ ...writesOf(options, claim), build: (stored) => unlessSame(stored, edit(stored)) })
   const { kind } = await unlessDeleted(update, options)
   return kind !== 'gone'
-}
-
-/** Which finalizer is added, and the node that the claim must still have. */
-export interface ClaimFinalizerAddition {
-  readonly finalizer: string
-  /** The node that must be the selected node of the claim. Undefined: the node does not matter. */
-  readonly node?: string | undefined
 }
 
 /**

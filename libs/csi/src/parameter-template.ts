@@ -6,6 +6,23 @@ import { goQuote } from '@csi-sidecars/telemetry'
  */
 export type VariableReader = (name: string) => string | undefined
 
+/** The values of variables by their texts, such as `pvc.labels['team']|max(63)`. Null: there was no value. */
+export type VariableValues = Readonly<Record<string, string | null>>
+
+/** The parameters without templates, and the values to record for the next try. */
+export interface ExpandedParameters {
+  readonly parameters: Record<string, string>
+  /** The values of all variables in the parameters, cut but without defaults. */
+  readonly values: VariableValues
+}
+
+/** The sources of the values of template variables. An earlier value wins. */
+export interface VariableSources {
+  readonly read: VariableReader
+  /** The values of an earlier expansion, which replace the current values. They must pass the rule for values, too. */
+  readonly earlier?: VariableValues | undefined
+}
+
 export class UnknownVariableError extends Error {
   override readonly name = 'UnknownVariableError'
 }
@@ -37,23 +54,6 @@ export function changeableVariables(parameters: Readonly<Record<string, string>>
 /** Reports whether a user can change the value of the variable. Names never change. */
 export function isChangeable(variable: string): boolean {
   return variable.includes('[')
-}
-
-/** The values of variables by their texts, such as `pvc.labels['team']|max(63)`. Null: there was no value. */
-export type VariableValues = Readonly<Record<string, string | null>>
-
-/** The parameters without templates, and the values to record for the next try. */
-export interface ExpandedParameters {
-  readonly parameters: Record<string, string>
-  /** The values of all variables in the parameters, cut but without defaults. */
-  readonly values: VariableValues
-}
-
-/** Where the values of template variables come from. An earlier value wins. */
-export interface VariableSources {
-  readonly read: VariableReader
-  /** The values of an earlier expansion, which replace the current values. They must pass the rule for values, too. */
-  readonly earlier?: VariableValues | undefined
 }
 
 /**

@@ -9,6 +9,24 @@ import type { ClaimWakeEvent } from './wake-events.ts'
 /** The purposes of Secrets: one for each kind of CSI call. */
 export type SecretUse = keyof typeof USES
 
+/** The values that replace the tokens in templates, for example `${pvc.name}`. */
+export interface SecretTokens {
+  readonly volume: string
+  readonly namespace: string
+  readonly claim: string
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+export type SecretRefs = Readonly<Record<SecretUse, SecretRef | undefined>>
+
+/** The Secrets of an uncertain call, which serve if they are gone. */
+export interface EarlierSecrets {
+  readonly signal: AbortSignal
+  readonly log: Logger
+  /** The values of the Secret in an earlier call. */
+  readonly earlier: Readonly<Record<string, string>>
+}
+
 interface Pair {
   /** The purpose of the Secret, as error messages name it. */
   readonly title: string
@@ -57,24 +75,6 @@ export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEF
 ])
 
 type Parameters = Readonly<Record<string, string>>
-
-/** The values that replace the tokens in templates, for example `${pvc.name}`. */
-export interface SecretTokens {
-  readonly volume: string
-  readonly namespace: string
-  readonly claim: string
-  readonly annotations: Readonly<Record<string, string>>
-}
-
-export type SecretRefs = Readonly<Record<SecretUse, SecretRef | undefined>>
-
-/** The Secrets of an uncertain call, which serve if they are gone. */
-export interface EarlierSecrets {
-  readonly signal: AbortSignal
-  readonly log: Logger
-  /** The values of the Secret in an earlier call. */
-  readonly earlier: Readonly<Record<string, string>>
-}
 
 export function secretRefsOf(parameters: Parameters, tokens: SecretTokens): SecretRefs {
   const uses = Object.keys(USES) as SecretUse[]

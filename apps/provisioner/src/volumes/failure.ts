@@ -1,10 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
 
-/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
-export class InUseError extends Error {
-  override readonly name = 'InUseError'
-}
-
 /** The consequences of a failed deletion. The deletion is tried again in each case. */
 export interface DeletionFailure {
   readonly message: string
@@ -13,6 +8,11 @@ export interface DeletionFailure {
    * nothing about the volume. `failed`: users see the failure.
    */
   readonly kind: 'inUse' | 'driverLost' | 'failed'
+}
+
+/** Thrown for a volume that is attached or being cloned. Such a deletion waits, and does not count as failed. */
+export class InUseError extends Error {
+  override readonly name = 'InUseError'
 }
 
 /** Returns the consequences of an error. `driverLost` is true if the driver is disconnected. */

@@ -5,6 +5,13 @@ import type { ContentNames } from '../caches/names.ts'
 import { OutdatedRequestError } from './failure.ts'
 import type { DriverSnapshot, Kind } from './kinds.ts'
 
+/** The values in the parameters of a creation, to be stored before the call. */
+export interface ValuesToRecord {
+  readonly record: string
+  /** The annotation that the values were chosen from. Undefined if it was absent. */
+  readonly replaced: string | undefined
+}
+
 /** Returns the patch that adds or removes the annotation being-created. Undefined if nothing changes. */
 export function beingCreatedPatch(
   { uid, beingCreated }: Content,
@@ -14,13 +21,6 @@ export function beingCreatedPatch(
   if (beingCreated === isPresent) return undefined
   const annotations = { [names.beingCreated]: isPresent ? 'yes' : null }
   return { kind: 'merge', body: { metadata: { uid, annotations } } }
-}
-
-/** The values in the parameters of a creation, to be stored before the call. */
-export interface ValuesToRecord {
-  readonly record: string
-  /** The annotation that the values were chosen from. Undefined if it was absent. */
-  readonly replaced: string | undefined
 }
 
 /**
