@@ -49,7 +49,7 @@ export interface ProvisionerSettings extends NameRule, VolumeSettings {
   readonly node: LocalNode | undefined
 }
 
-/** What the provisioner has opened before its first term. */
+/** Everything that the provisioner opens before its first term. */
 export interface ProvisionerParts {
   readonly settings: ProvisionerSettings
   readonly client: KubeClient

@@ -8,6 +8,7 @@ import { NODE_LABEL } from './caches/names.ts'
 import type { Kind } from './content/kinds.ts'
 import type { KindCaches } from './parts.ts'
 
+/** The options of the caches of contents and classes. */
 export interface CacheOptions {
   readonly client: KubeClient
   readonly caches: Pick<CacheRegistry, 'create' | 'add'>

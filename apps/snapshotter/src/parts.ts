@@ -38,7 +38,7 @@ export interface SnapshotterSettings {
   readonly groupNaming: Naming
 }
 
-/** What the snapshotter has opened before its first term. */
+/** Everything that the snapshotter opens before its first term. */
 export interface SnapshotterParts
   extends Pick<AppParts, 'client' | 'driver' | 'backlog' | 'clock' | 'log' | 'unreferenced'> {
   readonly settings: SnapshotterSettings

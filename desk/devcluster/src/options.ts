@@ -4,6 +4,7 @@ import type { SidecarPaths } from './cluster/binaries.ts'
 import { CONTROLLERS, type ControllerName } from './cluster/start-controllers.ts'
 import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './option-values.ts'
 
+/** The command line of the demo. */
 export interface Options {
   /** True if the process exits when the demo is over. */
   readonly exit: boolean

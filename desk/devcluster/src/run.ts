@@ -22,6 +22,7 @@ export interface Terminal {
   readonly interactive: boolean
 }
 
+/** The parts of the process that a run of the demo uses. */
 export interface RunParts {
   readonly terminal: Terminal
   readonly clock: Clock

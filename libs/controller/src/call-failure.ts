@@ -34,7 +34,7 @@ export interface CallFailure {
   readonly pauseMs: number
 }
 
-/** What a caller knows about a failed call. */
+/** The facts that a caller knows about a failed call. */
 export interface CallFailureOptions {
   /** True if the driver is disconnected now. Default: false. */
   readonly driverLost?: boolean

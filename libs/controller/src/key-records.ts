@@ -13,7 +13,7 @@ export interface ActiveRun {
   readonly subject: WorkSubject | undefined
 }
 
-/** What the records of keys need. */
+/** Everything that the records of keys need. */
 export interface KeyRecordsOptions {
   readonly clock: Clock
   /** Reports pending work. Default: pending work is not reported. */

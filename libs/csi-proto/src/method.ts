@@ -11,10 +11,12 @@ export interface Method<Q, R> extends MethodDefinition<Q, R> {
   readonly responseShape: () => Shape
 }
 
+/** A method with one answer. */
 export interface UnaryMethod<Q, R> extends Method<Q, R> {
   readonly responseStream: false
 }
 
+/** A method with a stream of answers. */
 export interface StreamMethod<Q, R> extends Method<Q, R> {
   readonly responseStream: true
 }
@@ -47,6 +49,7 @@ interface MethodParts<Q, R> {
  */
 export type Shape = readonly Field[]
 
+/** One field of a form of the page. */
 export interface Field {
   /** The name in the proto file, for example `volume_id`. */
   readonly name: string

@@ -26,7 +26,7 @@ export interface Occurrence extends EventText {
   readonly target: EventTarget
 }
 
-/** What the events of one component need. */
+/** Everything that the events of one component need. */
 export interface SeriesOptions {
   readonly client: KubeClient
   readonly component: string

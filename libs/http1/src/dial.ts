@@ -18,7 +18,7 @@ export type OpenStream = (address: Address, signal: AbortSignal) => Promise<Sock
 /** Returns the options of a TLS handshake. Called before each handshake, because certificates rotate. */
 export type TlsMaterial = () => ConnectionOptions | Promise<ConnectionOptions>
 
-/** What one connection needs: the address, the way to it and TLS. */
+/** Everything that one connection needs: the address, the way to it and TLS. */
 export interface DialOptions {
   readonly address: Address
   readonly open: OpenStream

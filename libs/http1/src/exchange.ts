@@ -10,7 +10,7 @@ export interface ServerReply {
   readonly body: Buffer
 }
 
-/** What ends a request without an answer. */
+/** The time-out and the signal that end a request without an answer. */
 export interface ExchangeLimits {
   readonly clock: Clock
   readonly timeoutMs: number

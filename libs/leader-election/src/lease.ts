@@ -17,7 +17,7 @@ export interface LeaseRecord {
   readonly durationMs: number
 }
 
-/** What a candidate knows when it decides about the Lease. */
+/** The facts that a candidate knows when it decides about the Lease. */
 export interface LeaseView {
   readonly me: string
   /** The monotonic time of this process. */

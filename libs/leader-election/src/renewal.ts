@@ -3,7 +3,7 @@ import { ApiError } from '@csi-sidecars/kube-client'
 import type { LeaseHolder, SentLease } from './lease-holder.ts'
 import type { LeaderTerm } from './term.ts'
 
-/** What one renewal of the Lease needs. */
+/** Everything that one renewal of the Lease needs. */
 export interface RenewalOptions {
   readonly holder: LeaseHolder
   readonly clock: Clock

@@ -20,7 +20,7 @@ export interface LogStream {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** Where log lines go, and how many bytes may wait. */
+/** The destination of log lines, and the number of bytes that may wait. */
 export interface LogSinkOptions {
   readonly stream: LogStream
   readonly clock: Clock

@@ -21,7 +21,7 @@ export interface AttachingCaches {
   readonly nodes: Informer<CachedDriverNode>
 }
 
-/** Which fields of which objects the attacher caches. */
+/** The options that decide which fields of which objects the attacher caches. */
 export interface AttacherCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string

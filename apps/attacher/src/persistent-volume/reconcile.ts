@@ -10,6 +10,7 @@ import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
 import { decideRelease, type ReleaseWakeKind } from './decide.ts'
 import { observeRelease, type ReleaseObserveDeps } from './observe.ts'
 
+/** Everything that a removal of our finalizer from a PersistentVolume needs. */
 export interface VolumeReleaseDeps extends ReleaseObserveDeps {
   readonly api: KubeClient
   readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>

@@ -12,6 +12,7 @@ export interface FailureTexts {
   readonly recovered: (subject: WorkSubject, failures: number) => EventText
 }
 
+/** The pending work to report in events, and the means to write the events. */
 export interface FailureReporterOptions {
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient

@@ -9,6 +9,7 @@ import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
 import { type UndoneWrite, undoneWaitMs } from '../term/undone-write.ts'
 import { decideTrivial } from './decide.ts'
 
+/** Everything that a run needs for a driver that cannot attach. */
 export interface TrivialDeps {
   readonly api: KubeClient
   readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>

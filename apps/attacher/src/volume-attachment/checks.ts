@@ -12,6 +12,7 @@ export type AttachObstacle = Extract<
   'PersistentVolumeMissing' | 'PersistentVolumeDeleting' | 'CSINodeMissing' | 'DriverNotOnNode'
 >
 
+/** Ends the plan: users see the message, and the key waits for its back-off or for `waitsFor`. */
 export interface FailStep {
   readonly kind: 'fail'
   readonly message: string
@@ -19,6 +20,7 @@ export interface FailStep {
   readonly obstacle: AttachObstacle | undefined
 }
 
+/** Reads the Secret for the call to the driver. */
 export interface LoadSecretStep {
   readonly kind: 'loadSecret'
   readonly ref: SecretRef

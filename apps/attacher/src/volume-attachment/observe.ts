@@ -36,6 +36,7 @@ export interface AttachmentView {
   readonly settings: AttachSettings
 }
 
+/** The caches, the memory and the settings from which the view of an attachment is made. */
 export interface AttachmentObserveDeps {
   readonly attachments: { readonly store: Pick<Reader<CachedAttachment>, 'get'> }
   readonly volumes: { readonly store: Pick<Reader<CachedVolume>, 'get'> }

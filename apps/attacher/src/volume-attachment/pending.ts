@@ -6,6 +6,7 @@ import { decide } from './decide.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
 
+/** The caches and the memory that the report of pending work reads. It sends no request. */
 export interface SubjectSources {
   readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
   readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>

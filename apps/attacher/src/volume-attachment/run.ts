@@ -31,6 +31,7 @@ export interface PublishClient {
   readonly lost: boolean
 }
 
+/** Everything that the runs of a VolumeAttachment share during one term. */
 export interface AttachmentDeps {
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient

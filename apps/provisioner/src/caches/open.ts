@@ -54,7 +54,7 @@ export interface TopologyCaches {
 
 type Registry = Pick<CacheRegistry, 'open'>
 
-/** Which caches are opened, and which objects they keep. */
+/** The options that decide which caches are opened, and which objects they keep. */
 export interface CachesOptions {
   readonly caches: Registry
   readonly names: Names

@@ -17,7 +17,7 @@ export interface CapacityItem {
 /** The source of topology segments: the nodes of the cluster, or the one node of `--node-deployment`. */
 export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { readonly fixed: Segments }
 
-/** What the set of capacity items is computed from. */
+/** The classes and topologies from which the set of capacity items is computed. */
 export interface ItemsOptions {
   readonly classes: ProvisionerCaches['classes']
   readonly segments: SegmentSource

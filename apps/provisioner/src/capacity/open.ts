@@ -8,6 +8,7 @@ import { type CapacitySettings, capacityProjection, DRIVER_LABEL, MANAGER_LABEL 
 import { lookUpOwner } from './owner.ts'
 import type { CapacityParts } from './run.ts'
 
+/** The flags and the parts of the process that the publication of capacities needs. */
 export interface OpenCapacity
   extends Pick<AppParts, 'env' | 'caches' | 'client' | 'metrics' | 'clock' | 'log' | 'signal'> {
   readonly values: {

@@ -15,6 +15,7 @@ import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
 import { hasOurFinalizer } from './decide.ts'
 import type { ClaimDeps, ClaimRun } from './run.ts'
 
+/** A claim and the data source that its volume is made from. */
 export interface ContentSourceRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class

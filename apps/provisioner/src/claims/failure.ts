@@ -18,7 +18,7 @@ export interface CreationFailure {
   readonly waitsFor: readonly ClaimWakeEvent[]
 }
 
-/** What a failed try of CreateVolume needs to be judged. */
+/** The facts by which a failed try of CreateVolume is judged. */
 export interface TryOptions {
   /** True if another node could be selected for the claim. */
   readonly mayReschedule: boolean

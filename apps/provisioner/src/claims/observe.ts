@@ -10,6 +10,7 @@ import { allowsNode, type TopologyNodes, topologyRules } from '../topology/requi
 import type { ClaimView } from './decide.ts'
 import type { ClaimMemory } from './memory.ts'
 
+/** The caches, the memory and the settings from which the view of a claim is made. */
 export interface ObserveDeps {
   readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'byIndex'> }
   readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get'> }

@@ -8,6 +8,7 @@ import type { ClaimWakeKind } from '../request/wake-events.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import type { ClaimMemory } from './memory.ts'
 
+/** Everything that the runs of claims share during one term. */
 export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   /** The nodes of the cluster. Undefined if the driver does not support topology. */
   readonly topology: TopologyNodes | undefined

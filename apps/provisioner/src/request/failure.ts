@@ -2,7 +2,7 @@ import { errorChain } from '@csi-sidecars/base'
 import { ApiError, isForbidden, isNotFound } from '@csi-sidecars/kube-client'
 import type { ClaimWakeEvent } from './wake-events.ts'
 
-/** What ends the pause after a failed try. */
+/** The cause of a failed try, and the events that end the pause after it. */
 export interface ProvisionErrorOptions {
   readonly cause?: unknown
   /** The objects of which one must change before a retry can succeed. */

@@ -7,6 +7,7 @@ import { bytesOf } from '../request/request.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
+/** A claim whose volume is a copy of the volume of another claim. */
 export interface CloneRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class

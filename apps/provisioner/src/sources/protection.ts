@@ -13,7 +13,7 @@ import { snapshotKey } from '../caches/claim.ts'
 import { SNAPSHOT_FINALIZER } from '../caches/names.ts'
 import type { SourceUses } from './uses.ts'
 
-/** What a guarded write of a VolumeSnapshot needs. */
+/** Everything that a guarded write of a VolumeSnapshot needs. */
 export interface SnapshotWrite {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly signal: AbortSignal

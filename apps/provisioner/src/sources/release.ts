@@ -18,7 +18,7 @@ import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { removeClaimFinalizer } from '../edit.ts'
 import type { SourceUses } from './uses.ts'
 
-/** What the release of sources needs. */
+/** Everything that the release of sources needs. */
 export interface ReleaseOptions {
   readonly api: KubeClient
   readonly claims: Informer<ProvisionerClaim, PersistentVolumeClaim>

@@ -16,6 +16,7 @@ import { bytesOf } from '../request/request.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { type ClaimSource, sourceError } from './data-source.ts'
 
+/** A claim whose volume is restored from a VolumeSnapshot. */
 export interface RestoreRequest {
   readonly claim: ProvisionerClaim
   readonly class: Class

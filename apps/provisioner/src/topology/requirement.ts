@@ -13,7 +13,7 @@ export interface TopologyNodes {
   readonly registrations: Pick<Reader<Registration>, 'get' | 'values'>
 }
 
-/** What restricts the topology of one claim. */
+/** The restrictions of the topology of one claim. */
 export interface TopologyRules {
   readonly claimName: string
   /** The selected node. Empty if no node is selected. */

@@ -3,7 +3,7 @@ import { type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import { type DecisionSettings, hasOurFinalizer, isOurs } from '../claims/decide.ts'
 import type { ClaimMemory } from '../claims/memory.ts'
 
-/** What shows that a creation is running. */
+/** The caches and the memory that show whether a creation is running. */
 export interface CreationParts {
   readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'values'> }
   readonly memory: Pick<ClaimMemory, 'inProgress' | 'hasRun'>

@@ -3,6 +3,7 @@ import type { ClaimMemory } from '../claims/memory.ts'
 import { type ProvisionerParts, SIDECAR, type TermParts } from '../parts.ts'
 import { UnreferencedVolumes } from './volumes.ts'
 
+/** Everything that the search for unreferenced volumes needs during one term. */
 export interface UnreferencedTerm
   extends Pick<TermParts, 'settings' | 'claims' | 'volumes' | 'driver' | 'clock' | 'log'>,
     Pick<ProvisionerParts, 'unreferenced'> {

@@ -14,7 +14,7 @@ export const MAX_REMEMBERED = 10_000
 /** The time after which a Released PersistentVolume is reported. */
 export const RELEASED_MS = 24 * 3_600_000
 
-/** What the search for volumes without an object needs. */
+/** Everything that the search for volumes without an object needs. */
 export interface UnreferencedVolumesParts extends CreationParts {
   readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get' | 'values'> }
   readonly memory: CreationParts['memory'] & Pick<ClaimMemory, 'unsaved'>

@@ -22,7 +22,7 @@ export interface Informers {
   readonly classes: Informer<AttributesClass, VolumeAttributesClass> | undefined
 }
 
-/** Which objects the resizer caches. */
+/** The driver and the options that decide which objects the resizer caches. */
 export interface ResizerCacheOptions {
   readonly caches: CacheRegistry
   readonly driverName: string

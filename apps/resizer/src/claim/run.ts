@@ -33,6 +33,7 @@ export interface ResizerClaimDeps {
   readonly log: Logger
 }
 
+/** One run for a claim, with what all runs of its controller share. */
 export interface ResizerClaimRun<D extends ResizerClaimDeps, K extends string = ResizerWakeKind> extends Run<K> {
   readonly key: string
   readonly deps: D

@@ -7,6 +7,7 @@ import type { ResizerVolume } from '../caches/volume.ts'
 import { MODIFY_EVENTS } from '../modify/events.ts'
 import { decideUnsupported, type UnsupportedWakeKind } from './decide.ts'
 
+/** Everything that a run needs to warn about a class that the driver cannot apply. */
 export interface UnsupportedDeps {
   readonly claims: Pick<Reader<ResizerClaim>, 'get'>
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>

@@ -22,6 +22,7 @@ export interface ModifyView {
   readonly now: number
 }
 
+/** The caches, the memory and the settings from which the view of a modification is made. */
 export interface ModifyObserveDeps {
   readonly claims: { readonly store: Pick<Reader<ResizerClaim>, 'get'> }
   readonly volumes: { readonly store: Pick<Reader<ResizerVolume>, 'get'> }

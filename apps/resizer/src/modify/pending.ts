@@ -6,6 +6,7 @@ import type { AttributesClass } from '../caches/open.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf } from '../claim/pending.ts'
 
+/** The caches that the report of pending modifications reads. It sends no request. */
 export interface ModificationSources {
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly classes: Pick<Reader<AttributesClass>, 'get'>

@@ -14,6 +14,7 @@ export interface ModifyClient {
   readonly lost: boolean
 }
 
+/** Everything that the runs of modifications share during one term. */
 export interface ModifyDeps extends ResizerClaimDeps {
   readonly driver: ModifyClient
   readonly classes: Pick<Reader<AttributesClass>, 'get'>

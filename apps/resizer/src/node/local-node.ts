@@ -6,7 +6,7 @@ import { type CacheRegistry, cacheOf } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ResizerNode } from './owner.ts'
 
-/** What the wait for this node's registration needs. */
+/** Everything that the wait for this node's registration needs. */
 export interface LocalNodeOptions {
   readonly caches: CacheRegistry
   readonly nodeName: string

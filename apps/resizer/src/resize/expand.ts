@@ -32,6 +32,7 @@ export interface Expanded {
   readonly nodeStep: boolean
 }
 
+/** Everything that a call of ControllerExpandVolume needs. */
 export interface ExpandDeps {
   readonly api: Pick<KubeClient, 'get'>
   /** The client of the driver. Undefined if the driver expands on nodes only: the kubelet then does all of the work. */

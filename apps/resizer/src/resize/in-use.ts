@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { ClaimPodUse } from './pod-use.ts'
 
-/** What the check for pods that use a claim needs. */
+/** Everything that the check for pods that use a claim needs. */
 export interface InUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
   /** The shortest and the longest back-off of the resize controller. */

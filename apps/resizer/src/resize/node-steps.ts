@@ -8,7 +8,7 @@ import { objectOf, SIDECAR } from '../claim/pending.ts'
 import { isNodesPart, nodeStatusOf } from './pending.ts'
 import { isOurs } from './source.ts'
 
-/** What the report about the kubelet's part of an expansion needs. */
+/** Everything that the report about the kubelet's part of an expansion needs. */
 export interface NodeStepsOptions {
   readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'subscribe'>
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>

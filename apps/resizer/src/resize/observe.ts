@@ -31,6 +31,7 @@ export interface ResizeView {
   readonly now: number
 }
 
+/** The caches, the memory and the settings from which the view of an expansion is made. */
 export interface ResizeObserveDeps {
   readonly api: Pick<KubeClient, 'get'>
   readonly claims: { readonly store: Pick<Reader<ResizerClaim>, 'get'> }

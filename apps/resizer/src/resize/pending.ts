@@ -9,6 +9,7 @@ import type { InUse } from './in-use.ts'
 import { isNodeStepPending } from './patches.ts'
 import { isOurs } from './source.ts'
 
+/** The caches that the report of pending expansions reads. It sends no request. */
 export interface ExpansionSources {
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly driverName: string

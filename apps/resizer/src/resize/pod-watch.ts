@@ -10,7 +10,7 @@ import {
 import { POD_MESSAGE, PODS, type Pod } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 
-/** What one watch of pods needs. */
+/** Everything that one watch of pods needs. */
 export interface PodWatchOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
   /** The namespace of the pods. Undefined: all namespaces. */

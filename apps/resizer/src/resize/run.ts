@@ -7,6 +7,7 @@ import type { InUse } from './in-use.ts'
 import type { ResizeMemory } from './memory.ts'
 import type { ResizeSettings } from './observe.ts'
 
+/** Everything that the runs of expansions share during one term. */
 export interface ResizeDeps extends ResizerClaimDeps {
   /** The CSI calls. Undefined for a driver that expands volumes on nodes only. */
   readonly driver: ExpandClient | undefined

@@ -12,7 +12,7 @@ const MAX_REMEMBERED = 10_000
 type Contents = { readonly store: Pick<Reader<Content>, 'get' | 'values' | 'synced'> }
 type Memory = Pick<ContentMemory, 'allLost'>
 
-/** What the search for snapshots without an object needs. */
+/** Everything that the search for snapshots without an object needs. */
 export interface UnreferencedSnapshotsParts {
   readonly contents: Contents
   /** The group contents. Undefined if group snapshots are off. While they are not read, members are undecided. */

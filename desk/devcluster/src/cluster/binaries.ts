@@ -17,6 +17,7 @@ export interface StartedSidecar {
   readonly address: string
 }
 
+/** The driver and the API server that a sidecar is connected to. */
 export interface SidecarTarget {
   readonly csiAddress: string
   readonly kubeconfig: string
@@ -26,6 +27,7 @@ export interface SidecarTarget {
   readonly hasParameterTemplates: boolean
 }
 
+/** Everything that the start of all sidecars of a driver needs. */
 export interface SidecarParts {
   readonly driver: Driver
   readonly connection: SidecarTarget

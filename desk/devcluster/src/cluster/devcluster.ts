@@ -32,6 +32,7 @@ import { ensure, ensureAccount, nodeIds, registerDriver, registerNode } from './
 import { openNodes, openSockets, type SocketOptions } from './sockets.ts'
 import { type ControllerName, startControllers } from './start-controllers.ts'
 
+/** The options of an embedded cluster. Each one has a default except the folder and the number of nodes. */
 export interface DevclusterOptions extends SocketOptions {
   readonly nodes: number
   /** The controllers to run. Undefined: all. */

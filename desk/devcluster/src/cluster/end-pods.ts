@@ -3,6 +3,7 @@ import { isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type ObjectRef, PODS } from '@csi-sidecars/kube-types'
 import { except } from '@csi-sidecars/volume-controllers'
 
+/** Everything that the end of a cluster needs to delete its pods and to unmount their volumes. */
 export interface EndPodsParts {
   readonly client: Pick<KubeClient, 'list' | 'delete'>
   readonly clock: Clock

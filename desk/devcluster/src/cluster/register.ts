@@ -17,6 +17,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { CONTROLLER_MANAGED, except } from '@csi-sidecars/volume-controllers'
 
+/** A node and the answer of the driver on it, as the kubelet writes both to the API server. */
 export interface NodeRegistration {
   readonly name: string
   readonly driverName: string

@@ -4,6 +4,7 @@ import { Backoff, type Clock, messageOf } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { guardGroup, killGroup } from './process-group.ts'
 
+/** The command line of a sidecar, and the observers of its process. */
 export interface SidecarProcessOptions {
   readonly name: string
   /** The path of the binary. */

@@ -14,6 +14,7 @@ import { type CsiDriver, type DriverSettings, startCsiDriver } from '@csi-sideca
 import type { Logger } from '@csi-sidecars/telemetry'
 import { openDriver } from '@csi-sidecars/volume-controllers'
 
+/** The driver of the cluster: the emulated driver or the user's own. */
 export interface SocketOptions {
   /** The address of the user's own driver, `unix:///path`. Undefined: the emulated driver is started. */
   readonly driver?: string | undefined
@@ -29,6 +30,7 @@ export interface SocketOptions {
   readonly log: Logger
 }
 
+/** The open sockets of the driver, with the calls that pass them. */
 export interface OpenSockets {
   /** The address at which the sidecars and this process call the driver. */
   readonly address: string

@@ -37,6 +37,7 @@ const RELEASING_SINCE = 38
 /** The minor version since which a start deletes unused attachments of drivers that need no attach. */
 const DETACHING_WITHOUT_NEED_SINCE = 38
 
+/** The controllers to start, and the Kubernetes that they copy. */
 export interface ControllersOptions {
   /** The controllers to start. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined

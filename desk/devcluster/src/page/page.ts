@@ -9,6 +9,7 @@ import { PageModel } from './model/model.ts'
 import { startPageServer } from './server.ts'
 import type { Frame, Item, StepItem, StepLine, TimelineEntry } from './view/wire.ts'
 
+/** The cluster that the page shows, and the port of its server. */
 export interface PageOptions {
   readonly cluster: Devcluster
   readonly clock: Clock

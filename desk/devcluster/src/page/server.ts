@@ -14,6 +14,7 @@ export interface PageServer {
   stop(): Promise<void>
 }
 
+/** The answers of the page's server. */
 export interface PageServerOptions {
   /** The port of the server. 0: any free port. */
   readonly port: number

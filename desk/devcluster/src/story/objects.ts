@@ -12,6 +12,7 @@ import type { SidecarTarget } from '../cluster/binaries.ts'
 
 export type CopyName = keyof typeof COPIES
 
+/** The fields of a pod that the demo creates. */
 export interface PodOptions {
   readonly pod: string
   /** The node of the pod. Undefined if a scheduler must choose it. */

@@ -23,6 +23,7 @@ export type Ending =
   | { readonly kind: 'succeeded' }
   | { readonly kind: 'failed'; readonly step: string; readonly what: string; readonly refusals: readonly string[] }
 
+/** The steps to run, their limits, and the output. */
 export interface StepRunOptions {
   readonly steps: readonly StoryStep[]
   /** The number of the first step. The default is 1. */

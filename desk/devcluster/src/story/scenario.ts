@@ -9,6 +9,7 @@ import { CLAIM, COPIES, NAMES } from './objects.ts'
 import { type Ending, type Printer, runSteps, type StoryStep } from './run-steps.ts'
 import { type LeftOut, STORY_PODS, storyOf } from './story.ts'
 
+/** The options of the demo, and the parts of the cluster that it acts on. */
 export interface ScenarioOptions {
   readonly cluster: Pick<Devcluster, 'client' | 'caches' | 'driver' | 'connection' | 'calls' | 'nodeNames'>
   readonly clock: Clock

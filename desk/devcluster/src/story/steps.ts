@@ -50,6 +50,7 @@ export interface StoryParts {
   readonly connection: Pick<SidecarTarget, 'hasParameterTemplates'>
 }
 
+/** A pod on its node. */
 export interface Placed {
   readonly pod: string
   readonly node: string

@@ -23,6 +23,7 @@ export interface LeftOut {
   readonly why: string
 }
 
+/** The nodes and the options that decide the steps of the demo. */
 export interface StoryOptions {
   readonly nodes: readonly string[]
   /** True if a claim and its pod stay after the last step. */

@@ -12,7 +12,7 @@ const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
 /** The maximum number of pages to read from one sidecar. */
 const MAX_PAGES = 40
 
-/** Where the answers of the leaders are collected, and what ends the wait for them. */
+/** The place where the answers of the leaders are collected, and the signal that ends the wait for them. */
 export interface LeaderQuestion {
   readonly into: FactCollection
   readonly signal: AbortSignal

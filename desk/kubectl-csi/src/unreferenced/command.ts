@@ -17,6 +17,7 @@ import { type Search, type Thing, unreferencedPage } from './page.ts'
 import type { UnreferencedResult } from './result.ts'
 import { unreferencedText } from './text.ts'
 
+/** The parts of the process that `kubectl csi unreferenced` uses. */
 export interface UnreferencedAround {
   readonly client: ReadOnlyClient
   readonly clock: Clock

@@ -5,6 +5,7 @@ export type AttachState =
   /** The node may have the volume, because an attach or a detach is not confirmed. */
   | 'uncertain'
 
+/** The state of a volume on one node, as the attach-detach controller knows it. */
 export interface AttachedTo {
   readonly state: AttachState
   /** The monotonic time of the first request to detach. Undefined if no detach is requested. */

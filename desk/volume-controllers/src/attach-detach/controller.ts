@@ -9,6 +9,7 @@ import { attachedList } from './node-status.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { AttachDetachState } from './state.ts'
 
+/** The options of the attach-detach controller. Times are in milliseconds. */
 export interface AttachDetachOptions {
   /** How long an unhealthy node may delay the detach of a volume; undefined: without limit. */
   readonly maxWaitForUnmountMs?: number | undefined

@@ -5,6 +5,7 @@ import type { CachedNode } from '../caches/node.ts'
 import { coalesced } from '../coalesce.ts'
 import { except } from '../control.ts'
 
+/** Everything that the writers of a node's volume lists need. */
 export interface NodeStatusParts {
   readonly client: Pick<KubeClient, 'patch'>
   readonly nodes: Pick<Informer<CachedNode, Node>, 'storeOwnWrite' | 'store'>

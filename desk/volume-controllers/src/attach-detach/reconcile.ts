@@ -10,6 +10,7 @@ import type { PodRef } from './desired-state.ts'
 import type { StatusList } from './node-status.ts'
 import type { AttachDetachState } from './state.ts'
 
+/** Everything that a run of the attach-detach controller needs. */
 export interface AttachDetachParts extends ControllerParts {
   readonly state: AttachDetachState
   readonly writeStatus: StatusList['write']

@@ -9,6 +9,7 @@ import type { AttachDetachView, NodeView } from './decide.ts'
 import { DesiredAttachments, type PodRef } from './desired-state.ts'
 import { mayAttachTwice, needsAttach, resolveVolumes, wantsVolumes } from './resolve.ts'
 
+/** The options of the attach-detach state that depend on the version of Kubernetes. */
 export interface AttachDetachStateOptions {
   readonly maxWaitForUnmountMs: number | undefined
   /** True if a deleted Node counts as a machine that is gone and uses no volumes. */

@@ -18,6 +18,7 @@ export interface ClaimToPlace {
   readonly isTaken: boolean
 }
 
+/** A node that a pod may be placed on, with its free room. */
 export interface NodeOption {
   readonly node: CachedNode
   /** The number of pods on the node. */

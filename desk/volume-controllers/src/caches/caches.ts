@@ -55,6 +55,7 @@ export interface Caches {
   readonly snapshotCaches: SnapshotCaches | undefined
 }
 
+/** The caches of VolumeSnapshots and their contents. */
 export interface SnapshotCaches {
   readonly snapshots: Informer<CachedSnapshot, VolumeSnapshot>
   readonly contents: Informer<CachedContent, VolumeSnapshotContent>
@@ -92,6 +93,7 @@ export const SNAPSHOTS_BY_CLAIM = 'claim'
 /** Attachments by the volume they name. */
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
+/** Everything that the caches of all controllers need. */
 export interface CacheParts {
   readonly client: KubeClient
   readonly clock: Clock

@@ -2,11 +2,13 @@ import type { Cached } from '@csi-sidecars/informer'
 import type { Node } from '@csi-sidecars/kube-types'
 import { identityOf } from './metadata.ts'
 
+/** An entry of `status.volumesAttached` of a node. */
 export interface AttachedVolume {
   readonly name: string
   readonly devicePath: string
 }
 
+/** A taint of a node. */
 export interface Taint {
   readonly key: string
   readonly value: string

@@ -25,6 +25,7 @@ export interface PodUse {
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
 
+/** A container of a pod. */
 export interface Container {
   readonly name: string
   readonly image: string

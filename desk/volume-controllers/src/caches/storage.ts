@@ -23,6 +23,7 @@ export interface CachedDriver extends Cached {
   readonly fsGroupPolicy: string
 }
 
+/** A driver in the CSINode of a node. */
 export interface NodeDriver {
   readonly nodeId: string
   /** The maximum number of volumes on the node; undefined for no limit. */

@@ -24,6 +24,7 @@ import {
 } from '@csi-sidecars/csi-proto'
 import type { Logger } from '@csi-sidecars/telemetry'
 
+/** The connection to the driver, and the services to ask. */
 export interface OpenDriverOptions {
   /** The address of the socket, such as `unix:///path`. */
   readonly address: string

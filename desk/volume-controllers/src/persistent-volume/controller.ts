@@ -13,6 +13,7 @@ import { claimsWaitingFor, reconcileClaim, reconcileVolume } from './reconcile.t
 /** One worker for each controller, as in kube-controller-manager, so that two claims never get the same volume. */
 const WORKERS = 1
 
+/** The options of the controller that binds claims to PersistentVolumes. */
 export interface PersistentVolumeOptions {
   /** The interval at which all claims and volumes are checked again. */
   readonly resyncMs?: number | undefined

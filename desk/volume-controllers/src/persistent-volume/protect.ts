@@ -16,6 +16,7 @@ export type LiveUse = (namespace: string, signal: AbortSignal) => Promise<Readon
 const CLAIM_WORKERS = 250
 const VOLUME_WORKERS = 4
 
+/** The options of the controller that protects claims in use. */
 export interface ProtectionOptions {
   /** True if claims report since when no pod has used them, as in Kubernetes 1.37. */
   readonly recordsUnused: boolean

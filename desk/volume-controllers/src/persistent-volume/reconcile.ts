@@ -11,6 +11,7 @@ import { type ControllerParts, except, settledUnlessFailed } from '../control.ts
 import { type ClaimBindingView, type ClaimStep, decideClaim } from './claims.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
+/** Everything that a run for a PersistentVolume needs. */
 export interface VolumeRunParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
 }

@@ -13,6 +13,7 @@ export interface MountState {
   readonly path: string
 }
 
+/** A volume as it is on a node: its mounts and their states. */
 export interface ActualVolume {
   readonly source: MountSource
   /** True if the node may use the volume: the API server has confirmed the attachment, or no attach is needed. */

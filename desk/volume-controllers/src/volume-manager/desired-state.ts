@@ -49,6 +49,7 @@ export interface PodMount {
   readonly fsGroup: FsGroup | undefined
 }
 
+/** A volume as the pods of a node need it. */
 export interface DesiredVolume {
   readonly source: MountSource
   /** The current capacity of the PersistentVolume; undefined for volumes that cannot be expanded. */

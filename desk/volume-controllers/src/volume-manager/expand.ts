@@ -12,6 +12,7 @@ export type Expansion =
   /** `byNode`: true if this node updates the claim, false if another node has already updated it. */
   | { readonly kind: 'expand'; readonly size: string; readonly byNode: boolean }
 
+/** The failure of an expansion on a node, as the status of the claim shows it. */
 export interface ExpansionFailure {
   readonly message: string
   /** True if the size cannot be reached, so that the controller may choose a smaller size. */

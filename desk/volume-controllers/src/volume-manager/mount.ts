@@ -11,6 +11,7 @@ import type { CsiSource, MountSource, PodMount } from './desired-state.ts'
 import { hasGrown } from './expand.ts'
 import { expand } from './expand-run.ts'
 
+/** Everything that a run of a volume on a node needs. */
 export interface MountParts extends NodeParts {
   /** Enqueues a pod after a change of its mounts. */
   readonly lookAtPod: (podUid: string) => void

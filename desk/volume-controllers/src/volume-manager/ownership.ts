@@ -6,6 +6,7 @@ import type { DriverSource, PodMount } from './desired-state.ts'
 /** The component that gives a volume to the Unix group of the pod. */
 export type GroupsBy = 'driver' | 'node' | 'none'
 
+/** The facts that decide who gives a volume to the group of its pod. */
 export interface FsGroupView {
   readonly source: DriverSource
   readonly pod: Pick<PodMount, 'fsGroup' | 'readOnly'>

@@ -5,6 +5,7 @@ import { settledUnlessFailed } from '../control.ts'
 import type { NodeParts } from './calls.ts'
 import { type Resolved, resolveVolumes } from './resolve.ts'
 
+/** Everything that a run for a pod on a node needs. */
 export interface PodParts extends NodeParts {
   readonly lookAtVolume: (volumeName: string) => void
   /** The UIDs of pods whose deletion the API server has accepted. The event may still be pending. */
@@ -21,6 +22,7 @@ export type PodStep =
   /** Starts the containers, because all volumes are mounted. */
   | { readonly kind: 'run' }
 
+/** A pod and the state of its volumes, from which its phase follows. */
 export interface PodView {
   readonly pod: CachedPod
   readonly isMounted: boolean

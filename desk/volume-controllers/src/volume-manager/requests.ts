@@ -8,6 +8,7 @@ import type {
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { CsiSource, EphemeralSource, PodMount } from './desired-state.ts'
 
+/** The parts of NodeStageVolume and NodePublishVolume requests that come from the node and the pod. */
 export interface CallParts {
   readonly publishContext: Readonly<Record<string, string>>
   /** The staging path; empty if the driver does not stage volumes. */

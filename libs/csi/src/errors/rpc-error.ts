@@ -8,7 +8,7 @@ import { messageOf, systemCodeOf } from '@csi-sidecars/base'
  */
 export type Origin = 'driver' | 'client' | 'session' | 'none'
 
-/** What is known about a failed call beside its code and message. */
+/** The facts about a failed call in addition to its code and message. */
 export interface RpcErrorOptions {
   readonly retryAfterMs?: number | undefined
   readonly origin?: Origin

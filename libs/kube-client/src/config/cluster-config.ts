@@ -34,7 +34,7 @@ export interface ServerTrust {
   readonly insecure: boolean
 }
 
-/** Where the configuration of the client is read from. */
+/** The environment from which the configuration of the client is read, and the clock and log of the reads. */
 export interface ConfigSources {
   readonly env: NodeJS.ProcessEnv
   readonly clock: Clock

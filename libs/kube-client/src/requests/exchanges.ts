@@ -6,7 +6,7 @@ import { type ApiAnswer, type ApiCall, answerOf, noAnswer } from './call.ts'
 import { RequestWriter } from './request-text.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 
-/** What all requests of one client share. */
+/** Everything that all requests of one client share. */
 export interface ExchangesOptions {
   readonly config: ClusterConfig
   readonly dial: Dial

@@ -10,7 +10,7 @@ export interface ServerLimits {
   readonly refusals: { readonly count: number; readonly since: number } | undefined
 }
 
-/** What the log lines about refused requests need. */
+/** Everything that the log lines about refused requests need. */
 export interface RefusalsOptions {
   readonly clock: Clock
   readonly log: Logger

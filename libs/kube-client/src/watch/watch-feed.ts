@@ -13,13 +13,13 @@ export interface FeedControl {
   resume(): void
 }
 
-/** What a feed of watch events reports while bytes arrive. */
+/** The clock of a feed of watch events, and the function that it calls while bytes arrive. */
 export interface FeedOptions {
   readonly clock: Clock
   readonly onActivity: (() => void) | undefined
 }
 
-/** The shortest time between two calls of `onActivity`. A list brings thousands of chunks in one second. */
+/** The minimum time between two calls of `onActivity`. A list brings thousands of chunks in one second. */
 const REPORT_INTERVAL_MS = 100
 
 /** The number of unread bytes from which the connection is paused. */

@@ -30,6 +30,7 @@ export interface LeaseRole {
   readonly lead: (lead: Lead) => Promise<void>
 }
 
+/** A started service, and what the process does after the loss of the Lease or of the driver. */
 export interface ServeOptions {
   readonly service: StartedService
   readonly settings: {

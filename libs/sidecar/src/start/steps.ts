@@ -39,7 +39,7 @@ export interface HttpEndpoint {
   close(): Promise<void>
 }
 
-/** What the election of one leader needs. */
+/** Everything that the election of one leader needs. */
 export interface ElectionOptions {
   /** Returns the client for the Lease. The first call creates it. */
   readonly client: () => KubeClient

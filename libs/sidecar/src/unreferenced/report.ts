@@ -54,7 +54,7 @@ export interface ListingState {
   readonly failure: string | undefined
 }
 
-/** What one sidecar has found about one kind of things. */
+/** The findings of one sidecar about one kind of things. */
 export interface UnreferencedFindings {
   readonly items: readonly UnreferencedItem[]
   readonly listing: ListingState
@@ -85,6 +85,7 @@ export interface ReportOptions {
   readonly metrics: Metrics
 }
 
+/** The findings of one sidecar about one kind of thing. */
 export interface ReadSource extends UnreferencedFindings, Pick<UnreferencedSource, 'sidecar' | 'kind'> {}
 
 /**

@@ -9,7 +9,7 @@ import type { Attributes } from './span.ts'
 import { SpanBuffer } from './span-buffer.ts'
 import { RunTracer } from './tracer.ts'
 
-/** What tracing needs from the program. The settings come from the variables OTEL_*. */
+/** The parts of the program that tracing needs. The settings come from the variables OTEL_*. */
 export interface TracingOptions {
   readonly runs: RunContexts
   readonly clock: Clock

@@ -6,7 +6,7 @@ import type { Delivery, OtlpClient } from './otlp-request.ts'
 import type { BatchSettings } from './settings.ts'
 import type { Span } from './span.ts'
 
-/** Where spans go, and how many may wait. */
+/** The destination of spans, and the number of spans that may wait. */
 export interface SpanBufferOptions {
   readonly clock: Clock
   readonly log: Logger

@@ -25,7 +25,7 @@ export interface RunStart {
 /** The maximum length of an error message in a span. The error messages of drivers have no limit. */
 const MAX_TEXT_LENGTH = 4096
 
-/** What the tracer of runs needs. */
+/** Everything that the tracer of runs needs. */
 export interface RunTracerOptions {
   readonly runs: RunContexts
   readonly clock: Clock

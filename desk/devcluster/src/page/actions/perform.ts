@@ -16,6 +16,7 @@ import { claimObject, classObject, goldObject, NAMES, podObject } from '../../st
 import { ACTION_NAMES, type ActionName, FAULTS } from '../view/action-table.ts'
 import type { PageAction } from './parse.ts'
 
+/** The cluster and the demo that an action of the page changes. */
 export interface ActionParts {
   readonly cluster: Devcluster
   readonly clock: Clock

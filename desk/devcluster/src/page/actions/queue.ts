@@ -8,6 +8,7 @@ import type { ActionAnswer, Item, TimelineEntry } from '../view/wire.ts'
 import { FieldError, type PageAction, parseAction } from './parse.ts'
 import { type ActionParts, actionsOf, perform } from './perform.ts'
 
+/** The cluster that actions change, and the page that shows their results. */
 export interface ActionQueueOptions {
   readonly cluster: Devcluster
   readonly clock: Clock

@@ -6,6 +6,7 @@ import { volumeOf } from './call-log.ts'
 /** The maximum length of a request or an answer on the page. */
 const MAX_CHARACTERS = 4000
 
+/** The caller of a running CSI call and the time of its start. */
 export interface CallStart {
   readonly who: string
   readonly at: number

@@ -19,6 +19,7 @@ import { allRows, observe, pendingClaimRows } from './observe.ts'
 import { rowOf } from './rows.ts'
 import { Handles, nodeOfEvent, rowsOfCall, rowsOfEvent, rowsOfObjectEvent } from './rows-of.ts'
 
+/** The cluster that the model of the page observes, and the function that sends its frames. */
 export interface ModelOptions {
   readonly caches: Caches
   readonly client: KubeClient

@@ -2,6 +2,7 @@
 
 export type FieldKind = 'name' | 'claim' | 'pod' | 'node' | 'size' | 'class' | 'seconds' | 'number' | 'choice'
 
+/** One field of a form of the page. */
 export interface Field {
   readonly name: string
   readonly label: string
@@ -12,6 +13,7 @@ export interface Field {
   readonly choices?: readonly string[]
 }
 
+/** The form of an action on the page. */
 export interface ActionForm {
   readonly title: string
   readonly button: string

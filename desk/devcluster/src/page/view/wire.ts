@@ -27,11 +27,13 @@ export interface Message {
   readonly bad?: boolean
 }
 
+/** A size as users write it and in bytes. */
 export interface ClaimSize {
   readonly text: string
   readonly bytes: number
 }
 
+/** A claim as the page shows it. */
 export interface WantedClaim {
   readonly key: string
   readonly phase: string
@@ -42,6 +44,7 @@ export interface WantedClaim {
   readonly deleting: boolean
 }
 
+/** A pod as the page shows it. */
 export interface WantedPod {
   readonly key: string
   /** The node of the pod. Empty while the pod is not scheduled. */
@@ -50,6 +53,7 @@ export interface WantedPod {
   readonly deleting: boolean
 }
 
+/** A PersistentVolume as the page shows it. */
 export interface ShownVolume {
   readonly name: string
   readonly phase: string
@@ -62,6 +66,7 @@ export interface ShownVolume {
 
 export type PlaceState = 'attaching' | 'attached' | 'mounted' | 'detaching' | 'failing'
 
+/** The state of a volume on one node. */
 export interface NodePlace {
   readonly node: string
   readonly state: PlaceState
@@ -119,6 +124,7 @@ export interface LastCall {
   readonly response?: string
 }
 
+/** A component of the cluster, with its state and its work. */
 export interface Actor {
   readonly is: 'actor'
   readonly id: string
@@ -136,6 +142,7 @@ export interface Actor {
   readonly last?: Message
 }
 
+/** A node as the page shows it. */
 export interface ClusterNode {
   readonly is: 'node'
   readonly id: string
@@ -144,12 +151,14 @@ export interface ClusterNode {
   readonly schedulable: boolean
 }
 
+/** One line below a step of the demo: who did what, and when. */
 export interface StepLine {
   readonly who: string
   readonly text: string
   readonly afterMs: number
 }
 
+/** A step of the demo as the page shows it. */
 export interface StepItem {
   readonly is: 'step'
   readonly id: string

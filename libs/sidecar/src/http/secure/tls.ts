@@ -16,7 +16,7 @@ const READ_INTERVAL_MS = 5_000
  */
 const NO_TICKETS = 1 << 14
 
-/** What the reading of certificates needs. A self-signed certificate is for `hostName`. */
+/** Everything that the reading of certificates needs. A self-signed certificate is for `hostName`. */
 export interface TlsOptions {
   readonly clock: Clock
   readonly log: Logger
