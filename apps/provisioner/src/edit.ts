@@ -16,7 +16,7 @@ export interface EditOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
   readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeOwnWrite'>
   readonly signal: AbortSignal
-  /** The maximum number of attempts if other clients change the claim at the same time. Default: 5. */
+  /** The maximum number of attempts if other clients change the claim. Default: 5. */
   readonly tries?: number
 }
 
@@ -26,7 +26,7 @@ export type ClaimEdit = (pvc: PersistentVolumeClaim) => PersistentVolumeClaim
 /** The finalizer to add, and the node that the claim must still have. */
 export interface ClaimFinalizerAddition {
   readonly finalizer: string
-  /** The node that must be the selected node of the claim. Undefined: the node does not matter. */
+  /** The required selected node of the claim. Undefined: any node. */
   readonly node?: string | undefined
 }
 

@@ -41,7 +41,7 @@ export class AdaptiveLimit {
     this.#running -= 1
   }
 
-  /** Records a success. Returns true if enough successes have followed each other that the limit may rise. */
+  /** Records a success. Returns true after enough successes in a row. */
   completesRound(): boolean {
     this.#successes += 1
     const round = this.#halvedAt === Number.NEGATIVE_INFINITY ? 1 : Math.max(ROUND, this.#value)

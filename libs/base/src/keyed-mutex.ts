@@ -6,7 +6,7 @@ import { abortable } from './abort.ts'
  * Caveats: work must not wait for other work on the same key.
  */
 export class KeyedMutex {
-  /** A promise for each key, which resolves when the last waiter has released the key. */
+  /** A promise for each key. It resolves when the last waiter is done. */
   readonly #last = new Map<string, Promise<void>>()
 
   /** Runs `work` after all earlier work on the key. If the signal is aborted first, rejects without running `work`. */

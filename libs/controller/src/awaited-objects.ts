@@ -77,7 +77,7 @@ class AwaitedObjects {
     this.#signal = signal
   }
 
-  /** Begins to read the objects of these events. Ignores other events, because their caches report changes. */
+  /** Begins to read the objects of these events, if no cache reports them. */
   await(events: readonly WakeEvent[]): void {
     const now = this.#options.clock.monotonic()
     for (const event of events) {
@@ -135,7 +135,7 @@ class AwaitedObjects {
     }
   }
 
-  /** Returns the UID and version of the object, `MISSING` after a 404, or undefined after another error. */
+  /** Returns the UID and version, `MISSING` after a 404, or undefined after another error. */
   async #versionOf({ resource, event: { name = '' } }: AwaitedObject): Promise<string | undefined> {
     try {
       const { metadata } = await this.#options.api.get(resource, refOf(name), { signal: this.#signal, priority: 'low' })

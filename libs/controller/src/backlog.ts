@@ -92,7 +92,7 @@ export class Backlog {
     return all
   }
 
-  /** Returns the depth of each queue that is not empty, by the name of the queue. */
+  /** Returns the depth of each queue that is not empty, by name. */
   async depths(signal: AbortSignal): Promise<ReadonlyMap<string, Depth>> {
     const depths = new Map<string, { waiting: number; inWork: number }>()
     const count = ({ queue, state }: PendingWork): void => {
@@ -111,12 +111,12 @@ export class Backlog {
     this.#wait.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
-  /** Records in a metric how long work took from the moment when it became due. */
+  /** Records in a metric how long work took since it was due. */
   completed(operation: Operation, ageMs: number): void {
     this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
-  /** Records in a metric how many keys of a queue may run at a time. */
+  /** Records in a metric how many keys of a queue may run. */
   runs(queue: string, limit: number): void {
     this.#limit.set({ driver_name: this.driver, name: queue }, limit)
   }

@@ -23,9 +23,9 @@ export interface CallFailure {
   readonly mayStillRun: boolean
   /** True if the same request can never succeed, for an expansion and for a modification. Implies `isFinal`. */
   readonly infeasible: CallVerdict['infeasible']
-  /** True if the driver refuses to expand a volume that is in use. Implies `isFinal`. */
+  /** True if the driver refuses to expand a volume in use. Implies `isFinal`. */
   readonly isInUse: boolean
-  /** True if the driver is disconnected, so that the failure perhaps says nothing about the volume. */
+  /** True if the driver is disconnected, which may be the only reason. */
   readonly driverLost: boolean
   /**
    * The milliseconds that the driver or the API server asks to wait. 0: no wait, so the usual back-off applies.

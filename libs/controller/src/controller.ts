@@ -70,9 +70,9 @@ export interface Run<K extends string = never> {
 export interface TraceSubject {
   /** The name of the operation, for example `attach`. */
   readonly operation: string
-  /** The names of the object and of related objects, by the names of trace attributes. */
+  /** The names of the object and of related objects, by trace attribute. */
   readonly names: Readonly<Record<string, string>>
-  /** The annotation `traceparent` of the object. Runs for the object become a part of that trace. */
+  /** The annotation `traceparent` of the object. Its runs join that trace. */
   readonly traceparent: string | undefined
 }
 
@@ -90,7 +90,7 @@ export type ReadCache = Pick<Informer<unknown, never>, 'caughtUp'>
  * Errors: an error of `reconcile` is a failed run of its key. An error of any other function ends all controllers.
  */
 export interface Controller<K extends string = never> {
-  /** The name of the queue in metrics. Metrics add up queues with the same name. */
+  /** The name of the queue in metrics. Queues may share a name. */
   readonly name: string
   /** The largest number of keys that run at the same time. With 0 or less no key runs. */
   readonly workers: number
@@ -106,7 +106,7 @@ export interface Controller<K extends string = never> {
   readonly wakers: Wakers<K>
   /** Brings the object of the key closer to its desired state. Must end soon after `run.signal` is aborted. */
   readonly reconcile: (key: string, run: Run<K>) => Promise<Outcome>
-  /** Returns the attributes of a run for its trace. Called when a traced run starts. */
+  /** Returns the trace attributes of a run. Called for traced runs only. */
   readonly traceSubject?: (key: string) => TraceSubject
   /** Wraps each run. Must return the outcome of the run. */
   readonly wrapRun?: (key: string, run: () => Promise<Outcome>) => Promise<Outcome>

@@ -32,7 +32,7 @@ export interface PendingWork extends Omit<WorkSubject, 'sinceSeconds' | 'obstacl
   readonly sidecar: string
   /** The key in the queue. It distinguishes work for the same object. */
   readonly key: string
-  /** The name of the queue. Undefined for work of another process, for example of the kubelet. */
+  /** The name of the queue. Undefined for work of another process. */
   readonly queue?: string | undefined
   readonly state: KeyState
   /** The reason why the work is still pending. It is a label of metrics. */

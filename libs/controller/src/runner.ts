@@ -145,7 +145,7 @@ export class Runner implements Enqueuer<string> {
     }
   }
 
-  /** Reports completed work. A settled key gets a new record, unless it waits for an event. */
+  /** Reports completed work. The key gets a new record, unless it waits. */
   #settled(key: string, { subject }: Active, done: boolean): void {
     if (done && subject !== undefined) this.#records.complete(key, subject)
     if (this.#schedule.awaitedBy(key).length === 0) this.#records.renew(key)

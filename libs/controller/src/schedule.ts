@@ -17,7 +17,7 @@ export interface KeyPosition {
   readonly waitsFor: readonly WakeEvent[]
   /** True: the driver is disconnected, so no key starts. */
   readonly paused: boolean
-  /** The group of keys whose limit keeps this key from starting, even if a worker is free. */
+  /** The group whose limit keeps this key from starting despite a free worker. */
   readonly blockedBy: string | undefined
   /** The milliseconds until the next planned run of the key. */
   readonly dueIn: number | undefined

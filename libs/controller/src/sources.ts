@@ -16,7 +16,7 @@ export interface Enqueuer<K extends string = never> {
   add(key: string, priority?: KeyPriority): void
   /** Forgets the failures of the key, so that its next back-off is as short as the first. */
   resetBackoff(key: string): void
-  /** Forgets the failures and the age of the key, because it has other work from now on. */
+  /** Forgets the failures and the age of the key, which has other work. */
   renew(key: string): void
   /** Runs every key that waits for the event, and resets its back-off. */
   readonly wake: (event: WakeEvent<K>) => void

@@ -5,7 +5,7 @@ import { jsonEqual } from '@csi-sidecars/kube-types'
 export interface LatestUpdate<State, Write, Saved> {
   /** The largest number of writes. */
   readonly tries: number
-  /** Returns the newest known state of the object. Undefined if the object is gone or was recreated. */
+  /** Returns the newest known state. Undefined if the object is gone or recreated. */
   readonly latest: () => State | undefined | Promise<State | undefined>
   /** Builds the write from a state. Undefined if nothing is left to change. */
   readonly build: (state: State) => Write | undefined | Promise<Write | undefined>

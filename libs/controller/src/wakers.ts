@@ -3,7 +3,7 @@ import type { Source } from './sources.ts'
 
 /** One kind of wake event: its texts in reports about waiting keys, and the source that reports it. */
 export interface Waker<K extends string> {
-  /** The kind of the object that the key waits for, in the words of Kubernetes. */
+  /** The kind of the awaited object, in the words of Kubernetes. */
   readonly object: string
   /** The reason in reports, if no obstacle is known. */
   readonly reason: Reason

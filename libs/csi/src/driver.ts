@@ -161,7 +161,7 @@ class ReconnectingDriver implements Driver {
     })
   }
 
-  /** Resolves when the driver is `ready` or `failed`. Rejects only when the driver is closed. */
+  /** Resolves when the driver is `ready` or `failed`. Rejects after `close`. */
   async #recover(before: DriverIdentity): Promise<void> {
     const { clock } = this.#options
     const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#life.signal)

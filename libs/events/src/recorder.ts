@@ -118,7 +118,7 @@ class QueueingRecorder implements Recorder {
     return await client.create(EVENTS, correlated.event)
   }
 
-  /** Calls `write`, and calls it again while the API server is unreachable. A refusal is final. */
+  /** Calls `write` until the API server is reachable. A refusal is final. */
   async #persistently<T>(write: () => Promise<T>): Promise<T> {
     const { clock } = this.#options
     for (let tries = 1; ; tries += 1) {

@@ -40,7 +40,7 @@ interface Idle {
  */
 export class ConnectionPool {
   readonly #options: PoolOptions
-  /** The idle connections. The last released connection is used first, so that the others can expire. */
+  /** The idle connections. The last released is used first, so that others expire. */
   readonly #idle: Idle[] = []
   readonly #waiters = new Set<Waiter>()
   readonly #open = new Set<HttpConnection>()

@@ -47,7 +47,7 @@ const TRAILERS: State = { at: 'trailers' }
 export class ResponseParser {
   #state: State = { at: 'idle' }
   #sink: ResponseSink | undefined
-  /** The bytes of the last push. `#at` is the position of the parser in them. */
+  /** The bytes of the last push. `#at` is a position in them. */
   #bytes = NOTHING
   #at = 0
   /** The bytes of an incomplete head or line. The bytes of bodies are passed on at once. */
@@ -166,7 +166,7 @@ export class ResponseParser {
     return true
   }
 
-  /** Returns the bytes up to `end`, and moves the position of the parser to `end`. */
+  /** Returns the bytes up to `end`, and moves the position there. */
   #upTo(end: number): Buffer {
     const part = this.#bytes.subarray(this.#at, end)
     this.#at = end

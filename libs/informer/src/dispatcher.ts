@@ -59,7 +59,7 @@ export class Dispatcher<E> {
     this.#draining = undefined
   }
 
-  /** Delivers one batch of the queued events. Returns true if the queue is empty then. */
+  /** Delivers one batch of events. Returns true if the queue is empty then. */
   #drainBatch(): boolean {
     const end = this.#clock.monotonic() + BATCH_MS
     for (let pending = this.#queue[0]; pending !== undefined; pending = this.#queue[0]) {

@@ -19,7 +19,7 @@ export class StoreWriter<T extends Cached> {
   #completeTo = ''
   /** The keys that our own writes and single reads have updated while a list runs. The list may have older states. */
   #learned: Set<string> | undefined
-  /** The objects that were deleted while a list runs: the list may still contain them. */
+  /** The objects that were deleted during a running list, which may contain them. */
   #ended: ObjectIdentity[] = []
 
   constructor(indexes: Indexes<T>) {
@@ -152,7 +152,7 @@ const REMEMBERED = 2000
 export class Tombstones {
   readonly #byKey = new Map<string, ObjectIdentity>()
 
-  /** Records a deletion: states of the object up to this version are outdated from now on. */
+  /** Records a deletion: states up to this version are outdated from now on. */
   add({ key, uid, resourceVersion }: ObjectIdentity): void {
     this.#byKey.delete(key)
     this.#byKey.set(key, { key, uid, resourceVersion })

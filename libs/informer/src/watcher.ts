@@ -20,7 +20,7 @@ export interface Replica<W> {
   collect(frame: ChangeFrame<W>): void
   /** Called when the list is complete. The collected objects become the current state. */
   commit(resourceVersion: string): void | Promise<void>
-  /** Applies a change to the current state. Returns its version, or undefined if the object has none. */
+  /** Applies a change to the current state. Returns its version, if any. */
   apply(frame: ChangeFrame<W>): string | undefined
   /** Called when all changes up to this version have been delivered. */
   advanceTo(resourceVersion: string): void

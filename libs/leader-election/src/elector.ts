@@ -41,7 +41,7 @@ export interface ElectorOptions {
 
 /** The work of a candidate: before, during and after its term. */
 export interface Election {
-  /** Does the leader's work. Must resolve soon after `term.signal` aborts; then the Lease is released. */
+  /** Does the leader's work. Must resolve soon after `term.signal` aborts. */
   readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
   readonly eligible: (signal: AbortSignal) => Promise<void>

@@ -80,7 +80,7 @@ export class LeaseHolder {
     return this.written(await this.sendWrite(signal))
   }
 
-  /** Sends the write without recording its result. The caller passes the result that counts to `written`. */
+  /** Sends the write. The caller passes the result that counts to `written`. */
   async sendWrite(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<SentLease> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
@@ -119,7 +119,7 @@ export class LeaseHolder {
     }
   }
 
-  /** Runs one request with a time-out, so that a hanging request leaves time for other tries. */
+  /** Runs one request with a time-out, which leaves time for other tries. */
   async #withTimeLimit<T>(
     signal: AbortSignal,
     request: (inner: AbortSignal) => Promise<T>,

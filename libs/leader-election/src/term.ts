@@ -45,7 +45,7 @@ export class LeaderTerm {
     return !this.signal.aborted && this.#clock.monotonic() < this.#heldUntil
   }
 
-  /** Throws if the term is over. Call it right before each action of a leader. */
+  /** Throws if the term is over. Call it before each action. */
   assertHeld(): void {
     if (this.isHeld()) return
     this.end('the lease was not renewed in time')

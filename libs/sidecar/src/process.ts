@@ -43,7 +43,7 @@ export interface StartContext {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
-  /** Finds the ID of the current run. Undefined if logs and traces have no IDs. */
+  /** Finds the ID of the current run. Undefined without such IDs. */
   readonly runs?: RunContexts | undefined
   /** The tracer of runs. Undefined if tracing is off or not open yet. */
   readonly tracer?: RunTracer | undefined

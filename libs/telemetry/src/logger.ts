@@ -136,7 +136,7 @@ function withError(error: unknown, pairs: Pairs | undefined): Pairs | undefined 
 }
 
 class ContextLogger extends LevelLogger implements Logger, LoggerAt {
-  /** The loggers that `v` has returned, by level. A repeated call for a level allocates nothing. */
+  /** The loggers that `v` has returned, by level, so that repeated calls allocate nothing. */
   readonly #levels: LevelLogger[] = []
 
   constructor(output: Output, context: Pairs) {

@@ -117,7 +117,7 @@ export class Metrics {
     this.#families.push(() => ({ name, help, type: 'gauge', values: [...read()] }))
   }
 
-  /** Runs `collect`, which must not throw, before each exposition until the returned function is called. */
+  /** Runs `collect` before each exposition, until the returned function is called. */
   onCollect(collect: Collect): () => void {
     this.#collectors.add(collect)
     return () => this.#collectors.delete(collect)

@@ -170,7 +170,7 @@ export class Lanes implements KeyOrder {
     this.#admitWaiting(group)
   }
 
-  /** Returns the lanes in the order of preference, which changes at every fourth started key. */
+  /** Returns the lanes by preference, which changes at every fourth start. */
   #lanesInTurn(): readonly KeyLane[] {
     if (this.#picks % FAIRNESS_INTERVAL !== FAIRNESS_INTERVAL - 1) return this.#lanes
     const first = this.#lanes.slice(1).filter((lane) => lane.inWork < this.#workers - this.#reservedBesides(lane))

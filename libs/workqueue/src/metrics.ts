@@ -95,7 +95,7 @@ export class QueueMetrics {
     }
   }
 
-  /** Returns the queues with the name. The first call creates the series of the name. */
+  /** Returns the queues with the name. The first call creates their series. */
   #tracksOf(name: string): Set<Track> {
     const present = this.#tracks.get(name)
     if (present !== undefined) return present
@@ -109,7 +109,7 @@ export class QueueMetrics {
     return tracks
   }
 
-  /** Updates the gauges. The series of a name stay at 0 after its last queue has ended. */
+  /** Updates the gauges. Series of ended queues stay at 0. */
   #collect(): void {
     const now = this.#clock.monotonic()
     for (const [name, tracks] of this.#tracks) {

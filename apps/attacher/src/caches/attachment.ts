@@ -38,7 +38,7 @@ export interface CachedAttachment extends Cached {
   readonly metadata: Readonly<Record<string, string>> | undefined
   readonly attachError: VolumeError | undefined
   readonly detachError: VolumeError | undefined
-  /** Labels, owner references and other writers' annotations as one text, to detect changes. Empty if none exist. */
+  /** All other metadata as one text, to detect changes. Empty if there is none. */
   readonly rest: string
 }
 

@@ -111,7 +111,7 @@ interface SelectionOptions {
   readonly lastSelectionAt: number
   readonly maxEvents: number
   readonly isDue: (work: PendingWork) => boolean
-  /** Returns the time of the last event about the object. Undefined if there was none. */
+  /** Returns the time of the last event about the object, if any. */
   readonly recordedAt: (work: PendingWork) => number | undefined
   /** Called with the IDs of all failing objects. */
   readonly end: (failing: Set<string>) => void

@@ -21,7 +21,7 @@ export interface AttachmentRecord {
   readonly statusPending: boolean
   /** True if the API server reports the attachment as gone before the cache does. */
   readonly gone: boolean
-  /** True if a volume without a PersistentVolume was detached, so that no run repeats it. */
+  /** True if a volume without a PersistentVolume was detached. No run repeats it. */
   readonly lostDetached: boolean
   /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined

@@ -24,7 +24,7 @@ export interface ProvisionerNode extends Cached {
 
 /** The cached part of a CSINode: the registration of this driver on the node. */
 export interface Registration extends Cached {
-  /** The topology keys of the driver. Undefined if the driver is not registered on the node. */
+  /** The topology keys of the driver. Undefined without a registration on the node. */
   readonly topologyKeys: readonly string[] | undefined
 }
 

@@ -107,7 +107,7 @@ export class CapacityItems {
     return [...added, ...[...before.keys()].filter((key) => !this.#items.has(key))]
   }
 
-  /** Returns the keys of the objects for the volume's topology. Undefined if the volume has no topology. */
+  /** Returns the keys of the objects for the volume's topology, if it has one. */
   inTopologyOf({ spec }: PersistentVolume): readonly string[] | undefined {
     const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
     if (terms == null) return undefined

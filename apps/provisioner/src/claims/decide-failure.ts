@@ -9,7 +9,7 @@ export interface FailureView {
   readonly className: string
   /** True if a volume populator creates the volume, and not this provisioner. */
   readonly isPopulated: boolean
-  /** True if the driver has the volume of another request, which an earlier process has sent. */
+  /** True if the driver has created the volume for another request. */
   readonly isOtherRequest: boolean
   /** True if the attempt fails before the call until a user changes an object. */
   readonly isLasting: boolean

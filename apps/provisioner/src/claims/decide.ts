@@ -12,15 +12,15 @@ export interface ClaimView {
   readonly claim: ProvisionerClaim
   /** The StorageClass, if it exists. For a deleted claim, the class of its running CreateVolume call. */
   readonly class: Class | undefined
-  /** The name of the claim's volume. Undefined if no valid name can be derived from the flags. */
+  /** The name of the claim's volume. Undefined if the flags allow no valid name. */
   readonly volumeName: string | undefined
   /** The PersistentVolume with the name `volumeName`. Undefined if it does not exist. */
   readonly existing: ProvisionerVolume | undefined
-  /** True if the driver may still be working on a CreateVolume call for the claim. */
+  /** True if a CreateVolume call for the claim may still be running. */
   readonly inProgress: boolean
   /** True if our finalizer on the claim is left over: this process knows the end of the last CreateVolume call. */
   readonly isFinished: boolean
-  /** True if the volume exists at the driver, but its PersistentVolume is not stored yet. */
+  /** True if the volume exists, but its PersistentVolume is not stored yet. */
   readonly unsaved: boolean
   /** The milliseconds before the retry of a claim that the driver has refused as infeasible. 0: no wait. */
   readonly pausedForMs: number

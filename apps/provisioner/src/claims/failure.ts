@@ -13,7 +13,7 @@ export interface CreationFailure {
   readonly state: 'unchanged' | 'background' | 'final' | 'reschedule'
   /** True if the driver was called in this attempt. The driver's answer also covers earlier calls for the volume. */
   readonly answered: boolean
-  /** True if the driver refuses the request with InvalidArgument, so that a quick retry is useless. */
+  /** True after InvalidArgument: a quick retry is useless. */
   readonly infeasible: boolean
   readonly waitsFor: readonly ClaimWakeEvent[]
 }

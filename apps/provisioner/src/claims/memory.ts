@@ -28,7 +28,7 @@ export interface Unsaved {
   readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
-  /** True if another PersistentVolume has the name, so that the new volume must be deleted. */
+  /** True if another PersistentVolume has the name: the new volume must be deleted. */
   readonly mustDelete: boolean
 }
 
@@ -36,7 +36,7 @@ export interface Unsaved {
 export interface CreatedVolume {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined
-  /** The values of the Secret at the creation. They serve if the Secret is gone. */
+  /** The values of the Secret at the creation, for a Secret that is gone. */
   readonly secrets: Readonly<Record<string, string>>
   readonly migrated: boolean
 }
@@ -85,12 +85,12 @@ export class ClaimMemory {
     return this.#events.shouldRecord(uid, message)
   }
 
-  /** Reports whether to publish the Provisioning event: at the first call, and again after 15 minutes. */
+  /** Reports whether to publish the Provisioning event: once in 15 minutes. */
   begins(uid: string): boolean {
     return this.#events.shouldRecord(`${uid} begins`, '')
   }
 
-  /** Forgets a claim that is bound or deleted, except for a CreateVolume call that may be running. */
+  /** Forgets a bound or deleted claim, but not its running CreateVolume call. */
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.#ran.delete(uid)
@@ -103,7 +103,7 @@ export class ClaimMemory {
     this.#events.forget(`${uid} begins`)
   }
 
-  /** Called when a claim's CreateVolume call has ended. Forgets everything that was remembered for the call. */
+  /** Called when a claim's CreateVolume call has ended. Forgets the call. */
   ended(uid: string): void {
     this.inProgress.delete(uid)
     this.#answered.add(uid)

@@ -10,10 +10,10 @@ export interface Prepared {
   readonly class: Class
   readonly request: CreateVolumeRequest
   readonly fsType: string
-  /** The annotation that the claim must have before the call. Undefined if it needs none. */
+  /** The annotation that the claim must have before the call, if any. */
   readonly record: string | undefined
   readonly refs: SecretRefs
   readonly capabilities: readonly VolumeCapability[]
-  /** True if the class belongs to the in-tree plugin that is migrated to the driver. */
+  /** True if the class belongs to an in-tree plugin. */
   readonly migrated: boolean
 }

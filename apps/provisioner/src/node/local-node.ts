@@ -8,7 +8,7 @@ import { csiVolumeOf } from '../csi-volume.ts'
 /** The node of this process with --node-deployment. */
 export interface LocalNode {
   readonly name: string
-  /** The topology of the node, as the driver reports it. Undefined if there is none. */
+  /** The topology of the node, if the driver reports one. */
   readonly segments: Readonly<Record<string, string>> | undefined
   /** True if claims with immediate binding are provisioned, too. */
   readonly immediateBinding: boolean

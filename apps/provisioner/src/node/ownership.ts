@@ -30,7 +30,7 @@ export class Ownership {
     return wait
   }
 
-  /** Makes the next delay longer after a failed attempt, for example because another node was faster. */
+  /** Makes the next delay longer, because this attempt has failed. */
   again(uid: string): void {
     this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, dueAtMs: undefined })
   }

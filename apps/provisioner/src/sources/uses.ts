@@ -10,7 +10,7 @@ import { type Source, WakeFeed } from '@csi-sidecars/controller'
  * `isUsed` yet finds the use, and any other removal ended before the run read the source.
  */
 export class SourceUses {
-  /** The source of each call, by the UID of the claim that gets the volume. */
+  /** The source of each call, by the UID of the new volume's claim. */
   readonly #sources = new Map<string, string>()
   readonly #mutex = new KeyedMutex()
   readonly #ends = new WakeFeed<'endOfUse'>()

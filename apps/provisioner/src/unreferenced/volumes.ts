@@ -20,7 +20,7 @@ export interface UnreferencedVolumesParts extends CreationParts {
   readonly memory: CreationParts['memory'] & Pick<ClaimMemory, 'unsaved'>
   /** Reads one page of ListVolumes. Undefined if the driver cannot list its volumes. */
   readonly listPage: ((startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>) | undefined
-  /** Only volumes whose handle contains this text are those of this cluster. Empty: no selection. */
+  /** The text in the handles of this cluster's volumes. Empty: no selection. */
   readonly handleFilter: string
   readonly clock: Clock
 }

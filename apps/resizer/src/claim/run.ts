@@ -26,7 +26,7 @@ export interface ResizerClaimDeps {
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
   readonly unconfirmed: Set<string>
-  /** Moves the claim to the front of the other controller's queue before each CSI call. */
+  /** Called before each CSI call: the other controller then prefers the claim. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock

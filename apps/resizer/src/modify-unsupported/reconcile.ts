@@ -11,7 +11,7 @@ import { decideUnsupported, type UnsupportedWakeKind } from './decide.ts'
 export interface UnsupportedDeps {
   readonly claims: Pick<Reader<ResizerClaim>, 'get'>
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
-  /** The events about classes that the driver cannot apply, by the UID of the claim. */
+  /** The events about classes that the driver cannot apply, by claim UID. */
   readonly events: EventDeduplicator
   readonly recorder: Pick<Recorder, 'event'>
   readonly driverName: string

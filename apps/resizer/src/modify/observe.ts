@@ -14,7 +14,7 @@ export interface ModifyView {
   readonly uncertain: boolean
   /** True if the driver has just refused the modification as infeasible. */
   readonly slow: boolean
-  /** Reports whether an event about the class, which is for another driver, was recorded for the claim. */
+  /** Reports whether the claim has an event about this class of another driver. */
   readonly isClassReported: (target: AttributesClass) => boolean
   /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
   readonly nodeDeployment: boolean

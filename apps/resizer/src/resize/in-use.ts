@@ -35,7 +35,7 @@ export class InUse {
   readonly #pods: ClaimPodUse
   /** The UIDs of claims whose expansion the driver has refused. A recreated claim, with a new UID, is not marked. */
   readonly #refused = new Set<string>()
-  /** The UIDs of the claims that wait until no pod uses them, by key of the claim. */
+  /** The UIDs of claims that wait for the end of their pods, by key. */
   readonly #waiting = new Map<string, string>()
   readonly #detaching = new Map<string, Detaching>()
   #wake: (key: string) => void = () => undefined

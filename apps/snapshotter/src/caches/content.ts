@@ -18,7 +18,7 @@ export interface PreProvisionedSnapshot {
 /** The cached fields of the status of a VolumeSnapshotContent or a VolumeGroupSnapshotContent. */
 export interface ContentStatus {
   readonly handle: string | undefined
-  /** The handle of the group snapshot, if this snapshot is a member of a group. Otherwise undefined. */
+  /** The handle of the group snapshot. Undefined if this snapshot is no member. */
   readonly groupHandle: string | undefined
   readonly ready: boolean | undefined
   readonly hasCreationTime: boolean
@@ -40,14 +40,14 @@ export interface Content extends Cached {
   readonly refNamespace: string
   readonly refName: string
   readonly refUid: string
-  /** The deletion timestamp, in seconds since 1970. Undefined if the object is not being deleted. */
+  /** The deletion timestamp, in seconds since 1970. Undefined if it has none. */
   readonly deletedSeconds: number | undefined
   readonly finalizers: readonly string[]
   readonly beingCreated: boolean
   readonly beingDeleted: boolean
-  /** The annotation with the values in the parameters of the creation. Undefined if the annotation is absent. */
+  /** The annotation with the values in the parameters of the creation, if any. */
   readonly parameterValues: string | undefined
-  /** The name of the Secret for calls, from an annotation. Undefined if the annotation is absent. */
+  /** The annotation with the name of the Secret for calls, if any. */
   readonly secretName: string | undefined
   readonly secretNamespace: string | undefined
   /** The handle of the group snapshot, from an annotation. Undefined if the snapshot is not in a group. */
@@ -55,7 +55,7 @@ export interface Content extends Cached {
   readonly status: ContentStatus | undefined
   /** The number `metadata.generation`, which grows with each change of the spec. */
   readonly generation: number
-  /** All labels, owners and other clients' annotations in one text, which makes a change easy to find. */
+  /** All labels, owners and other clients' annotations as one text, to detect changes. */
   readonly otherMetadata: string
   /** The creation timestamp, in seconds since 1970. */
   readonly createdSeconds: number | undefined

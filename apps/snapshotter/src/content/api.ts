@@ -80,19 +80,19 @@ export class StoredContent {
     throw new ContentGoneError(`${key} is gone`)
   }
 
-  /** Adds or removes the annotation that the content has while its snapshot may be being created. */
+  /** Adds or removes the annotation of a content whose snapshot may be being created. */
   async setBeingCreated(isPresent: boolean): Promise<void> {
     const { kind } = this.#options
     await this.#write((latest) => beingCreatedPatch(latest, kind.metadataNames, isPresent))
   }
 
-  /** Stores the values in the parameters of a creation. Adds the annotation being-created if `isBeingCreated`. */
+  /** Stores the values in the parameters, and the annotation being-created if `isBeingCreated`. */
   async recordValues(values: ValuesToRecord & { readonly isBeingCreated: boolean }): Promise<void> {
     const { kind } = this.#options
     await this.#write((latest) => creationPatch(latest, kind.metadataNames, values))
   }
 
-  /** Writes fields of the status. Writes nothing if `fieldsOf` returns no field for the newest state. */
+  /** Writes the status fields that `fieldsOf` returns for the newest state. */
   async writeStatus(
     fieldsOf: (latest: Content) => object,
     options: Pick<WriteOptions, 'priority'> = {},

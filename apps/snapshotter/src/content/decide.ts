@@ -8,7 +8,7 @@ export interface ContentView {
   readonly content: Content
   readonly kind: Pick<Kind, 'metadataNames'>
   readonly driverName: string
-  /** The snapshot class of the content. Undefined if the cache does not have the class. */
+  /** The snapshot class of the content, if it is cached. */
   readonly snapshotClass: SnapshotClass | undefined
   /** True if this process has deleted the snapshot. */
   readonly isDeleted: boolean

@@ -7,14 +7,14 @@ export interface SnapshotCreation {
   readonly request: CreateRequest
   /** The answer of the driver until it is in the status. Undefined while the outcome of the call is unknown. */
   answer: DriverSnapshot | undefined
-  /** True if a state of the content since the first call had another policy than `Delete`. */
+  /** True if the policy was not `Delete` at some time since the first call. */
   wasRetained: boolean
 }
 
 /** A content that has left the cache although the driver may have its snapshot. */
 export interface LostContent {
   readonly content: Content
-  /** True if `content` is the last stored state, because a watch event has reported the deletion. */
+  /** True if a watch event has reported `content` as the last stored state. */
   readonly isLastState: boolean
   /** The creation of this process that was not finished. Undefined if there was none. */
   readonly creation: SnapshotCreation | undefined
@@ -43,7 +43,7 @@ export class ContentMemory {
     return this.#creations.get(uid)
   }
 
-  /** Called before the call that creates the snapshot. A repeated creation keeps its first request. */
+  /** Called before the call that creates the snapshot. Keeps the first request. */
   creationBegins(content: Content, request: CreateRequest): SnapshotCreation {
     const creation = this.#creations.get(content.uid) ?? { request, answer: undefined, wasRetained: false }
     this.#creations.set(content.uid, creation)
@@ -58,7 +58,7 @@ export class ContentMemory {
     if (isReady) this.creationEnded(content)
   }
 
-  /** Called when the snapshot is ready, or after a final failure, which leaves no snapshot. */
+  /** Called when the snapshot is ready, or after a final failure. */
   creationEnded({ key, uid }: Content): void {
     this.#creations.delete(uid)
     this.forgetLost(key, (lost) => lost.content.uid === uid)
@@ -96,7 +96,7 @@ export class ContentMemory {
     this.#uncertainDeletions.set(refUid, endMs)
   }
 
-  /** Called after DeleteSnapshot has succeeded or has finally failed: the driver no longer works on it. */
+  /** Called when DeleteSnapshot has succeeded or has finally failed. */
   deletionEnded({ refUid }: Pick<Content, 'refUid'>): void {
     this.#uncertainDeletions.delete(refUid)
   }

@@ -72,7 +72,7 @@ async function readSnapshot({ deps, signal }: ContentRun, content: Content): Pro
 interface VariableSubject {
   readonly kind: Pick<Kind, 'prefix'>
   readonly content: Pick<Content, 'key' | 'refName' | 'refNamespace'>
-  /** The metadata of the VolumeSnapshot. Undefined if all its values are stored on the content. */
+  /** The metadata of the VolumeSnapshot. Undefined if the content has all its values. */
   readonly metadata: Metadata | undefined
 }
 

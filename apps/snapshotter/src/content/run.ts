@@ -47,7 +47,7 @@ export interface ContentRun extends Run<ContentWakeKind> {
   readonly deps: ContentDeps
   /** The state that this run has observed. */
   readonly content: Content
-  /** The object in the API server. It knows the states that this run has read and written. */
+  /** The stored object, with the states that this run has read and written. */
   readonly stored: StoredContent
 }
 

@@ -20,7 +20,7 @@ export interface UnreferencedSnapshotsParts {
   readonly memories: readonly Memory[]
   /** Reads one page of ListSnapshots. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListSnapshotsResponse>
-  /** Only snapshots whose handle contains this text are those of this cluster. Empty: no selection. */
+  /** The text in the handles of this cluster's snapshots. Empty: no selection. */
   readonly handleFilter: string
   readonly clock: Clock
 }

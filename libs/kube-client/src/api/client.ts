@@ -87,7 +87,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
    * for each change costs more than the decoding.
    */
   onChange?(change: ChangeFrame<T>): void
-  /** Called for any bytes of the server, even heartbeats. At most ten times a second. */
+  /** Called for any bytes, even heartbeats. At most ten times a second. */
   readonly onActivity?: (() => void) | undefined
 }
 

@@ -46,7 +46,7 @@ export class TokenFile implements Credentials {
     return undefined
   }
 
-  /** Reads the file again. Callers that come during a read wait for the same read. */
+  /** Reads the file again. Simultaneous callers share one read. */
   #reread(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined

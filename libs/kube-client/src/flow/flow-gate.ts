@@ -105,7 +105,7 @@ export class FlowGate {
     }
   }
 
-  /** Admits the waiters that the policy allows, and sets a timer for the next waiter. */
+  /** Admits the allowed waiters, and sets a timer for the next waiter. */
   #serve(): void {
     this.#timer?.()
     this.#timer = undefined

@@ -187,7 +187,7 @@ export class Transport {
     }
   }
 
-  /** Resolves with the milliseconds to wait before the next attempt. Throws the refusal if it is final. */
+  /** Resolves with the milliseconds before the next attempt. Throws a final refusal. */
   async #recover(call: ApiCall, answer: ApiAnswer): Promise<number> {
     if (await this.#reauthorized(call, answer)) return 0
     const { retryAfterMs } = answer
@@ -241,7 +241,7 @@ export class Transport {
     }
   }
 
-  /** Sends a small request that every API server answers, whatever the permissions of the client. */
+  /** Sends a small request that every API server answers to every client. */
   async #smallRead(connection: HttpConnection, signal: AbortSignal): Promise<boolean> {
     const call = new ApiCall({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
     await this.#authorize(call)

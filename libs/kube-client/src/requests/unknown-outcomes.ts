@@ -53,7 +53,7 @@ export class UnknownOutcomes {
     }
   }
 
-  /** Throws a conflict if the object has changed, because the caller decided on an older state. */
+  /** Throws a conflict if the object has changed since the caller's decision. */
   async #settle(doubt: Doubt, path: string, signal: AbortSignal | undefined): Promise<void> {
     if (!(await abortable(this.#reading(doubt, path), signal))) return
     const message = `${doubt.ref.name} has changed: a write before this one was carried out without an answer`

@@ -23,7 +23,7 @@ export class LineReader implements ByteReader<string> {
   readonly #chunks: Buffer[] = []
   /** The number of bytes of the first chunk that were read. */
   #from = 0
-  /** The number of chunks, from the first, that are known to contain no further line break. */
+  /** The number of chunks that are known to have no line break. */
   #searched = 0
   /** The number of bytes in all chunks. */
   #bufferedBytes = 0

@@ -50,7 +50,7 @@ export class WatchStreams {
   #connection: HttpConnection | undefined
   #from: string | undefined
   #replacement: ReplacementStream | undefined
-  /** The times of the last two openings of a second stream, the older time first. */
+  /** The times of the last two openings of a second stream, oldest first. */
   #lastOpenings: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   #cancelTimer: Cancel | undefined
 

@@ -9,7 +9,7 @@ export type Flag = {
     readonly name: string
     readonly type: N
     readonly default: FlagValues[N]
-    /** The help text. A word in back quotes is the value's placeholder, as in Go. */
+    /** The help text. A word in back quotes is the value's placeholder. */
     readonly help: string
     /** Other names of the flag. The last value of all names wins. */
     readonly aliases?: readonly string[]

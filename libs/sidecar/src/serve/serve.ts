@@ -22,7 +22,7 @@ export interface LeaseRole {
   readonly name: string
   /** The elector. Undefined without leader election: the app always leads. */
   readonly elector: Elector | undefined
-  /** Resolves when the driver is connected and the app may take part in the election. */
+  /** Resolves when the app may take part in the election. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
   /** Resolves when `eligible` begins a long wait for the Lease of another sidecar. */
   readonly waits?: Promise<void>

@@ -48,7 +48,7 @@ export interface ListingState {
   readonly undecided: number
   /** Why they are undecided, for people. */
   readonly undecidedBecause: string | undefined
-  /** The number of things that are not in the report because there are too many. */
+  /** The number of things that the report has no room for. */
   readonly omitted: number
   /** The error of the last listing. Undefined if it was complete. */
   readonly failure: string | undefined
