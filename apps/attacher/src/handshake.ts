@@ -27,12 +27,12 @@ export function handshakeOf(values: {
     },
     questions: (driver) => [
       {
-        about: 'plugin',
+        capabilitiesOf: 'plugin',
         limitMs: SECOND,
         failure: { message: 'Failed to check if the CSI Driver supports the CONTROLLER_SERVICE', pairs: { driver } },
       },
       {
-        about: 'controller',
+        capabilitiesOf: 'controller',
         when: ({ controllerService }) => controllerService,
         limitMs: SECOND,
         failure: { message: 'Failed to controller capability check', pairs: { driver } },

@@ -19,7 +19,7 @@ const CONNECTION: ConnectionFailures = {
 export function handshakeOf({ timeout }: { readonly timeout: number }): HandshakeTable {
   const failure = { message: sentence('Error getting CSI driver capabilities', FATAL) }
   const question = (capabilitiesOf: 'plugin' | 'controller'): CapabilityQuestion => ({
-    about: capabilitiesOf,
+    capabilitiesOf,
     limitMs: timeout,
     failure,
   })

@@ -58,32 +58,32 @@ function questions({ resizeTimeoutMs, modifyTimeoutMs }: HandshakeLimits): reado
     `failed to check if plugin supports ${ability}: error getting ${service} capabilities`
   return [
     {
-      about: 'plugin',
+      capabilitiesOf: 'plugin',
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('controller service') },
       startError: ({ controllerService }) =>
         controllerService ? undefined : new StartError(resize, { cause: noService }),
     },
     {
-      about: 'controller',
+      capabilitiesOf: 'controller',
       when: ({ controllerService }) => controllerService,
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('controller resize') },
     },
     {
-      about: 'controller',
+      capabilitiesOf: 'controller',
       when: expands,
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('the SINGLE_NODE_MULTI_WRITER capability') },
     },
     {
-      about: 'node',
+      capabilitiesOf: 'node',
       when: (capabilities) => capabilities.controllerService && !expands(capabilities),
       limitMs: resizeTimeoutMs,
       failure: { message: resize, during: check('node resize', 'node') },
     },
     {
-      about: 'controller',
+      capabilitiesOf: 'controller',
       limitMs: modifyTimeoutMs,
       failure: { message: 'Failed to create CSI modifier', during: check('controller modify') },
     },

@@ -15,7 +15,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
     },
     questions: (driver) => [
       {
-        about: 'controller',
+        capabilitiesOf: 'controller',
         limitMs: timeout,
         failure: { message: sentence('error determining if driver supports create/delete snapshot operations') },
         startError: ({ controller }) =>

@@ -34,11 +34,11 @@ export interface KeySnapshot extends Omit<KeyPosition, 'state'> {
 /** Returns the report about the pending work of a key. Pure. */
 export function pendingWork(snapshot: KeySnapshot): PendingWork {
   const { key, queue, record, state, dueIn, now, sidecar } = snapshot
-  const { sinceSeconds, obstacle: _, ...about } = snapshot.subject
+  const { sinceSeconds, obstacle: _, ...subject } = snapshot.subject
   const since = Math.min(dueSince(record.addedAt, sinceSeconds), now)
   const reason = reasonOf(snapshot)
   return {
-    ...about,
+    ...subject,
     sidecar,
     key,
     queue,

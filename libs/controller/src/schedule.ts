@@ -49,7 +49,7 @@ export class Schedule {
     this.#queue.forget(key)
   }
 
-  /** Runs the keys that wait for the event. The keys keep their events until a run replaces them. */
+  /** Runs the keys that wait for the event. A key waits for the same events until its next run. */
   wake(event: WakeEvent): void {
     for (const key of [...this.#waiting.keysOf(event)]) this.#retryNow(key)
   }

@@ -2,7 +2,7 @@ import { UnknownVariableError } from './parameter-template.ts'
 
 /** An object whose name, namespace, labels and annotations are variables of templates. */
 export interface VariableObject {
-  /** The beginning of its variables, such as `pvc`. */
+  /** The prefix of the object's variables, such as `pvc`. */
   readonly prefix: string
   readonly name: string
   readonly namespace: string

@@ -23,8 +23,8 @@ export function recordedValues(text: string | undefined, uid: string): VariableV
     if (typeof record !== 'object' || record === null || !('uid' in record) || record.uid !== uid) return undefined
     const values = 'values' in record ? record.values : undefined
     if (typeof values !== 'object' || values === null) return undefined
-    const known = Object.entries(values).filter(([, value]) => value === null || typeof value === 'string')
-    return Object.fromEntries(known)
+    const readable = Object.entries(values).filter(([, value]) => value === null || typeof value === 'string')
+    return Object.fromEntries(readable)
   } catch {
     // Anybody may have edited the annotation. The current values are then used.
     return undefined

@@ -30,7 +30,7 @@ export class UnknownVariableError extends Error {
 /** A variable in a template: `${name}`, `${name|max(63)}`, then `:-default` or `:?text`. `$${` stands for `${`. */
 const VARIABLE = /\$(?:(\$\{)|\{([^}]*)\})/g
 /** The parts of a variable. A quoted key may contain any character but a quote. */
-const PARTS = /^([A-Za-z]+\.[A-Za-z]+(?:\['[^']*'\])?)(?:\|max\((\d{1,4})\))?(?::([-?])(.*))?$/s
+const VARIABLE_SYNTAX = /^([A-Za-z]+\.[A-Za-z]+(?:\['[^']*'\])?)(?:\|max\((\d{1,4})\))?(?::([-?])(.*))?$/s
 
 /** The maximum number of characters of a value. */
 const MAX_LENGTH = 256
@@ -86,7 +86,7 @@ interface VariableValue {
 }
 
 function resolveVariable(key: string, inner: string, { read, earlier }: VariableSources): VariableValue {
-  const [, name, max, sign, rest = ''] = PARTS.exec(inner) ?? []
+  const [, name, max, sign, rest = ''] = VARIABLE_SYNTAX.exec(inner) ?? []
   const fail = (why: string): never => {
     throw new Error(`parameter ${goQuote(key)} has the template ${goQuote(`\${${inner}}`)}: ${why}`)
   }

@@ -109,7 +109,7 @@ export class ResponseParser {
     const end = this.#bytes.indexOf(HEAD_END, this.#at)
     if (end < 0) {
       if (isHttp2(this.#bytes, this.#at)) throw new ProtocolError(NO_HTTP_1)
-      return this.#keep(MAX_HEAD_BYTES)
+      return this.#keepPartial(MAX_HEAD_BYTES)
     }
     const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
     this.#at = end + HEAD_END.length
@@ -143,7 +143,7 @@ export class ResponseParser {
     }
     const digits = at - this.#at
     const end = bytes[at] === CARRIAGE_RETURN ? at + 1 : bytes.indexOf(LINE_FEED, at)
-    if (end < 0 || end >= bytes.length) return this.#keep(MAX_CHUNK_LINE_BYTES)
+    if (end < 0 || end >= bytes.length) return this.#keepPartial(MAX_CHUNK_LINE_BYTES)
     const extension = bytes.toString('latin1', at, end + 1)
     if (digits === 0 || digits > MAX_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
     this.#at = end + 1
@@ -153,7 +153,7 @@ export class ResponseParser {
 
   #readLine(at: 'chunkEnd' | 'trailers'): boolean {
     const end = this.#bytes.indexOf(LINE_FEED, this.#at)
-    if (end < 0) return this.#keep(MAX_CHUNK_LINE_BYTES)
+    if (end < 0) return this.#keepPartial(MAX_CHUNK_LINE_BYTES)
     const length = end - 1 - this.#at
     if (length < 0 || this.#bytes[end - 1] !== CARRIAGE_RETURN) throw malformedChunks()
     this.#at = end + 1
@@ -173,7 +173,7 @@ export class ResponseParser {
     return part
   }
 
-  #keep(maxBytes: number): false {
+  #keepPartial(maxBytes: number): false {
     const rest = this.#bytes.subarray(this.#at)
     if (rest.length > maxBytes) throw new ProtocolError('response header is too long')
     this.#partial = rest

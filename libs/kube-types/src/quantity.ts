@@ -111,7 +111,7 @@ interface Written {
   readonly negative: boolean
   readonly hasDigits: boolean
   /** The digits before the point without leading zeros, at least `0`. */
-  readonly whole: string
+  readonly integerDigits: string
   readonly fraction: string
   readonly suffix: Suffix
 }
@@ -119,19 +119,19 @@ interface Written {
 function scan(text: string): Written {
   const match = text === '' ? null : SHAPE.exec(text)
   if (match === null) throw new QuantityError(FORMAT_WRONG)
-  const [, sign, whole = '', fraction = '', suffixText = ''] = match
+  const [, sign, integerDigits = '', fraction = '', suffixText = ''] = match
   const suffix = suffixOf(suffixText)
   if (suffix === undefined) throw new QuantityError(SUFFIX_WRONG)
   return {
     negative: sign === '-',
-    hasDigits: whole !== '' || fraction !== '',
-    whole: whole.replace(/^0+/, '') || '0',
+    hasDigits: integerDigits !== '' || fraction !== '',
+    integerDigits: integerDigits.replace(/^0+/, '') || '0',
     fraction,
     suffix,
   }
 }
 
-function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
+function amountOf({ negative, integerDigits: whole, fraction, suffix }: Written): Amount {
   const digits = BigInt(whole + fraction) * (negative ? -1n : 1n)
   if (digits === 0n) return { mantissa: 0n, scale: 0 }
   if (suffix.family === 'BinarySI') return { mantissa: digits << BigInt(suffix.exponent), scale: -fraction.length }
@@ -142,13 +142,13 @@ function amountOf({ negative, whole, fraction, suffix }: Written): Amount {
  * Reports whether upstream parses the text with an int64. In this case, upstream accepts texts without digits, and
  * keeps some texts unchanged.
  */
-function isShort({ whole, fraction, suffix }: Written): boolean {
+function isShort({ integerDigits: whole, fraction, suffix }: Written): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
   return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
 }
 
 /** Reports whether upstream considers a short text canonical. Upstream's quick check also accepts `1.500`. */
-function staysAsWritten({ whole, fraction, suffix }: Written): boolean {
+function staysAsWritten({ integerDigits: whole, fraction, suffix }: Written): boolean {
   const digits = whole + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
@@ -167,11 +167,11 @@ function canonicalText(amount: Amount, family: SuffixFamily): string {
   return decimalText(amount, family)
 }
 
-/** Returns the text with a binary suffix. Undefined for amounts below 1024 or with a fraction, as in upstream. */
+/** Returns the text with a binary suffix. Undefined for amounts below 1024 or with a fraction, as in Kubernetes. */
 function binaryText(amount: Amount): string | undefined {
-  const whole = roundedUp(amount, 0)
-  if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(whole, amount) !== 0) return undefined
-  let mantissa = mantissaAt(whole, 0)
+  const rounded = roundedUp(amount, 0)
+  if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(rounded, amount) !== 0) return undefined
+  let mantissa = mantissaAt(rounded, 0)
   let power = 0
   for (; mantissa % 1024n === 0n; mantissa /= 1024n) power += 1
   return `${mantissa}${suffixText('BinarySI', power) ?? ''}`

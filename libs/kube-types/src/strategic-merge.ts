@@ -84,9 +84,9 @@ function conditionChanges(
   const had = new Map(before.map((condition) => [condition.type, condition]))
   const desired = new Set(after.map(({ type }) => type))
   const changed = after.flatMap((condition) => conditionChange(had.get(condition.type), condition))
-  const removed = before.filter(({ type }) => !desired.has(type)).map(({ type }) => ({ $patch: 'delete', type }))
+  const deletions = before.filter(({ type }) => !desired.has(type)).map(({ type }) => ({ $patch: 'delete', type }))
   const sameOrder = before.length === after.length && before.every(({ type }, index) => type === after[index]?.type)
-  const conditions = [...changed, ...removed]
+  const conditions = [...changed, ...deletions]
   if (conditions.length === 0 && sameOrder) return {}
   return {
     ...(after.length > 0 && { '$setElementOrder/conditions': after.map(({ type }) => ({ type })) }),

@@ -92,8 +92,8 @@ export class Distribution {
     this.#sum += value
     this.#count += 1
     let at = 0
-    for (const bound of this.#bounds) {
-      if (value <= bound) break
+    for (const upperBound of this.#bounds) {
+      if (value <= upperBound) break
       at += 1
     }
     this.#counts[at] = (this.#counts[at] ?? 0) + 1

@@ -65,7 +65,7 @@ interface BlockedKeys {
 export interface Group {
   readonly name: string
   /** One limit for each key that counts in the group. Running keys count, and keys that block the group. */
-  readonly counted: number[]
+  readonly limitsInUse: number[]
   readonly blocked: BlockedKeys[]
 }
 
@@ -108,8 +108,8 @@ export function firstReady({ normal, retry }: Ready, normalOnly: boolean): LaneE
   return isBefore(other, first) ? other : first
 }
 
-export function isFull({ counted }: Group, max: number): boolean {
-  return counted.length >= Math.min(max, ...counted)
+export function isFull({ limitsInUse }: Group, max: number): boolean {
+  return limitsInUse.length >= Math.min(max, ...limitsInUse)
 }
 
 function isBefore(a: LaneEntry, b: LaneEntry): boolean {
@@ -142,7 +142,7 @@ export function heapBlockedBy(
   return entries
 }
 
-export function join(entry: LaneEntry, heap: Heap<LaneEntry>, group: string | undefined): void {
+export function addToHeap(entry: LaneEntry, heap: Heap<LaneEntry>, group: string | undefined): void {
   entry.heap = heap
   entry.group = group
   heap.push(entry)

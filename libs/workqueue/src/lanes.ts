@@ -2,6 +2,7 @@ import { invariant, NOT_IN_HEAP } from '@csi-sidecars/base'
 import { FAIRNESS_INTERVAL } from './fifo-order.ts'
 import type { KeyOrder, KeyPriority } from './key-order.ts'
 import {
+  addToHeap,
   emptyLane,
   type FullGroup,
   firstReady,
@@ -9,7 +10,6 @@ import {
   type GroupLimit,
   heapBlockedBy,
   isFull,
-  join,
   type KeyLane,
   type KeyLaneOptions,
   type LaneEntry,
@@ -79,7 +79,7 @@ export class Lanes implements KeyOrder {
       this.#enqueue(key, placement, 'normal')
     } else if (entry.heap !== readyHeap(entry) && !limits.some(({ group }) => group === entry.group)) {
       this.#leaveHeap(entry)
-      join(entry, readyHeap(entry), undefined)
+      addToHeap(entry, readyHeap(entry), undefined)
     }
   }
 
@@ -145,7 +145,7 @@ export class Lanes implements KeyOrder {
     }
     this.#entries.set(key, entry)
     this.#block(entry, blocks)
-    join(entry, readyHeap(entry), undefined)
+    addToHeap(entry, readyHeap(entry), undefined)
   }
 
   #block(entry: LaneEntry, group: string | undefined): void {
@@ -157,16 +157,16 @@ export class Lanes implements KeyOrder {
   }
 
   #count(name: string, max: number): void {
-    const group = this.#groups.get(name) ?? { name, counted: [], blocked: [] }
+    const group = this.#groups.get(name) ?? { name, limitsInUse: [], blocked: [] }
     this.#groups.set(name, group)
-    group.counted.push(max)
+    group.limitsInUse.push(max)
   }
 
   #uncount(name: string, max: number): void {
     const group = this.#groups.get(name)
-    const index = group?.counted.indexOf(max) ?? -1
+    const index = group?.limitsInUse.indexOf(max) ?? -1
     invariant(group !== undefined && index >= 0, `no key of ${max} counts in group ${name}`)
-    group.counted.splice(index, 1)
+    group.limitsInUse.splice(index, 1)
     this.#admitWaiting(group)
   }
 
@@ -218,7 +218,7 @@ export class Lanes implements KeyOrder {
       const full = this.#fullGroup(limits)
       if (full === undefined) return entry
       this.#leaveHeap(entry)
-      join(entry, heapBlockedBy(full, entry), full.group.name)
+      addToHeap(entry, heapBlockedBy(full, entry), full.group.name)
     }
     return undefined
   }
@@ -255,9 +255,9 @@ export class Lanes implements KeyOrder {
     for (const { max, entries } of group.blocked) {
       if (entries.size === 0 || isFull(group, max)) continue
       const entry = entries.pop()
-      if (entry !== undefined) join(entry, readyHeap(entry), group.name)
+      if (entry !== undefined) addToHeap(entry, readyHeap(entry), group.name)
     }
-    if (group.counted.length === 0 && group.blocked.every(({ entries }) => entries.size === 0)) {
+    if (group.limitsInUse.length === 0 && group.blocked.every(({ entries }) => entries.size === 0)) {
       this.#groups.delete(group.name)
     }
   }

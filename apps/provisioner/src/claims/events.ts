@@ -24,8 +24,8 @@ export const CLAIM_EVENTS = {
   infeasible: (message: string): EventText =>
     failed(`Volume provisioning failed with infeasible error. Retries will be delayed. ${message}`),
   orphaned: (volume: string, driver: string, why: string): EventText => {
-    const given = `${why}. The claim is deleted, and the creation of its volume is given up.`
-    return failed(`${given} The volume ${volume} may be orphaned in the back end of ${driver}: look for it there`)
+    const message = `${why}. The claim is deleted, and the creation of its volume is given up.`
+    return failed(`${message} The volume ${volume} may be orphaned in the back end of ${driver}: look for it there`)
   },
   rescheduled: (why: string): EventText => ({
     type: 'Warning',

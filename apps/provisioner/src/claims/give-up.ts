@@ -22,6 +22,6 @@ export async function giveUp(run: ClaimRun, claim: ProvisionerClaim, why: string
   log.warn(event.message)
   recordEventOnce(run, claim, event)
   if (current !== undefined) await removeOurFinalizer(run, claim)
-  memory.ended(claim.uid)
+  memory.recordEndOfCall(claim.uid)
   return true
 }

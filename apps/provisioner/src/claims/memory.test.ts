@@ -51,9 +51,9 @@ describe('ClaimMemory.shouldRecord', () => {
   })
 
   it('a forgotten claim may get the Provisioning event again', () => {
-    expect([memory.begins('a'), memory.begins('a')]).toEqual([true, false])
+    expect([memory.shouldRecordBegin('a'), memory.shouldRecordBegin('a')]).toEqual([true, false])
     memory.forget('a')
-    expect(memory.begins('a')).toBe(true)
+    expect(memory.shouldRecordBegin('a')).toBe(true)
   })
 })
 
@@ -61,21 +61,21 @@ describe('ClaimMemory.follows', () => {
   it('a running creation is remembered until it ends, even if its claim is forgotten', () => {
     memory.inProgress.set('a', {} as UncertainCall)
     memory.forget('a')
-    expect(memory.follows('a')).toBe(true)
-    memory.ended('a')
-    expect(memory.follows('a')).toBe(false)
+    expect(memory.mayStillRun('a')).toBe(true)
+    memory.recordEndOfCall('a')
+    expect(memory.mayStillRun('a')).toBe(false)
   })
 })
 
 describe('ClaimMemory.isFinished', () => {
   it.each<[string, () => void]>([
     ['its next call', () => memory.inProgress.set('a', {} as UncertainCall)],
-    ['the success of a later call', () => memory.ended('a')],
+    ['the success of a later call', () => memory.recordEndOfCall('a')],
     ['the end of the claim', () => memory.forget('a')],
   ])('the finalizer of a claim whose creation has ended counts as left over until %s', (_, change) => {
     expect(memory.isFinished('a')).toBe(false)
-    memory.finished('a')
-    expect([memory.isFinished('a'), memory.hasAnswered('a'), memory.isFinished('b')]).toEqual([true, true, false])
+    memory.recordFinished('a')
+    expect([memory.isFinished('a'), memory.knowsEndOfCall('a'), memory.isFinished('b')]).toEqual([true, true, false])
     change()
     expect(memory.isFinished('a')).toBe(false)
   })

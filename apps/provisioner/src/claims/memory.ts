@@ -53,7 +53,7 @@ export class ClaimMemory {
   readonly #ran = new Set<string>()
   /** The claims whose CreateVolume call has ended in this process. */
   readonly #answered = new Set<string>()
-  /** The claims whose finalizer is left over, because this process knows the end of their last CreateVolume call. */
+  /** The claims whose work has ended, although a failed removal may have left our finalizer on them. */
   readonly #finished = new Set<string>()
   /** The times since which a creation of an earlier process could not be repeated. */
   readonly #unrepeatableSince = new Map<string, number>()
@@ -86,7 +86,7 @@ export class ClaimMemory {
   }
 
   /** Reports whether to publish the Provisioning event: once in 15 minutes. */
-  begins(uid: string): boolean {
+  shouldRecordBegin(uid: string): boolean {
     return this.#events.shouldRecord(`${uid} begins`, '')
   }
 
@@ -104,7 +104,7 @@ export class ClaimMemory {
   }
 
   /** Called when a claim's CreateVolume call has ended. Forgets the call. */
-  ended(uid: string): void {
+  recordEndOfCall(uid: string): void {
     this.inProgress.delete(uid)
     this.#answered.add(uid)
     this.#finished.delete(uid)
@@ -113,8 +113,8 @@ export class ClaimMemory {
   }
 
   /** Called before our finalizer is removed from a claim. The removal may fail, and then nothing else follows from it. */
-  finished(uid: string): void {
-    this.ended(uid)
+  recordFinished(uid: string): void {
+    this.recordEndOfCall(uid)
     this.#finished.add(uid)
   }
 
@@ -132,12 +132,12 @@ export class ClaimMemory {
   }
 
   /** Called at the end of each run of the claim. */
-  ran(uid: string): void {
+  recordRun(uid: string): void {
     this.#ran.add(uid)
   }
 
   /** Reports whether a call of an earlier process cannot be running: this process knows the end of the last call. */
-  hasAnswered(uid: string): boolean {
+  knowsEndOfCall(uid: string): boolean {
     return this.#answered.has(uid)
   }
 
@@ -154,7 +154,7 @@ export class ClaimMemory {
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */
-  follows(uid: string): boolean {
+  mayStillRun(uid: string): boolean {
     return this.inProgress.has(uid)
   }
 

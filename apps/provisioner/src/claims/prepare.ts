@@ -51,7 +51,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   const secrets = await secretValues(deps.api, provisioner, signal)
   const refs = secretRefsOf(storageClass.parameters, tokens)
   const passed = driverParameters(storageClass.parameters)
-  const usesRecord = !deps.memory.hasAnswered(claim.uid)
+  const usesRecord = !deps.memory.knowsEndOfCall(claim.uid)
   const { parameters, record } = settings.parameterTemplates
     ? claimParameters({ parameters: passed, claim, volumeName: name, usesRecord })
     : { parameters: passed, record: undefined }

@@ -25,7 +25,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<Clai
   try {
     return await perform(uid, deps, run)
   } finally {
-    deps.memory.ran(uid)
+    deps.memory.recordRun(uid)
     // A claim that was deleted during the run waits for nothing.
     if (forgetGone(uid, deps)) run.waitFor()
   }
@@ -55,12 +55,12 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
     case 'nothing':
       if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${step.why}`)
-      if (!view.unsaved) deps.memory.ended(claim.uid)
+      if (!view.unsaved) deps.memory.recordEndOfCall(claim.uid)
       return undefined
     case 'release':
       run.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${step.why}`)
-      deps.memory.finished(claim.uid)
+      deps.memory.recordFinished(claim.uid)
       await removeOurFinalizer(run, claim)
       return undefined
     case 'pause':
@@ -81,7 +81,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       })
     case 'checkNode':
       run.waitFor()
-      deps.memory.ended(claim.uid)
+      deps.memory.recordEndOfCall(claim.uid)
       return await rescheduleWithoutDriver(run, {
         claim,
         node: step.node,
@@ -106,7 +106,7 @@ async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   const { claim } = work
   run.waitFor()
   const since = deps.clock.monotonic()
-  if (deps.memory.begins(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
+  if (deps.memory.shouldRecordBegin(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   const uncertain = deps.memory.inProgress.get(claim.uid)
   // An earlier process has put the finalizer on the claim, and may have sent another request.
   const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isFinished(claim.uid)

@@ -85,7 +85,7 @@ async function performStep(
     case 'giveUp':
       return (await giveUp(run, claim, message)) ? SETTLED : undefined
     case 'endCreation':
-      memory.finished(claim.uid)
+      memory.recordFinished(claim.uid)
       return undefined
     case 'release': {
       const isReleased = await release(run, claim, step)

@@ -97,7 +97,7 @@ export async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<Ans
   const name = nameOf(pv)
   const conflict = await saveVolume(run, unsaved)
   memory.unsaved.delete(name)
-  memory.finished(claim.uid)
+  memory.recordFinished(claim.uid)
   if (conflict !== undefined) return conflict
   if (run.deps.claims.store.get(claim.key)?.uid === claim.uid) recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
   await releaseClaim(run, claim)

@@ -27,7 +27,7 @@ export interface EarlierSecrets {
   readonly earlier: Readonly<Record<string, string>>
 }
 
-interface Pair {
+interface SecretParameters {
   /** The purpose of the Secret, as error messages name it. */
   readonly title: string
   readonly name: string
@@ -36,7 +36,7 @@ interface Pair {
   readonly old?: { readonly name: string; readonly namespace: string }
 }
 
-const pair = (title: string, key: string, old?: string): Pair => ({
+const secretParameters = (title: string, key: string, old?: string): SecretParameters => ({
   title,
   name: `csi.storage.k8s.io/${key}secret-name`,
   namespace: `csi.storage.k8s.io/${key}secret-namespace`,
@@ -45,18 +45,18 @@ const pair = (title: string, key: string, old?: string): Pair => ({
 
 /** The uses of Secrets, in the order in which they are resolved. */
 const USES = {
-  provisioner: pair('Provisioner', 'provisioner-', 'Provisioner'),
-  controllerPublish: pair('ControllerPublish', 'controller-publish-', 'ControllerPublish'),
-  nodeStage: pair('NodeStage', 'node-stage-', 'NodeStage'),
-  nodePublish: pair('NodePublish', 'node-publish-', 'NodePublish'),
-  controllerExpand: pair('ControllerExpand', 'controller-expand-'),
-  nodeExpand: pair('NodeExpand', 'node-expand-'),
-  controllerModify: pair('ControllerModify', 'controller-modify-'),
+  provisioner: secretParameters('Provisioner', 'provisioner-', 'Provisioner'),
+  controllerPublish: secretParameters('ControllerPublish', 'controller-publish-', 'ControllerPublish'),
+  nodeStage: secretParameters('NodeStage', 'node-stage-', 'NodeStage'),
+  nodePublish: secretParameters('NodePublish', 'node-publish-', 'NodePublish'),
+  controllerExpand: secretParameters('ControllerExpand', 'controller-expand-'),
+  nodeExpand: secretParameters('NodeExpand', 'node-expand-'),
+  controllerModify: secretParameters('ControllerModify', 'controller-modify-'),
 } as const
 
 /** The current keys of parameters that name Secrets, by their deprecated keys. */
 export const SECRET_KEYS_BY_OLD: ReadonlyMap<string, string> = new Map(
-  Object.values<Pair>(USES).flatMap(({ name, namespace, old }): [string, string][] =>
+  Object.values<SecretParameters>(USES).flatMap(({ name, namespace, old }): [string, string][] =>
     old === undefined
       ? []
       : [
@@ -67,12 +67,11 @@ export const SECRET_KEYS_BY_OLD: ReadonlyMap<string, string> = new Map(
 )
 
 /** The parameters that name the default Secret. It is used for each purpose that has no parameters. */
-const DEFAULT = pair('Default', '')
+const DEFAULT = secretParameters('Default', '')
 
-export const SECRET_KEYS: readonly string[] = [...Object.values<Pair>(USES), DEFAULT].flatMap(({ name, namespace }) => [
-  name,
-  namespace,
-])
+export const SECRET_KEYS: readonly string[] = [...Object.values<SecretParameters>(USES), DEFAULT].flatMap(
+  ({ name, namespace }) => [name, namespace],
+)
 
 type Parameters = Readonly<Record<string, string>>
 
@@ -101,7 +100,7 @@ export function secretRefOf(use: SecretUse, parameters: Parameters, tokens: Secr
 }
 
 function templatesOf(
-  { title, name, namespace, old }: Pair,
+  { title, name, namespace, old }: SecretParameters,
   parameters: Parameters,
   prefix: string,
 ): SecretRef | undefined {

@@ -4,14 +4,14 @@ import { type DecisionSettings, hasOurFinalizer, isOurs } from '../claims/decide
 import type { ClaimMemory } from '../claims/memory.ts'
 
 /** The caches and the memory that show whether a creation is running. */
-export interface CreationParts {
+export interface CreationFacts {
   readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'values'> }
   readonly memory: Pick<ClaimMemory, 'inProgress' | 'hasRun'>
   readonly settings: DecisionSettings
 }
 
 /** Returns the UIDs of all claims that wait for a volume, and of all CreateVolume calls that may be running. */
-export function* waitingClaims({ claims, memory, settings }: CreationParts): Generator<string> {
+export function* waitingClaims({ claims, memory, settings }: CreationFacts): Generator<string> {
   yield* memory.inProgress.keys()
   for (const claim of claims.store.values()) {
     if (waitsForVolume(claim, settings)) yield claim.uid
@@ -23,7 +23,7 @@ export function* waitingClaims({ claims, memory, settings }: CreationParts): Gen
  * this process, because a call of an earlier process may be running. With `--node-deployment`, a claim of another node
  * always counts.
  */
-export function* runningCreations({ claims, memory, settings }: CreationParts): Generator<string> {
+export function* runningCreations({ claims, memory, settings }: CreationFacts): Generator<string> {
   yield* memory.inProgress.keys()
   for (const claim of claims.store.values()) {
     if (!waitsForVolume(claim, settings)) continue

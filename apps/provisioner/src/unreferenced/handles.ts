@@ -2,7 +2,7 @@
  * Returns a handle in the form in which handles are compared. Case is ignored: the listing of a back end may write a
  * resource group in another case than the PersistentVolume. Two handles that differ only in case count as one.
  */
-export function comparable(handle: string): string {
+export function comparableHandle(handle: string): string {
   return handle.toLowerCase()
 }
 

@@ -6,7 +6,7 @@ import { claimProjection, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Names } from '../caches/names.ts'
 import { type ProvisionerVolume, volumeProjection } from '../caches/volume.ts'
 import { ClaimMemory } from '../claims/memory.ts'
-import { MAX_REMEMBERED, RELEASED_MS, UnreferencedVolumes, type UnreferencedVolumesParts } from './volumes.ts'
+import { MAX_REMEMBERED, RELEASED_MS, UnreferencedVolumes, type UnreferencedVolumesOptions } from './volumes.ts'
 
 const DRIVER = 'csi.example.com'
 const FINALIZER = 'external-provisioner/csi-example-com'
@@ -52,7 +52,7 @@ function entry(
   return { volume, status: { publishedNodeIds: [...nodes] } }
 }
 
-function search(change: Partial<UnreferencedVolumesParts> = {}): UnreferencedVolumes {
+function search(change: Partial<UnreferencedVolumesOptions> = {}): UnreferencedVolumes {
   return new UnreferencedVolumes({
     volumes: { store: volumes },
     claims: { store: claims },
@@ -160,14 +160,14 @@ describe('running creations', () => {
       undecided: 1,
       undecidedBecause: 'a CreateVolume call that may be running may have created them',
     })
-    memory.ran('u1')
+    memory.recordRun('u1')
     expect(await reported(found)).toEqual(['NoObject vol-1'])
   })
 
   it('a claim with our finalizer keeps volumes undecided, because an earlier process may have called', async () => {
     pages = [['vol-1']]
     putClaim('u1', [FINALIZER])
-    memory.ran('u1')
+    memory.recordRun('u1')
     const found = await afterTwo()
     expect(await reported(found)).toEqual([])
     claims.clear()
@@ -184,7 +184,7 @@ describe('running creations', () => {
   it('a claim of another node keeps volumes undecided with `--node-deployment`', async () => {
     pages = [['vol-1']]
     putClaim('u1')
-    memory.ran('u1')
+    memory.recordRun('u1')
     const node = {
       name: 'node-1',
       segments: undefined,
@@ -230,7 +230,7 @@ describe('doubtful listings', () => {
   it('a listing that fails keeps the earlier result and reports the error', async () => {
     pages = [['vol-1']]
     let fails = false
-    const listPage: UnreferencedVolumesParts['listPage'] = async () => {
+    const listPage: UnreferencedVolumesOptions['listPage'] = async () => {
       if (fails) throw new Error('no')
       return { entries: [entry('vol-1')], nextToken: '' }
     }

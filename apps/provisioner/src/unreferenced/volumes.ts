@@ -5,8 +5,8 @@ import type { Reader } from '@csi-sidecars/informer'
 import { type SightedThing, Sightings, type UnreferencedFindings, type UnreferencedItem } from '@csi-sidecars/sidecar'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ClaimMemory } from '../claims/memory.ts'
-import { type CreationParts, runningCreations, waitingClaims } from './creations.ts'
-import { comparable, isInlineVolume, lastPart } from './handles.ts'
+import { type CreationFacts, runningCreations, waitingClaims } from './creations.ts'
+import { comparableHandle, isInlineVolume, lastPart } from './handles.ts'
 
 /** The maximum number of volumes, and of PersistentVolumes without a volume, that are remembered. */
 export const MAX_REMEMBERED = 10_000
@@ -15,9 +15,9 @@ export const MAX_REMEMBERED = 10_000
 export const RELEASED_MS = 24 * 3_600_000
 
 /** Everything that the search for volumes without an object needs. */
-export interface UnreferencedVolumesParts extends CreationParts {
+export interface UnreferencedVolumesOptions extends CreationFacts {
   readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get' | 'values'> }
-  readonly memory: CreationParts['memory'] & Pick<ClaimMemory, 'unsaved'>
+  readonly memory: CreationFacts['memory'] & Pick<ClaimMemory, 'unsaved'>
   /** Reads one page of ListVolumes. Undefined if the driver cannot list its volumes. */
   readonly listPage: ((startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>) | undefined
   /** The text in the handles of this cluster's volumes. Empty: no selection. */
@@ -47,7 +47,7 @@ interface UnlistedVolume {
  * or that may belong to a running CreateVolume call. In doubt a volume counts as undecided.
  */
 export class UnreferencedVolumes {
-  readonly #parts: UnreferencedVolumesParts
+  readonly #options: UnreferencedVolumesOptions
   readonly #unnamed = new Sightings<ListedVolume>(MAX_REMEMBERED)
   readonly #unlisted = new Sightings<UnlistedVolume>(MAX_REMEMBERED)
   /** The number of the first listing at whose end a claim waited for a volume, by the UID of the claim. */
@@ -56,17 +56,17 @@ export class UnreferencedVolumes {
   #releasedSince: ReadonlyMap<string, number> = new Map()
   #listedAt: number | undefined
   #listed = 0
-  #doubt: string | undefined
+  #undecidedBecause: string | undefined
   #failure: string | undefined
 
-  constructor(parts: UnreferencedVolumesParts) {
-    this.#parts = parts
+  constructor(options: UnreferencedVolumesOptions) {
+    this.#options = options
   }
 
   /** Lists the back end once. Throws the error of the driver. */
   async search(signal: AbortSignal): Promise<void> {
     this.#rememberReleased()
-    const { listPage } = this.#parts
+    const { listPage } = this.#options
     if (listPage === undefined) return
     try {
       await this.#list((token) => listPage(token, signal))
@@ -79,18 +79,18 @@ export class UnreferencedVolumes {
   }
 
   async #list(readPage: (token: string) => Promise<ListVolumesResponse>): Promise<void> {
-    const { clock, handleFilter } = this.#parts
+    const { clock, handleFilter } = this.#options
     const startedAt = clock.now()
     const unnamed = this.#unnamed.begin(startedAt)
     const unlisted = this.#unlisted.begin(startedAt)
-    const before = new NamedVolumes(this.#parts.volumes.store.values())
+    const before = new NamedVolumes(this.#options.volumes.store.values())
     const found = new Set<string>()
     const visit = ({ volume, status }: ListVolumesResponse['entries'][number]): void => {
       if (volume === undefined) return
-      const id = comparable(volume.volumeId)
-      if (before.names(id)) found.add(id)
+      const id = comparableHandle(volume.volumeId)
+      if (before.hasHandle(id)) found.add(id)
       if (before.inTree.has(lastPart(id))) found.add(lastPart(id))
-      if (before.names(id) || !volume.volumeId.includes(handleFilter) || isInlineVolume(id)) return
+      if (before.hasHandle(id) || !volume.volumeId.includes(handleFilter) || isInlineVolume(id)) return
       unnamed.add(id, {
         handle: volume.volumeId,
         sizeBytes: sizeOf(volume.capacityBytes),
@@ -99,34 +99,36 @@ export class UnreferencedVolumes {
     }
     const listed = await listPages({ method: 'ListVolumes', nouns: 'volumes', readPage, visit, clock })
     for (const pv of before.volumes) {
-      if (pv.handle === undefined || found.has(comparable(pv.handle)) || !mustBeListed(pv)) continue
+      if (pv.handle === undefined || found.has(comparableHandle(pv.handle)) || !mustBeListed(pv)) continue
       unlisted.add(pv.uid, { name: pv.key, uid: pv.uid, handle: pv.handle })
     }
     unnamed.end()
     unlisted.end()
     this.#listedAt = startedAt
     this.#listed = listed
-    this.#doubt = doubtOf(before, found)
+    this.#undecidedBecause = whyUndecided(before, found)
     this.#rememberWaiting()
   }
 
   /** Compares the last listing with the objects of this moment. */
   async read(): Promise<UnreferencedFindings> {
-    const { clock, volumes, memory, handleFilter } = this.#parts
-    const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [comparable(each.thing.handle), each]))
+    const { clock, volumes, memory, handleFilter } = this.#options
+    const candidates = new Map(
+      [...this.#unnamed.confirmed()].map((each) => [comparableHandle(each.thing.handle), each]),
+    )
     const byLastPart = groupByLastPart(candidates.keys())
     // These are read first: a volume that is stored while the PersistentVolumes are read is then still among them.
     const uncertain = this.#oldestCreation()
-    for (const { created } of memory.unsaved.values()) candidates.delete(comparable(created.volumeId))
+    for (const { created } of memory.unsaved.values()) candidates.delete(comparableHandle(created.volumeId))
     const released: UnreferencedItem[] = []
-    const judge = (pv: ProvisionerVolume): void => {
+    const excludeAndCheck = (pv: ProvisionerVolume): void => {
       for (const id of idsOf(pv, byLastPart)) candidates.delete(id)
       const item = this.#releasedItem(pv)
       if (item !== undefined) released.push(item)
     }
-    await inBatches(volumes.store.values(), judge, { clock })
+    await inBatches(volumes.store.values(), excludeAndCheck, { clock })
     const unnamed = [...candidates.values()]
-    const decided = this.#doubt === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
+    const decided = this.#undecidedBecause === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
     const undecided = unnamed.length - decided.length
     return {
       items: [...decided.map(itemOf), ...released, ...this.#unlistedItems()],
@@ -135,7 +137,7 @@ export class UnreferencedVolumes {
         listed: this.#listed,
         ofCluster: handleFilter !== '',
         undecided,
-        undecidedBecause: undecided === 0 ? undefined : (this.#doubt ?? RUNNING),
+        undecidedBecause: undecided === 0 ? undefined : (this.#undecidedBecause ?? CREATION_MAY_RUN),
         omitted: this.#unnamed.omitted + this.#unlisted.omitted,
         failure: this.#failure,
       },
@@ -148,7 +150,7 @@ export class UnreferencedVolumes {
    */
   #oldestCreation(): number {
     let oldest = Number.POSITIVE_INFINITY
-    for (const uid of runningCreations(this.#parts)) {
+    for (const uid of runningCreations(this.#options)) {
       oldest = Math.min(oldest, this.#waitingSince.get(uid) ?? Number.POSITIVE_INFINITY)
     }
     return oldest
@@ -156,12 +158,12 @@ export class UnreferencedVolumes {
 
   #rememberWaiting(): void {
     const { listing } = this.#unnamed
-    const waiting = [...waitingClaims(this.#parts)]
+    const waiting = [...waitingClaims(this.#options)]
     this.#waitingSince = new Map(waiting.map((uid) => [uid, this.#waitingSince.get(uid) ?? listing]))
   }
 
   #rememberReleased(): void {
-    const { volumes, clock } = this.#parts
+    const { volumes, clock } = this.#options
     const since = new Map<string, number>()
     for (const { uid, released } of volumes.store.values()) {
       if (released !== undefined) since.set(uid, this.#releasedSince.get(uid) ?? clock.now())
@@ -172,7 +174,7 @@ export class UnreferencedVolumes {
   #releasedItem({ key, uid, handle, released }: ProvisionerVolume): UnreferencedItem | undefined {
     if (released === undefined || handle === undefined) return undefined
     const since = released.since ?? this.#releasedSince.get(uid)
-    if (since === undefined || this.#parts.clock.now() - since < RELEASED_MS) return undefined
+    if (since === undefined || this.#options.clock.now() - since < RELEASED_MS) return undefined
     const object = { kind: 'PersistentVolume', name: key }
     return { reason: 'Released', handle, object, sizeBytes: released.sizeBytes, since }
   }
@@ -180,7 +182,7 @@ export class UnreferencedVolumes {
   *#unlistedItems(): Generator<UnreferencedItem> {
     for (const { thing, since } of this.#unlisted.confirmed()) {
       const { name, uid, handle } = thing
-      const pv = this.#parts.volumes.store.get(name)
+      const pv = this.#options.volumes.store.get(name)
       if (pv?.uid !== uid || pv.handle !== handle || !mustBeListed(pv)) continue
       const object = { kind: 'PersistentVolume', name }
       yield { reason: 'NotListed', handle, object, sizeBytes: undefined, since }
@@ -188,7 +190,7 @@ export class UnreferencedVolumes {
   }
 }
 
-const RUNNING = 'a CreateVolume call that may be running may have created them'
+const CREATION_MAY_RUN = 'a CreateVolume call that may be running may have created them'
 
 /** The PersistentVolumes of the driver at the start of a listing, and the volumes that they name. */
 class NamedVolumes {
@@ -199,25 +201,29 @@ class NamedVolumes {
 
   constructor(volumes: Iterable<ProvisionerVolume>) {
     this.volumes = [...volumes].filter(({ handle, inTreeHandle }) => (handle ?? inTreeHandle) !== undefined)
-    this.#handles = new Set(this.volumes.flatMap(({ handle }) => (handle === undefined ? [] : comparable(handle))))
+    this.#handles = new Set(
+      this.volumes.flatMap(({ handle }) => (handle === undefined ? [] : comparableHandle(handle))),
+    )
     this.inTree = new Set(
       this.volumes.flatMap(({ inTreeHandle }) =>
-        inTreeHandle === undefined ? [] : lastPart(comparable(inTreeHandle)),
+        inTreeHandle === undefined ? [] : lastPart(comparableHandle(inTreeHandle)),
       ),
     )
   }
 
-  names(id: string): boolean {
+  hasHandle(id: string): boolean {
     return this.#handles.has(id)
   }
 }
 
 /** Returns why no volume of a listing can be judged. Undefined if the listing names volumes as PersistentVolumes do. */
-function doubtOf({ volumes, inTree }: NamedVolumes, found: ReadonlySet<string>): string | undefined {
-  const strange = [...inTree].filter((name) => !found.has(name)).length
-  if (strange > 0) return `the listing does not show the volumes of ${strange} in-tree PersistentVolumes by their names`
+function whyUndecided({ volumes, inTree }: NamedVolumes, found: ReadonlySet<string>): string | undefined {
+  const unlistedInTree = [...inTree].filter((name) => !found.has(name)).length
+  if (unlistedInTree > 0)
+    return `the listing does not show the volumes of ${unlistedInTree} in-tree PersistentVolumes by their names`
   const expected = volumes.filter(mustBeListed)
-  const isKnown = ({ handle }: ProvisionerVolume): boolean => handle === undefined || found.has(comparable(handle))
+  const isKnown = ({ handle }: ProvisionerVolume): boolean =>
+    handle === undefined || found.has(comparableHandle(handle))
   if (expected.length === 0 || expected.some(isKnown)) return undefined
   return 'the listing shows no volume by the handle of its PersistentVolume'
 }
@@ -234,7 +240,7 @@ function idsOf(
 ): readonly string[] {
   const named = handle ?? inTreeHandle
   if (named === undefined) return []
-  const id = comparable(named)
+  const id = comparableHandle(named)
   return [id, ...(byLastPart.get(lastPart(id)) ?? [])]
 }
 

@@ -9,11 +9,11 @@ import type { VolumeDeps, VolumeWakeKind } from './run.ts'
 import { onVolume } from './triggers.ts'
 
 /** Returns the controller that puts a finalizer on volumes of this driver and deletes released volumes. */
-export function volumeController(parts: TermParts): Controller<VolumeWakeKind> {
-  const { settings, volumes, classes, attachments } = parts
-  const memory = new VolumeMemory(parts.clock)
-  const attached = attachments && new AttachedVolumes(parts.api)
-  const deps: VolumeDeps = { ...parts, memory, attached }
+export function volumeController(term: TermParts): Controller<VolumeWakeKind> {
+  const { settings, volumes, classes, attachments } = term
+  const memory = new VolumeMemory(term.clock)
+  const attached = attachments && new AttachedVolumes(term.api)
+  const deps: VolumeDeps = { ...term, memory, attached }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   return {
     name: 'volumes',
@@ -31,8 +31,8 @@ export function volumeController(parts: TermParts): Controller<VolumeWakeKind> {
       keysOf(volumes, onVolume),
     ],
     wakers: {
-      attachment: { object: 'VolumeAttachment', reason: 'StillAttached', source: detachments(parts) },
-      endOfUse: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: parts.uses.source },
+      attachment: { object: 'VolumeAttachment', reason: 'StillAttached', source: detachments(term) },
+      endOfUse: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: term.uses.source },
     },
     reconcile: (name, run) => reconcileVolume(name, deps, run),
     pending: {

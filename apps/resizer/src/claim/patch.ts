@@ -44,16 +44,16 @@ function partsOf(claim: ResizerClaim): Pick<PersistentVolumeClaim, 'metadata' | 
 }
 
 function statusOf(claim: ResizerClaim): NonNullable<PersistentVolumeClaim['status']> {
-  const { sizeStatus, otherStatuses, modifyVolumeStatus: modifying, currentClass } = claim
+  const { sizeStatus, otherStatuses, modifyVolumeStatus, currentClass } = claim
   return {
     capacity: textMap('storage', claim.capacity),
     allocatedResources: textMap('storage', claim.allocated),
     allocatedResourceStatuses: { ...otherStatuses, ...textMap('storage', sizeStatus) },
     conditions: claim.conditions,
     currentVolumeAttributesClassName: currentClass || undefined,
-    modifyVolumeStatus: modifying && {
-      status: modifying.status,
-      targetVolumeAttributesClassName: modifying.target || undefined,
+    modifyVolumeStatus: modifyVolumeStatus && {
+      status: modifyVolumeStatus.status,
+      targetVolumeAttributesClassName: modifyVolumeStatus.target || undefined,
     },
   }
 }

@@ -188,9 +188,9 @@ describe('decideModify', () => {
 })
 
 function viewOf(row: Row): ModifyView {
-  const { want, current, modifyVolumeStatus: modifying, conditions, claim: fields, reportedClass } = row
+  const { want, current, modifyVolumeStatus, conditions, claim: fields, reportedClass } = row
   const { uncertain = false, slow = false, nodeDeployment = false } = row
-  const [status, target] = modifying ?? []
+  const [status, target] = modifyVolumeStatus ?? []
   const pvc = claim({
     ...(want !== undefined && { wantedClass: want }),
     ...fields,

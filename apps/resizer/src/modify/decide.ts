@@ -77,10 +77,10 @@ const MODIFY_CHECKS: readonly PlanCheck<ModifyFacts, ModifyStep>[] = [
 
 /** Returns the steps of a run in their order. */
 export function decideModify(view: ModifyView): readonly ModifyStep[] {
-  const { wantedClass, modifyVolumeStatus: modifying } = view.claim
-  const isInProgress = modifying?.status === MODIFY_STATUS.inProgress
+  const { wantedClass, modifyVolumeStatus } = view.claim
+  const isInProgress = modifyVolumeStatus?.status === MODIFY_STATUS.inProgress
   const continues = isInProgress && (view.uncertain || wantedClass === '')
-  const className = continues ? modifying.target : wantedClass
+  const className = continues ? modifyVolumeStatus.target : wantedClass
   return planOf(MODIFY_CHECKS, { view, continues, className, target: view.classOf(className) })
 }
 
@@ -156,12 +156,12 @@ function mustBeModified({ view: { volume }, target }: ModifyFacts): Result {
   return last({ kind: 'modify', target: checked(target), volume: checked(volume) })
 }
 
-function hasItsClass({ modifyVolumeStatus: modifying, wantedClass, currentClass }: ResizerClaim): boolean {
-  return modifying === undefined && wantedClass === currentClass
+function hasItsClass({ modifyVolumeStatus, wantedClass, currentClass }: ResizerClaim): boolean {
+  return modifyVolumeStatus === undefined && wantedClass === currentClass
 }
 
-function asksForItsTarget({ modifyVolumeStatus: modifying, wantedClass }: ResizerClaim): boolean {
-  return modifying !== undefined && wantedClass !== '' && modifying.target === wantedClass
+function asksForItsTarget({ modifyVolumeStatus, wantedClass }: ResizerClaim): boolean {
+  return modifyVolumeStatus !== undefined && wantedClass !== '' && modifyVolumeStatus.target === wantedClass
 }
 
 /** Ends the plan without work. */

@@ -18,16 +18,16 @@ export function modificationOf(
   claim: ResizerClaim,
   { volumes, classes, nodeDeployment }: ModificationSources,
 ): WorkSubject | undefined {
-  const { volumeName, phase, wantedClass, currentClass, modifyVolumeStatus: modifying } = claim
+  const { volumeName, phase, wantedClass, currentClass, modifyVolumeStatus } = claim
   if (volumeName === '' || phase !== 'Bound') return undefined
-  const inProgress = modifying?.status === MODIFY_STATUS.inProgress
-  const isRequested = wantedClass !== '' && (wantedClass !== currentClass || modifying !== undefined)
+  const inProgress = modifyVolumeStatus?.status === MODIFY_STATUS.inProgress
+  const isRequested = wantedClass !== '' && (wantedClass !== currentClass || modifyVolumeStatus !== undefined)
   if (!isRequested && !inProgress) return undefined
   const volume = volumes.get(volumeName)
   if (volume === undefined ? nodeDeployment : volume.kind !== 'own') return undefined
   const work = { operation: 'modify', object: objectOf(claim), volume: volumeName } as const
   if (volume === undefined) return { ...work, obstacle: 'PersistentVolumeMissing' }
-  const target = inProgress && modifying.target !== '' ? modifying.target : wantedClass
+  const target = inProgress && modifyVolumeStatus.target !== '' ? modifyVolumeStatus.target : wantedClass
   if (classes.get(target) === undefined) return { ...work, obstacle: 'VolumeAttributesClassMissing' }
-  return modifying?.status === MODIFY_STATUS.infeasible ? { ...work, obstacle: 'Infeasible' } : work
+  return modifyVolumeStatus?.status === MODIFY_STATUS.infeasible ? { ...work, obstacle: 'Infeasible' } : work
 }

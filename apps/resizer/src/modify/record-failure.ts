@@ -85,8 +85,8 @@ async function saveFailure(
 }
 
 /** Reports whether the claim's status still shows this modification as in progress. */
-function isStill({ modifyVolumeStatus: modifying }: ResizerClaim, target: string): boolean {
-  return modifying?.status === MODIFY_STATUS.inProgress && modifying.target === target
+function isStill({ modifyVolumeStatus }: ResizerClaim, target: string): boolean {
+  return modifyVolumeStatus?.status === MODIFY_STATUS.inProgress && modifyVolumeStatus.target === target
 }
 
 export function cannotRecord(key: string, cause: unknown): Error {

@@ -14,8 +14,10 @@ export const classChanged: Trigger<ResizerClaim> = (event) =>
   event.type === 'updated' && event.before.wantedClass !== event.after.wantedClass ? [event.after.key] : []
 
 /** Reports whether this or an earlier process has begun a modification that has not succeeded. */
-export function wasTried({ modifyVolumeStatus: modifying }: ResizerClaim): boolean {
-  return modifying?.status === MODIFY_STATUS.inProgress || modifying?.status === MODIFY_STATUS.infeasible
+export function wasTried({ modifyVolumeStatus }: ResizerClaim): boolean {
+  return (
+    modifyVolumeStatus?.status === MODIFY_STATUS.inProgress || modifyVolumeStatus?.status === MODIFY_STATUS.infeasible
+  )
 }
 
 /** Reports whether the update of a claim may require a modification. */
@@ -31,8 +33,8 @@ export function callsOfEarlierProcesses(
   { uncertain }: Pick<ModifyMemory, 'uncertain'>,
 ): Source {
   return () => {
-    for (const { key, modifyVolumeStatus: modifying } of store.values()) {
-      if (modifying?.status === MODIFY_STATUS.inProgress) uncertain.add(key)
+    for (const { key, modifyVolumeStatus } of store.values()) {
+      if (modifyVolumeStatus?.status === MODIFY_STATUS.inProgress) uncertain.add(key)
     }
     return () => undefined
   }
@@ -47,8 +49,8 @@ export function recreatedClasses(
   return (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return
-      for (const { key, modifyVolumeStatus: modifying } of store.values()) {
-        if (modifying?.target !== event.object.key) continue
+      for (const { key, modifyVolumeStatus } of store.values()) {
+        if (modifyVolumeStatus?.target !== event.object.key) continue
         slow.remove(key)
         queue.renew(key)
         queue.add(key)

@@ -33,7 +33,7 @@ const DETACHING_PAUSE_MS = 8_000
 export class InUse {
   readonly #options: InUseOptions
   readonly #pods: ClaimPodUse
-  /** The UIDs of claims whose expansion the driver has refused. A recreated claim, with a new UID, is not marked. */
+  /** The UIDs of claims whose expansion the driver has refused. A recreated claim has a new UID, so it does not count. */
   readonly #refused = new Set<string>()
   /** The UIDs of claims that wait for the end of their pods, by key. */
   readonly #waiting = new Map<string, string>()

@@ -12,7 +12,7 @@ export function startPatch(
 ): Patch {
   const change = {
     allocated: target.toString(),
-    conditions: resizing(claim, now, { newSize }),
+    conditions: conditionsWhileResizing(claim, now, { newSize }),
     noNodeExpansion: undefined,
   }
   const status = newSize ? { sizeStatus: SIZE_STATUS.controllerInProgress } : {}
@@ -24,14 +24,14 @@ export function startPatch(
  * the refused size would stay the target, and the user could not request a smaller size.
  */
 export function failedPatch(claim: ResizerClaim, error: { message: string; infeasible: boolean }, now: number): Patch {
-  const conditions = failed(claim, now, `failed to expand pvc with ${error.message}`)
+  const conditions = conditionsAfterFailure(claim, now, `failed to expand pvc with ${error.message}`)
   const status = error.infeasible ? { sizeStatus: SIZE_STATUS.controllerInfeasible } : {}
   return claimPatch(claim, { conditions, ...status }, { requireVersion: false })
 }
 
 /** Returns the patch if the kubelet must still expand the file system. Earlier conditions stay. */
 export function nodeStepPatch(claim: ResizerClaim, now: number): Patch {
-  const conditions = nodeStepPending(claim, now)
+  const conditions = conditionsWhileNodeStepPending(claim, now)
   const change = { sizeStatus: SIZE_STATUS.nodePending, conditions, noNodeExpansion: undefined }
   return claimPatch(claim, change, { requireVersion: true })
 }
@@ -41,7 +41,7 @@ export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
   const change = {
     capacity: size.toString(),
     sizeStatus: undefined,
-    conditions: finished(claim),
+    conditions: conditionsAfterExpansion(claim),
     noNodeExpansion: claim.noNodeExpansion ?? 'true',
   }
   return claimPatch(claim, change, { requireVersion: true })
@@ -74,28 +74,36 @@ export function preResizeText(claim: ResizerClaim): string {
 
 const { resizing: RESIZING, nodeStepPending: NODE_STEP_PENDING, controllerError: CONTROLLER_ERROR } = CONDITION
 
-const OF_EARLIER_RESIZE: ReadonlySet<string> = new Set([NODE_STEP_PENDING, CONTROLLER_ERROR, CONDITION.nodeError])
-const OF_RESIZE: ReadonlySet<string> = new Set([RESIZING, ...OF_EARLIER_RESIZE])
+const CONDITIONS_OF_EARLIER_EXPANSION: ReadonlySet<string> = new Set([
+  NODE_STEP_PENDING,
+  CONTROLLER_ERROR,
+  CONDITION.nodeError,
+])
+const CONDITIONS_OF_EXPANSION: ReadonlySet<string> = new Set([RESIZING, ...CONDITIONS_OF_EARLIER_EXPANSION])
 
 type Conditions = readonly Condition[]
 
 /** Returns the conditions at the start of an expansion. For a new size, the conditions of earlier tries are removed. */
-export function resizing({ conditions }: ResizerClaim, now: number, { newSize }: { newSize: boolean }): Conditions {
-  const kept = newSize ? withoutConditions(conditions, OF_EARLIER_RESIZE) : conditions
+export function conditionsWhileResizing(
+  { conditions }: ResizerClaim,
+  now: number,
+  { newSize }: { newSize: boolean },
+): Conditions {
+  const kept = newSize ? withoutConditions(conditions, CONDITIONS_OF_EARLIER_EXPANSION) : conditions
   return withCondition(kept, condition(RESIZING, now))
 }
 
-export function failed({ conditions }: ResizerClaim, now: number, message: string): Conditions {
+export function conditionsAfterFailure({ conditions }: ResizerClaim, now: number, message: string): Conditions {
   return withCondition(conditions, condition(CONTROLLER_ERROR, now, message))
 }
 
-export function nodeStepPending({ conditions }: ResizerClaim, now: number): Conditions {
+export function conditionsWhileNodeStepPending({ conditions }: ResizerClaim, now: number): Conditions {
   const message = 'Waiting for user to (re-)start a pod to finish file system resize of volume on node.'
   return withCondition(conditions, condition(NODE_STEP_PENDING, now, message))
 }
 
-export function finished({ conditions }: ResizerClaim): Conditions {
-  return withoutConditions(conditions, OF_RESIZE)
+export function conditionsAfterExpansion({ conditions }: ResizerClaim): Conditions {
+  return withoutConditions(conditions, CONDITIONS_OF_EXPANSION)
 }
 
 export function isNodeStepPending({ conditions }: ResizerClaim): boolean {

@@ -116,7 +116,7 @@ export class ResizerFixture {
 
   /** Returns the names of the recorded writes and calls in their order, and clears the record. */
   takeWire(): readonly string[] {
-    return this.wire.splice(0).map(({ target: what }) => what)
+    return this.wire.splice(0).map(({ target }) => target)
   }
 
   /** Returns the recorded events, such as `Warning VolumeResizeFailed: message`, and clears the record. */

@@ -13,7 +13,7 @@ type Contents = { readonly store: Pick<Reader<Content>, 'get' | 'values' | 'sync
 type Memory = Pick<ContentMemory, 'allLost'>
 
 /** Everything that the search for snapshots without an object needs. */
-export interface UnreferencedSnapshotsParts {
+export interface UnreferencedSnapshotsOptions {
   readonly contents: Contents
   /** The group contents. Undefined if group snapshots are off. While they are not read, members are undecided. */
   readonly groupContents: Contents | undefined
@@ -48,15 +48,15 @@ interface UnlistedContent {
  * or whose volume has a content without a handle: its creation may be running. In doubt a snapshot counts as undecided.
  */
 export class UnreferencedSnapshots {
-  readonly #options: UnreferencedSnapshotsParts
+  readonly #options: UnreferencedSnapshotsOptions
   readonly #unnamed = new Sightings<ListedSnapshot>(MAX_REMEMBERED)
   readonly #unlisted = new Sightings<UnlistedContent>(MAX_REMEMBERED)
   #listedAt: number | undefined
   #listed = 0
-  #doubt: string | undefined
+  #undecidedBecause: string | undefined
   #failure: string | undefined
 
-  constructor(options: UnreferencedSnapshotsParts) {
+  constructor(options: UnreferencedSnapshotsOptions) {
     this.#options = options
   }
 
@@ -104,7 +104,7 @@ export class UnreferencedSnapshots {
     unlisted.end()
     this.#listedAt = startedAt
     this.#listed = listed
-    this.#doubt = expected > 0 && missing.size === expected ? STRANGE : undefined
+    this.#undecidedBecause = expected > 0 && missing.size === expected ? NO_HANDLE_LISTED : undefined
   }
 
   /** Compares the last listing with the contents of this moment. */
@@ -114,21 +114,22 @@ export class UnreferencedSnapshots {
     const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [each.thing.handle, each]))
     const creating = new Set<string>()
     const groups = new Set<string>()
-    const judge = (content: Content): void => {
+    const excludeContent = (content: Content): void => {
       for (const handle of [...handlesOf(content), ...membersOf(content)]) candidates.delete(handle)
       if (content.status?.handle === undefined) for (const volume of content.volumes) creating.add(volume)
     }
     // These are read first: a content that is stored while the contents are read is then still among them.
-    for (const memory of memories) for (const { content } of memory.allLost()) judge(content)
-    await inBatches(contents.store.values(), judge, { clock })
-    const judgeGroup = (content: Content): void => {
-      judge(content)
+    for (const memory of memories) for (const { content } of memory.allLost()) excludeContent(content)
+    await inBatches(contents.store.values(), excludeContent, { clock })
+    const excludeGroup = (content: Content): void => {
+      excludeContent(content)
       for (const handle of handlesOf(content)) groups.add(handle)
     }
-    if (groupContents !== undefined) await inBatches(groupContents.store.values(), judgeGroup, { clock })
+    if (groupContents !== undefined) await inBatches(groupContents.store.values(), excludeGroup, { clock })
     const unnamed = [...candidates.values()].filter(({ thing }) => !groups.has(thing.group ?? ''))
     const isDecided = ({ thing }: SightedThing<ListedSnapshot>): boolean => {
-      if (this.#doubt !== undefined || (thing.group !== undefined && groupContents === undefined)) return false
+      if (this.#undecidedBecause !== undefined || (thing.group !== undefined && groupContents === undefined))
+        return false
       return thing.sourceVolume === undefined ? creating.size === 0 : !creating.has(thing.sourceVolume)
     }
     const decided = unnamed.filter(isDecided)
@@ -140,7 +141,7 @@ export class UnreferencedSnapshots {
         listed: this.#listed,
         ofCluster: handleFilter !== '',
         undecided,
-        undecidedBecause: undecided === 0 ? undefined : (this.#doubt ?? RUNNING),
+        undecidedBecause: undecided === 0 ? undefined : (this.#undecidedBecause ?? CREATION_MAY_RUN),
         omitted: this.#unnamed.omitted + this.#unlisted.omitted,
         failure: this.#failure,
       },
@@ -158,8 +159,8 @@ export class UnreferencedSnapshots {
   }
 }
 
-const RUNNING = 'a creation of a snapshot of the same volume may be running, or group snapshots cannot be read'
-const STRANGE = 'the listing shows no snapshot by the handle of its VolumeSnapshotContent'
+const CREATION_MAY_RUN = 'a creation of a snapshot of the same volume may be running, or group snapshots cannot be read'
+const NO_HANDLE_LISTED = 'the listing shows no snapshot by the handle of its VolumeSnapshotContent'
 
 /** Returns the handles that a content names, in its status and in its spec. */
 function handlesOf({ status, preProvisioned }: Content): readonly string[] {

@@ -1,7 +1,7 @@
 import { TranslationError } from './translation-error.ts'
 
 /** The last separator for `textBehind`: it has `length` characters and starts where the look-ahead `at` matches. */
-export interface LastMark {
+export interface LastSeparator {
   readonly at: RegExp
   readonly length: number
 }
@@ -52,7 +52,7 @@ function badPartition(text: string, verb: string, reason: string): TranslationEr
  * Returns the text that `mark.*mark.*last(.+)` of Go captures in the first line that matches. Takes linear time,
  * because users write these texts. Undefined if no line matches.
  */
-export function textBehind(text: string, marks: readonly string[], last: LastMark): string | undefined {
+export function textBehind(text: string, marks: readonly string[], last: LastSeparator): string | undefined {
   for (const line of text.split('\n')) {
     const from = endOf(line, marks)
     if (from === undefined) continue

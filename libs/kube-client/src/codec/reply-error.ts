@@ -31,7 +31,7 @@ export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
   return new ApiError({
     code: reply.status,
     reason,
-    message: `${message}${about(asked)}`,
+    message: `${message}${objectText(asked)}`,
     retryAfterMs,
     outcomeUnknown,
   })
@@ -84,7 +84,7 @@ const STANDARD_REASONS: Readonly<Record<number, readonly [reason: string, messag
   ],
 }
 
-function about({ method, resource, name }: AskedFor): string {
+function objectText({ method, resource, name }: AskedFor): string {
   if (resource === undefined) return ''
   const qualified = resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`
   return ` (${method.toLowerCase()} ${qualified}${name === undefined ? '' : ` ${name}`})`

@@ -43,9 +43,9 @@ export class MissingPermissions {
   }
 
   /** Records that the API server has refused the request with 403. Logs the rule at most every ten minutes. */
-  refused(request: ApiRequest, error: unknown): void {
+  recordRefusal(request: ApiRequest, error: unknown): void {
     const scope = scopeOf(request)
-    if (scope === undefined || isOptional(request) || !isByRole(scope, error)) return
+    if (scope === undefined || isOptional(request) || !isCausedByRole(scope, error)) return
     const { rule, resource } = scope
     const now = this.#clock.monotonic()
     const refusal = this.#missing.get(rule) ?? { resource, scopes: new Set(), loggedAt: -REPEAT_MS, refusedAt: now }
@@ -58,7 +58,7 @@ export class MissingPermissions {
   }
 
   /** Records that the API server has allowed the request. Permission to list does not prove permission to watch. */
-  allowed(request: ApiRequest): void {
+  recordSuccess(request: ApiRequest): void {
     if (this.#missing.size === 0) return
     const scope = scopeOf(request)
     const refusal = scope && this.#missing.get(scope.rule)
@@ -91,7 +91,7 @@ function isOptional({ options }: ApiRequest): boolean {
 }
 
 /** Reports whether a role caused the 403. Admission plugins and namespaces in deletion also refuse writes with 403. */
-function isByRole({ verb }: RequestScope, error: unknown): boolean {
+function isCausedByRole({ verb }: RequestScope, error: unknown): boolean {
   const isRead = verb === 'get' || verb === 'list' || verb === 'watch'
   return isRead || (error instanceof Error && / cannot [a-z]+ resource "/.test(error.message))
 }

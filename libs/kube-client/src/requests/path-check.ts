@@ -78,7 +78,7 @@ export class PathCheck {
     if (this.#cancel === undefined) this.#checkIn(FIRST_READ_MS)
   }
 
-  /** Stops the small reads without a stream: only streams wait without a limit. */
+  /** Stops the small reads while no stream is open, because only streams wait without a time-out. */
   streamClosed(): void {
     if (this.#reader() !== undefined) return
     this.#cancel?.()

@@ -100,7 +100,7 @@ export class Transport {
       const answer = await this.#attempt(call)
       if (answer === undefined) continue
       if (answer.status < 300) {
-        this.#options.missing.allowed(call.request)
+        this.#options.missing.recordSuccess(call.request)
         return answer
       }
       const waitMs = await this.#recover(call, answer)
@@ -121,7 +121,7 @@ export class Transport {
       const connection = await this.#streamConnection(call)
       const opened = await this.#exchanges.open(call, connection, sink)
       if (opened === 'streaming') {
-        this.#options.missing.allowed(request)
+        this.#options.missing.recordSuccess(request)
         return connection
       }
       await this.#wait(await this.#recover(call, opened), call)
@@ -194,7 +194,7 @@ export class Transport {
     if (retryAfterMs !== undefined) this.#refusals.refused(call, answer)
     if (retryAfterMs === undefined || !this.#mayRetry(call, answer)) {
       const error = errorOfReply(answer, call.request)
-      if (answer.status === 403) this.#options.missing.refused(call.request, error)
+      if (answer.status === 403) this.#options.missing.recordRefusal(call.request, error)
       throw error
     }
     call.refusals += 1

@@ -11,20 +11,20 @@ const MAX_TIMEOUT_S = 600
 /** The time that the server may take to end the stream after its limit. */
 const GRACE_MS = 30_000
 
-interface WatchParts {
+interface WatchSource {
   readonly transport: Transport
   readonly clock: Clock
 }
 
 /** Reads one watch, as `KubeClient.watch` promises. */
 export async function* watchFrames<T>(
-  parts: WatchParts,
+  source: WatchSource,
   resource: Resource<T>,
   options: WatchOptions<T>,
 ): AsyncGenerator<WatchFrame<T>, void, void> {
   const { signal, message, onChange } = options
-  const streams = streamsOf(parts, resource, options)
-  const batches = new Batches(parts.clock)
+  const streams = streamsOf(source, resource, options)
+  const batches = new Batches(source.clock)
   const version = new VersionRead(options)
   const removeAbortListener = onAbort(signal, () => streams.feed.dispose())
   try {
@@ -57,7 +57,11 @@ export async function* watchFrames<T>(
   }
 }
 
-function streamsOf<T>({ transport, clock }: WatchParts, resource: Resource<T>, options: WatchOptions<T>): WatchStreams {
+function streamsOf<T>(
+  { transport, clock }: WatchSource,
+  resource: Resource<T>,
+  options: WatchOptions<T>,
+): WatchStreams {
   const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion, optional } = options
   const timeoutS =
     options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))

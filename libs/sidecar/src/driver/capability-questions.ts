@@ -21,7 +21,7 @@ export interface StepFailure {
 
 /** A call that asks for capabilities of the driver. If several calls ask about one service, the last answer counts. */
 export interface CapabilityQuestion {
-  readonly about: 'plugin' | 'controller' | 'node'
+  readonly capabilitiesOf: 'plugin' | 'controller' | 'node'
   /** Reports whether the call is necessary after the driver's earlier answers. Default: always. */
   readonly when?: (capabilities: DriverCapabilities) => boolean
   readonly limitMs: number
@@ -73,11 +73,11 @@ export async function askAgain(
   questions: readonly CapabilityQuestion[],
   signal: AbortSignal,
 ): Promise<DriverCapabilities> {
-  const asked = new Set<CapabilityQuestion['about']>()
+  const asked = new Set<CapabilityQuestion['capabilitiesOf']>()
   let answers = NONE
   for (const question of questions) {
-    if (asked.has(question.about) || question.when?.(combinedCapabilities(answers)) === false) continue
-    asked.add(question.about)
+    if (asked.has(question.capabilitiesOf) || question.when?.(combinedCapabilities(answers)) === false) continue
+    asked.add(question.capabilitiesOf)
     answers = { ...answers, ...(await answer(driver, question, { timeoutMs: question.limitMs, signal })) }
   }
   return combinedCapabilities(answers)
@@ -87,8 +87,12 @@ function combinedCapabilities({ plugin, controller, node }: Answers): DriverCapa
   return driverCapabilities(plugin, controller, node)
 }
 
-async function answer(driver: Caller, { about }: CapabilityQuestion, options: CallOptions): Promise<Partial<Answers>> {
-  switch (about) {
+async function answer(
+  driver: Caller,
+  { capabilitiesOf }: CapabilityQuestion,
+  options: CallOptions,
+): Promise<Partial<Answers>> {
+  switch (capabilitiesOf) {
     case 'plugin':
       return { plugin: await getPluginCapabilities(driver, options) }
     case 'controller':
@@ -96,7 +100,7 @@ async function answer(driver: Caller, { about }: CapabilityQuestion, options: Ca
     case 'node':
       return { node: await getNodeCapabilities(driver, options) }
     default:
-      return unreachable(about)
+      return unreachable(capabilitiesOf)
   }
 }
 

@@ -46,7 +46,11 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
   limits: { probeMs: LIMIT_MS, nameMs: LIMIT_MS },
   failures: { first: CONNECTION, migrated: () => CONNECTION, name: { message: 'Failed to get the CSI driver name' } },
   questions: () => [
-    { about: 'plugin', limitMs: LIMIT_MS, failure: { message: CAPABILITIES_FAILED, during: 'plugin capabilities' } },
+    {
+      capabilitiesOf: 'plugin',
+      limitMs: LIMIT_MS,
+      failure: { message: CAPABILITIES_FAILED, during: 'plugin capabilities' },
+    },
   ],
   decisive: {},
   namedFrom: 'name',
@@ -72,15 +76,15 @@ export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeT
 }
 
 function combinedQuestions(all: readonly CapabilityQuestion[]): readonly CapabilityQuestion[] {
-  return (['plugin', 'controller', 'node'] as const).flatMap((about) => {
-    const same = all.filter((question) => question.about === about)
+  return (['plugin', 'controller', 'node'] as const).flatMap((service) => {
+    const same = all.filter((question) => question.capabilitiesOf === service)
     if (same.length === 0) return []
     return [
       {
-        about,
+        capabilitiesOf: service,
         when: (facts) => same.some(({ when }) => when?.(facts) !== false),
         limitMs: Math.max(...same.map(({ limitMs }) => limitMs)),
-        failure: { message: CAPABILITIES_FAILED, during: `${about} capabilities` },
+        failure: { message: CAPABILITIES_FAILED, during: `${service} capabilities` },
         startError: (facts) => same.map(({ startError }) => startError?.(facts)).find((error) => error !== undefined),
       },
     ]

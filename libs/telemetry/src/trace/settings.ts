@@ -207,10 +207,10 @@ class Variables {
   }
 
   /** Returns the effective variable with its value. The variable for traces overrides the variable for all signals. */
-  forTraces(what: string, otherwise: string): readonly [name: string, value: string] {
-    const nameForTraces = `OTEL_EXPORTER_OTLP_TRACES_${what}`
+  forTraces(variable: string, otherwise: string): readonly [name: string, value: string] {
+    const nameForTraces = `OTEL_EXPORTER_OTLP_TRACES_${variable}`
     if (this.text(nameForTraces) !== '') return [nameForTraces, this.text(nameForTraces)]
-    const name = `OTEL_EXPORTER_OTLP_${what}`
+    const name = `OTEL_EXPORTER_OTLP_${variable}`
     return [name, this.text(name, otherwise)]
   }
 }
@@ -241,6 +241,6 @@ function ratioSampler(argument: string): Sampler | undefined {
   const part = argument === '' ? 1 : Number(argument)
   if (!(part >= 0 && part <= 1)) return undefined
   if (part === 1) return () => true
-  const bound = BigInt(Math.floor(part * 2 ** 63))
-  return (traceId) => BigInt(`0x${traceId.slice(16)}`) >> 1n < bound
+  const upperBound = BigInt(Math.floor(part * 2 ** 63))
+  return (traceId) => BigInt(`0x${traceId.slice(16)}`) >> 1n < upperBound
 }

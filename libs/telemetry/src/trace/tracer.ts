@@ -100,7 +100,7 @@ class RecordedRun implements RunTrace {
 
   end(attributes: Attributes, error?: unknown): void {
     if (this.#requests === 0 && error === undefined) return
-    const { name, waitedMs, attributes: known } = this.#start
+    const { name, waitedMs, attributes: startAttributes } = this.#start
     const { spanId } = this.#options.position
     const startMs = this.#startedMs - waitedMs
     const wait = {
@@ -111,7 +111,7 @@ class RecordedRun implements RunTrace {
       attributes: {},
     } as const
     this.#record({ ...wait, endMs: this.#startedMs })
-    this.#record({ spanId, name, kind: 'internal', startMs, attributes: { ...known, ...attributes } }, error)
+    this.#record({ spanId, name, kind: 'internal', startMs, attributes: { ...startAttributes, ...attributes } }, error)
   }
 
   #record(

@@ -46,19 +46,9 @@ export function attachmentModel({
 function keyOf({ va, pv, node, published, process, done, excused }: AttachmentModelState): string {
   const state = `${va} ${+pv}${+node}${+published}${+excused} ${done}`
   if (process === null) return state
-  const {
-    cached,
-    queued,
-    planned,
-    waits,
-    listing,
-    statusPending,
-    finalizerRemoved: stripped,
-    publication,
-    orphaned,
-    run,
-  } = process
-  const flags = `${+queued}${+planned}${+statusPending}${+stripped}${+publication}${+orphaned}`
+  const { cached, queued, planned, waits, listing, statusPending, finalizerRemoved, publication, orphaned, run } =
+    process
+  const flags = `${+queued}${+planned}${+statusPending}${+finalizerRemoved}${+publication}${+orphaned}`
   return `${state} ${cached} ${flags} ${waits} ${listing} ${run?.operation} ${run?.todo.join()}`
 }
 

@@ -18,7 +18,7 @@ export function has(letters: Letters | null, letter: string): boolean {
   return letters?.includes(letter) === true
 }
 
-/** Returns the letters that are set, in a fixed order, so that equal objects have equal texts. */
+/** Returns the letters for which `isSet` is true, in a fixed order, so that equal objects have equal texts. */
 export function lettersOf(isSet: (letter: string) => boolean): Letters {
   return [...LETTERS].filter(isSet).join('')
 }

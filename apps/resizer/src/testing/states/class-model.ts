@@ -48,11 +48,11 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   isGoal(state: ClassState): boolean {
     const { claim: number, pv, seenClaim, seenPv, queued, backoff, run, has } = state
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
-    const { wantedClass, currentClass, modifyVolumeStatus: modifying, conditions = [] } = this.claims.cached(number)
+    const { wantedClass, currentClass, modifyVolumeStatus, conditions = [] } = this.claims.cached(number)
     if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
     // The user has withdrawn the request. The failure stays in the status, as in the Go resizer.
-    if (wantedClass === '') return modifying?.status !== MODIFY_STATUS.inProgress
-    if (modifying !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
+    if (wantedClass === '') return modifyVolumeStatus?.status !== MODIFY_STATUS.inProgress
+    if (modifyVolumeStatus !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
       return false
     return currentClass === wantedClass && has === wantedClass
   }
@@ -64,8 +64,13 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   show(state: ClassState): unknown {
     const { claim: number, seenClaim, pv, seenPv, run, ...rest } = state
     const claimOf = (each: number): unknown => {
-      const { wantedClass, currentClass, modifyVolumeStatus: modifying, conditions } = this.claims.cached(each)
-      return { wantedClass, currentClass, modifying, conditions: conditions?.map(({ type }) => type) }
+      const { wantedClass, currentClass, modifyVolumeStatus, conditions } = this.claims.cached(each)
+      return {
+        wantedClass,
+        currentClass,
+        modifying: modifyVolumeStatus,
+        conditions: conditions?.map(({ type }) => type),
+      }
     }
     const [classOf, seenClassOf] = [pv, seenPv].map((each) => this.volumes.cached(each).className)
     const seen = seenClaim === number || claimOf(seenClaim)

@@ -127,13 +127,13 @@ export class ClassRun {
 
   *#saveFailure(state: ClassState, { target, kind }: In<'saveFailure'>): Moves {
     const { claims } = this.#objects
-    const { modifyVolumeStatus: modifying } = claims.cached(state.seenClaim)
+    const { modifyVolumeStatus } = claims.cached(state.seenClaim)
     const onSaved = (now: ClassState): ClassState => {
       const { wantedClass } = claims.cached(now.seenClaim)
       const other = kind !== 'uncertain' && wantedClass !== '' && wantedClass !== target
       return other ? end({ ...now, slow: false }, 'again') : end(now, 'retry')
     }
-    if (modifying?.status !== MODIFY_STATUS.inProgress || modifying.target !== target) {
+    if (modifyVolumeStatus?.status !== MODIFY_STATUS.inProgress || modifyVolumeStatus.target !== target) {
       return yield { name: 'the claim has moved on', to: onSaved(state), fair: true }
     }
     const key = `fail ${target} ${kind} ${state.seenClaim}`

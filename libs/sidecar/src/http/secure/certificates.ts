@@ -6,7 +6,7 @@ import { selfSignedCertificate } from '@csi-sidecars/base/self-signed'
 import type { Logger } from '@csi-sidecars/telemetry'
 
 /** A certificate with its chain and its key, as PEM. */
-export interface Pair {
+export interface KeyPair {
   readonly cert: string
   readonly key: string
 }
@@ -17,22 +17,22 @@ type ReadText = (file: string) => Promise<string>
 export interface FileSource<T> {
   readonly read: () => Promise<readonly string[]>
   /** Creates the value from the texts of `read`. Throws if they are unusable. */
-  readonly make: (texts: readonly string[]) => T
+  readonly parse: (texts: readonly string[]) => T
   /** The log messages for a new value and for an unusable value. */
-  readonly loaded: string
-  readonly refused: string
+  readonly loadedMessage: string
+  readonly refusedMessage: string
 }
 
 const readText: ReadText = (file) => readFile(file, 'utf8')
 /** The maximum number of tries to read a certificate and a key of the same version. */
 const MAX_READS = 3
 
-export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<Pair> {
+export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<KeyPair> {
   return {
     read: () => readPair(certFile, keyFile, read),
-    make: ([cert = '', key = '']) => checkedPair({ cert, key }),
-    loaded: 'Loaded a new cert/key pair',
-    refused: 'Failed to load the cert/key pair, the one before stays',
+    parse: ([cert = '', key = '']) => checkedPair({ cert, key }),
+    loadedMessage: 'Loaded a new cert/key pair',
+    refusedMessage: 'Failed to load the cert/key pair, the one before stays',
   }
 }
 
@@ -40,9 +40,9 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
 export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
-    make: ([pem = '']) => takenByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),
-    loaded: 'Loaded a new CA Bundle and Verifier',
-    refused: 'Failed to load the CA bundle, the one before stays',
+    parse: ([pem = '']) => acceptedByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),
+    loadedMessage: 'Loaded a new CA Bundle and Verifier',
+    refusedMessage: 'Failed to load the CA bundle, the one before stays',
   }
 }
 
@@ -55,18 +55,18 @@ async function readPair(certFile: string, keyFile: string, read: ReadText): Prom
 }
 
 /** Checks that the key belongs to the certificate, which Node does not check. The error texts are Go's. */
-function checkedPair(pair: Pair): Pair {
+function checkedPair(pair: KeyPair): KeyPair {
   const [first = ''] = blocksIn(pair.cert)
   if (first === '') throw new Error('tls: failed to find any PEM data in certificate input')
   if (!pair.key.includes('-----BEGIN ')) throw new Error('tls: failed to find any PEM data in key input')
   if (!new X509Certificate(first).checkPrivateKey(privateKey(pair.key))) {
     throw new Error('tls: private key does not match public key')
   }
-  return takenByOpenSsl(pair, pair)
+  return acceptedByOpenSsl(pair, pair)
 }
 
 /** Throws if OpenSSL refuses the certificates, for example because of a malformed chain or a small key. */
-function takenByOpenSsl<T>(context: SecureContextOptions, value: T): T {
+function acceptedByOpenSsl<T>(context: SecureContextOptions, value: T): T {
   createSecureContext(context)
   return value
 }
@@ -102,7 +102,7 @@ const LOOPBACK = [
 ]
 
 /** Returns the source of a self-signed certificate for this host, which is renewed in time. */
-export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair> {
+export function selfMadeSource(clock: Clock, hostName: string): FileSource<KeyPair> {
   let madeAt = Number.NEGATIVE_INFINITY
   let texts: readonly string[] = []
   return {
@@ -119,9 +119,9 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<Pair>
       texts = [cert, key]
       return texts
     },
-    make: ([cert = '', key = '']) => ({ cert, key }),
-    loaded: 'Made a new certificate',
-    refused: 'Failed to make a certificate, the one before stays',
+    parse: ([cert = '', key = '']) => ({ cert, key }),
+    loadedMessage: 'Made a new certificate',
+    refusedMessage: 'Failed to make a certificate, the one before stays',
   }
 }
 
@@ -136,7 +136,7 @@ export class Reloaded<T> {
   /** Reads the first value. Throws if the source has no valid value. */
   static async open<T>(source: FileSource<T>, log: Logger): Promise<Reloaded<T>> {
     const texts = await source.read()
-    return new Reloaded(source, { log, texts, value: source.make(texts) })
+    return new Reloaded(source, { log, texts, value: source.parse(texts) })
   }
 
   private constructor(
@@ -154,15 +154,15 @@ export class Reloaded<T> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
-      // Only changed texts need a new value. Any success resets `#complaint`, so that the next failure is logged.
-      if (!same) this.value = this.#source.make(texts)
+      // Unchanged files keep the value. Each successful read resets `#complaint`, so that the next failure is logged.
+      if (!same) this.value = this.#source.parse(texts)
       this.#texts = texts
       this.#complaint = undefined
-      if (!same) this.#log.v(2)?.info(this.#source.loaded)
+      if (!same) this.#log.v(2)?.info(this.#source.loadedMessage)
       return !same
     } catch (error) {
       const complaint = messageOf(error)
-      if (complaint !== this.#complaint) this.#log.error(error, this.#source.refused)
+      if (complaint !== this.#complaint) this.#log.error(error, this.#source.refusedMessage)
       this.#complaint = complaint
       return false
     }

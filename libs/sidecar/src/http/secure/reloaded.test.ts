@@ -10,12 +10,12 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
       if (this.unreadable !== undefined) throw this.unreadable
       return [...this.texts]
     },
-    make: ([text = '']) => {
+    parse: ([text = '']) => {
       if (text.startsWith('bad')) throw new Error(`cannot use ${text}`)
       return text.toUpperCase()
     },
-    loaded: 'Loaded',
-    refused: 'Refused',
+    loadedMessage: 'Loaded',
+    refusedMessage: 'Refused',
   }
 }
 

@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { authoritiesSource, type Pair, pairSource, Reloaded, selfMadeSource } from './certificates.ts'
+import { authoritiesSource, type KeyPair, pairSource, Reloaded, selfMadeSource } from './certificates.ts'
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */
@@ -54,7 +54,7 @@ export async function openTls(settings: TlsSettings, options: TlsOptions): Promi
   }
 }
 
-function contextOf(settings: TlsSettings, pair: Pair, authorities: string | undefined): SecureContextOptions {
+function contextOf(settings: TlsSettings, pair: KeyPair, authorities: string | undefined): SecureContextOptions {
   const { minVersion, ciphers } = settings
   return {
     ...pair,
