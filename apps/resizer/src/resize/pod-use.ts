@@ -4,7 +4,7 @@ import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { PodWatch } from './pod-watch.ts'
 
-/** Everything that the watch for pods needs. `onUnused` is called when no pod uses the claim any more. */
+/** Everything that the watch for pods needs. `onUnused` is called when no pod uses the claim. */
 export interface PodUseOptions {
   readonly api: Pick<KubeClient, 'list' | 'watch'>
   /** Called with a claim when its last pod has ended. */
