@@ -1,9 +1,19 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { CODES, RpcError } from '@csi-sidecars/csi'
-import type { DeleteVolumeRequest, Volume } from '@csi-sidecars/csi-proto'
+import {
+  ControllerServiceCapability_RPC_Type as ControllerRpc,
+  type DeleteVolumeRequest,
+  type Volume,
+} from '@csi-sidecars/csi-proto'
 import { ApiError, apiErrorOf } from '@csi-sidecars/kube-client'
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
-import { DRIVER, FakeApi, pv, pvc, secret, storageClass } from '@csi-sidecars/testkit'
+import {
+  PERSISTENT_VOLUME_CLAIMS,
+  PERSISTENT_VOLUMES,
+  SECRETS,
+  STORAGE_CLASSES,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import { DRIVER, FakeApi, pv, pvc, secret, storageClass, vac } from '@csi-sidecars/testkit'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { Process, type ProcessOptions } from '../src/testing/model/process.ts'
 import { ModelStorage } from '../src/testing/model/storage.ts'
@@ -83,6 +93,26 @@ describe('failures', () => {
     api.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM)
     await clock.advance(60_000)
     expect(deletions).toHaveLength(1)
+  })
+
+  it('a claim with a VolumeAttributesClass and an in-tree class causes no call, because Kubernetes could not store its volume', async () => {
+    const [driver, inTree] = ['pxd.portworx.com', 'kubernetes.io/portworx-volume']
+    const creations: string[] = []
+    const process = begin({
+      settings: { names: { driver, inTree } },
+      controller: [ControllerRpc.MODIFY_VOLUME],
+      onCreate: (name) => void creations.push(name),
+    })
+    api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
+    api.put(VOLUME_ATTRIBUTES_CLASSES, vac('gold', { driverName: driver }))
+    const annotations = { 'volume.kubernetes.io/storage-provisioner': inTree, 'pv.kubernetes.io/migrated-to': driver }
+    const spec = { volumeAttributesClassName: 'gold' }
+    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations }, spec }))
+    await clock.advance(500)
+    expect(creations).toEqual([])
+    expect(process.events.at(-1)).toBe(
+      'ProvisioningFailed: the VolumeAttributesClass gold needs a StorageClass of the driver pxd.portworx.com, but the StorageClass sc-1 names the in-tree plugin kubernetes.io/portworx-volume',
+    )
   })
 
   it('an API server that calls the name of a missing PersistentVolume taken gets requests with growing pauses', async () => {

@@ -20,6 +20,8 @@ const changed = (name: string, spec: object): CaseStep => merge(`${VOLUMES}/${na
 const withFinalizers = (name: string, finalizers: readonly string[] | null): CaseStep =>
   merge(`${VOLUMES}/${name}`, { metadata: { finalizers } })
 
+const LOCAL_SOURCE: BodyFields = { csi: undefined, hostPath: { path: '/x' } }
+
 export const VOLUME_CASES: Cases = {
   'the capacity of a volume': [
     made('v-a'),
@@ -39,6 +41,13 @@ export const VOLUME_CASES: Cases = {
     changed('v-a', { volumeAttributesClassName: '' }),
     changed('v-a', { volumeAttributesClassName: null }),
     changed('v-a', { volumeAttributesClassName: 'A_B' }),
+  ],
+  'the class of a volume without a CSI source': [
+    made('v-a', { ...LOCAL_SOURCE, volumeAttributesClassName: 'gold' }),
+    made('v-a', { ...LOCAL_SOURCE, volumeAttributesClassName: '' }),
+    made('v-a', { ...LOCAL_SOURCE, volumeAttributesClassName: 'A_B' }),
+    made('v-a', LOCAL_SOURCE),
+    changed('v-a', { volumeAttributesClassName: 'gold' }),
   ],
   'what of a volume is fixed': [
     made('v-a'),

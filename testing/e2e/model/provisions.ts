@@ -402,8 +402,9 @@ export class Provisions {
       if (!wanted) return
       const source = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: this.#t.name('snap') }
       const annotations = { ...this.#ownerAnnotations(index), [GENERATION]: String(generation) }
-      const volumeAttributesClassName = this.#t.name('gold')
-      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast'), volumeAttributesClassName }
+      // The API server stores a VolumeAttributesClass only for volumes with a CSI source.
+      const attributes = this.#variant === 'migrated' ? {} : { volumeAttributesClassName: this.#t.name('gold') }
+      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast'), ...attributes }
       const made = claim(ref.namespace ?? '', ref.name, { ...parts, ...(restored && { dataSource: source }) })
       await refused(api.create(PERSISTENT_VOLUME_CLAIMS, made))
       return

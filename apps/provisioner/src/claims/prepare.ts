@@ -37,6 +37,8 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     modify: settings.attributesClasses && requestedVolume.attributesClass !== '',
   })
   if (requestedVolume.hasSelector) throw new ProvisionError('claim Selector is not supported')
+  const migrated = isMigrated(ofClaim, settings.names)
+  if (migrated) refuseAttributesClass(run, requestedVolume, ofClaim)
   const name = volumeNameOf(claim.uid, settings)
   for (const warning of deprecations(storageClass.parameters)) log.warn(warning, UNQUOTED)
   const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
@@ -66,7 +68,6 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, requestedVolume),
   })
-  const migrated = isMigrated(ofClaim, settings.names)
   return { claim, class: ofClaim, request, fsType, record, refs, capabilities, migrated }
 }
 
@@ -81,6 +82,20 @@ export async function prepareAgain({ deps, signal, log }: ClaimRun, prepared: Pr
 function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: Class): TopologyRequirement | undefined {
   const { topology, settings } = deps
   return topology && requirementOf(topologyRules(claim, storageClass, settings), topology)
+}
+
+/**
+ * Throws if the claim names a VolumeAttributesClass. The API server stores such a class only for a volume with a CSI source,
+ * so the PersistentVolume of an in-tree class could never be stored.
+ */
+function refuseAttributesClass(
+  { deps: { settings } }: ClaimRun,
+  { attributesClass }: RequestedVolume,
+  { key, provisioner }: Class,
+): void {
+  if (!settings.attributesClasses || attributesClass === '') return
+  const needed = `the VolumeAttributesClass ${attributesClass} needs a StorageClass of the driver ${settings.names.driver}`
+  throw new ProvisionError(`${needed}, but the StorageClass ${key} names the in-tree plugin ${provisioner}`)
 }
 
 async function mutableParameters(

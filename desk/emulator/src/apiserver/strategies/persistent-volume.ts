@@ -62,6 +62,9 @@ export function checkVolumeSpec(
   else if (typeof attributesClass === 'string') {
     errors.checked(`${path}.volumeAttributesClassName`, attributesClass, subdomain)
   }
+  if (attributesClass !== undefined && at(spec, 'csi') === undefined) {
+    errors.required(`${path}.csi`, 'has to be specified when using volumeAttributesClassName')
+  }
 }
 
 function checkInlineSpec(errors: FieldErrors, path: string, spec: Json | undefined): void {
