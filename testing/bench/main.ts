@@ -5,7 +5,6 @@ import { systemClock } from '@csi-sidecars/base'
 import { Progress, readArguments } from '@csi-sidecars/command'
 import { errorText } from '../e2e/harness/context.ts'
 import { temporaryFolder } from '../e2e/harness/process/processes.ts'
-import { bySubject, SUBJECTS } from '../e2e/harness/subject.ts'
 import {
   build,
   cacheFolder,
@@ -13,7 +12,8 @@ import {
   controlPlaneFolder,
   hasGo,
   originals,
-} from '../e2e/tools/binaries.ts'
+} from '../e2e/harness/programs/binaries.ts'
+import { bySubject, SUBJECTS } from '../e2e/harness/subject.ts'
 import { type ComparedExecutables, Figures, type Side } from './upstream/figures.ts'
 import { type Bench, type BenchScene, BenchServer } from './upstream/ground.ts'
 import { conditionsOf, measuredText, moment, type SceneOutcome, section, writeSection } from './upstream/results.ts'

@@ -4,11 +4,18 @@ import { join, resolve } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
 import { COUNT, Progress, readArguments } from '@csi-sidecars/command'
 import { provideHelm } from '../../charts/tests/helm.ts'
+import { openCluster, targetOf } from './harness/api/open-cluster.ts'
+import {
+  build,
+  controlPlaneBinaries,
+  copied,
+  executablesOf,
+  hasControlPlane,
+  hasGo,
+} from './harness/programs/binaries.ts'
 import { type RunOptions, run, selectedFor, type Tally } from './harness/runner.ts'
 import { type Binaries, SUBJECTS, TARGETS, type Target } from './harness/subject.ts'
 import { allChecks, allTests, LONG } from './harness/test.ts'
-import { build, controlPlaneBinaries, copied, executablesOf, hasControlPlane, hasGo } from './tools/binaries.ts'
-import { openCluster, targetOf } from './tools/open-cluster.ts'
 
 const { values } = readArguments(
   'npm run e2e -- [--target one|both|emulator|real] [--binaries originals|one] [--grep TEXT] [--skip TEXT] [--concurrency N] [--repeat N] [--differences] [--list]',

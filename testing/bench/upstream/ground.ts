@@ -7,7 +7,7 @@ import { type ControlPlane, startControlPlane } from '../../e2e/harness/api/cont
 import { grant } from '../../e2e/harness/api/user.ts'
 import { type Capabilities, FakeDriver } from '../../e2e/harness/driver/driver.ts'
 import { temporaryFolder } from '../../e2e/harness/process/processes.ts'
-import { apiServer } from '../../e2e/tools/binaries.ts'
+import { apiServer } from '../../e2e/harness/programs/binaries.ts'
 import { askEtcd, base64, mustHold, registryOf } from './copies.ts'
 import { type ComparedExecutables, type Figures, SIDES, type Side } from './figures.ts'
 import { Observer } from './observer.ts'

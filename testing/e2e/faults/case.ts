@@ -1,12 +1,11 @@
-import { deepStrictEqual as equal, match } from 'node:assert'
 import type { Random } from '@csi-sidecars/disturb'
 import { PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import type { RunningSidecar, TestContext } from '../harness/context.ts'
+import type { TestContext } from '../harness/context.ts'
+import { CANARY, sound } from '../harness/process/sound.ts'
 import type { TestedApp } from '../harness/subject.ts'
-import { eventually } from '../harness/waiting.ts'
-import type { WorkScene, WorkSetup } from '../tests/work.ts'
-import * as work from '../tests/work.ts'
+import type { WorkScene, WorkSetup } from '../rows/work.ts'
+import * as work from '../rows/work.ts'
 
 export interface FaultCase {
   readonly app: TestedApp
@@ -19,7 +18,6 @@ export interface FaultCase {
 
 /** Flags with short retry intervals. */
 export const QUICK = ['--retry-interval-start=100ms', '--retry-interval-max=1s', '--timeout=5s']
-export const CANARY = 'canary-password'
 /** The time-out for the expected result. It allows for the longest back-off and Retry-After. */
 const SETTLED_WITHIN_MS = 60_000
 
@@ -63,27 +61,4 @@ export async function touch(t: TestContext): Promise<void> {
   const body = { metadata: { annotations: { touched: 'yes' } } }
   if (t.app === 'attacher') await t.api.merge(VOLUME_ATTACHMENTS, { name: t.name('va') }, body)
   else await t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('pvc') }, body)
-}
-
-const KLOG = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\] /
-/** Texts that only a programming error writes into the log, such as stack traces. */
-const FOREIGN =
-  /^\s+at .*:\d+:\d+|Node\.js v\d|Unexpected failure|\b(Type|Reference|Range)Error\b|\[object Object\]|=undefined\b|desc = undefined/
-
-/** Checks that the process runs, answers its probes, writes well-formed log lines, and logs no secret. */
-export async function sound(sidecar: RunningSidecar): Promise<void> {
-  equal(sidecar.exit, undefined)
-  await eventually('readiness', async () => (await sidecar.http('/readyz')).code === 200)
-  equal((await sidecar.http('/livez')).code, 200)
-  match((await sidecar.metrics()).text, /^process_open_fds \d+$/m)
-  soundLines(sidecar)
-}
-
-export function soundLines(sidecar: RunningSidecar): void {
-  const foreign = sidecar.lines.filter((line) => FOREIGN.test(line))
-  equal(foreign, [])
-  // A log value with line breaks continues in indented lines.
-  const loose = sidecar.lines.filter((line) => !KLOG.test(line) && !/^[\s>]/.test(line))
-  equal(loose, [])
-  equal(sidecar.linesWith(CANARY), [])
 }

@@ -7,8 +7,9 @@ import { APPS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../harness/context.ts'
 import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
-import { surroundings } from '../tests/work.ts'
-import { begin, done, type FaultCase, QUICK, sound } from './case.ts'
+import { sound } from '../harness/process/sound.ts'
+import { surroundings } from '../rows/work.ts'
+import { begin, done, type FaultCase, QUICK } from './case.ts'
 
 /** A fault that replaces the driver's answer to a call. */
 type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void

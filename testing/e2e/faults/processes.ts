@@ -3,9 +3,10 @@ import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { memoryOf } from '../harness/process/memory.ts'
 import { connections, MAX_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
+import { sound, soundLines } from '../harness/process/sound.ts'
 import { pause } from '../harness/waiting.ts'
-import { scene } from '../tests/work.ts'
-import { begin, done, type FaultCase, QUICK, sound, soundLines } from './case.ts'
+import { scene } from '../rows/work.ts'
+import { begin, done, type FaultCase, QUICK } from './case.ts'
 
 /** Disturbances that a running sidecar must survive, by name. */
 const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> | void>> = {

@@ -12,19 +12,19 @@ import {
   VOLUME_SNAPSHOT_CONTENTS,
 } from '@csi-sidecars/kube-types'
 import { refusal, retryAfter } from '../harness/api/gate.ts'
+import { openCluster } from '../harness/api/open-cluster.ts'
 import { TestContext } from '../harness/context.ts'
 import type { Call, DriverReply } from '../harness/driver/driver.ts'
 import { median } from '../harness/median.ts'
 import { memoryLimit, memoryOf } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
+import { copied } from '../harness/programs/binaries.ts'
 import { eventually, pause } from '../harness/waiting.ts'
-import { attach, attached, detachAndWait } from '../tests/attacher/scene.ts'
-import { claimRef, createClaim, provisioned, setPhase } from '../tests/provisioner/scene.ts'
-import { raised } from '../tests/resizer/scene.ts'
-import { createContent, remove, snapshot } from '../tests/snapshotter/scene.ts'
-import { pod, QUICK, type WorkScene } from '../tests/work.ts'
-import { copied } from '../tools/binaries.ts'
-import { openCluster } from '../tools/open-cluster.ts'
+import { attach, attached, detachAndWait } from '../rows/attacher/scene.ts'
+import { claimRef, createClaim, provisioned, setPhase } from '../rows/provisioner/scene.ts'
+import { raised } from '../rows/resizer/scene.ts'
+import { createContent, remove, snapshot } from '../rows/snapshotter/scene.ts'
+import { pod, QUICK, type WorkScene } from '../rows/work.ts'
 
 const { values } = readArguments(
   'npm run soak -- [--hours N] [--seed N]',

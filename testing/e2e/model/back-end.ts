@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
 import { type Call, createdVolume, type DriverReply, type FakeDriver, requiredBytes } from '../harness/driver/driver.ts'
 import { pause } from '../harness/waiting.ts'
-import { CREATED, described } from '../tests/snapshotter/scene.ts'
+import { CREATED, described } from '../rows/snapshotter/scene.ts'
 
 export const FIRST_BYTES = 1024 ** 3
 export const FIRST_TIER = 'bronze'

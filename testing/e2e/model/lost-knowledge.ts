@@ -1,6 +1,6 @@
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../harness/context.ts'
-import { NODE_ID_ANNOTATION } from '../tests/attacher/scene.ts'
+import { NODE_ID_ANNOTATION } from '../rows/attacher/scene.ts'
 import type { Slot } from './attachment-rules.ts'
 import { type BackEnd, pairOf } from './back-end.ts'
 import { holds, type Identities } from './foreign.ts'

@@ -22,7 +22,7 @@ import {
   installCrds,
   isMarked,
   remove,
-} from '../tests/snapshotter/scene.ts'
+} from '../rows/snapshotter/scene.ts'
 import { type BackEnd, handleOf as handleOfCall } from './back-end.ts'
 import { editFinalizers, Foreign } from './foreign.ts'
 import type { SnapshotMove } from './moves.ts'

@@ -9,8 +9,8 @@ import { readArguments } from '@csi-sidecars/command'
 import { SEEDS } from '@csi-sidecars/disturb'
 import { CHECKS, type CheckName } from '../../../desk/driver-test/src/checks/checks.ts'
 import { exitOf, start, stop, temporaryFolder } from '../harness/process/processes.ts'
+import { build, executablesOf } from '../harness/programs/binaries.ts'
 import { eventually } from '../harness/waiting.ts'
-import { build, executablesOf } from '../tools/binaries.ts'
 
 /** A public CSI driver that needs no cloud. */
 export interface PublicDriver {

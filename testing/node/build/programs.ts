@@ -2,7 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { provideHelm } from '../../../charts/tests/helm.ts'
-import { build, buildProgram, controlPlaneBinaries, hasGo, type ProgramBuild } from '../../e2e/tools/binaries.ts'
+import {
+  build,
+  buildProgram,
+  controlPlaneBinaries,
+  hasGo,
+  type ProgramBuild,
+} from '../../e2e/harness/programs/binaries.ts'
 import type { KubernetesVersion } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'

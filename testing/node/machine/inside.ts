@@ -2,7 +2,7 @@ import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { helmPath } from '../../../charts/tests/helm.ts'
-import { cacheFolder } from '../../e2e/tools/binaries.ts'
+import { cacheFolder } from '../../e2e/harness/programs/binaries.ts'
 import { FOLDERS, programsOf, ROOT } from './folders.ts'
 import type { NodeRecord } from './record.ts'
 

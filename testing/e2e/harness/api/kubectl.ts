@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { controlPlaneProgram, hasGo } from '../../tools/binaries.ts'
 import { CannotRun } from '../cannot-run.ts'
+import { controlPlaneProgram, hasGo } from '../programs/binaries.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 

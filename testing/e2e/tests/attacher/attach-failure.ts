@@ -24,7 +24,7 @@ import {
   scene,
   volumeCalls,
   writesTimeAlone,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'attach fails')
 

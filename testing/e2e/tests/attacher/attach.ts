@@ -18,7 +18,7 @@ import {
   outline,
   scene,
   volumeCalls,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'attach')
 

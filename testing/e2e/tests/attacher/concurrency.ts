@@ -16,7 +16,7 @@ import {
   scene,
   suffixes,
   volumeCalls,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'concurrency')
 

@@ -29,7 +29,7 @@ import {
   untilAttachment,
   volumeCalls,
   writesTimeAlone,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'detach')
 

@@ -20,7 +20,7 @@ import {
   scene,
   unpublishes,
   volumeCalls,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 /** Tests in which another writer changes an object while the attacher still sees the old object. */
 

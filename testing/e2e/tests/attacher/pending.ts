@@ -13,7 +13,7 @@ import {
   getAttachment,
   scene,
   unpublishes,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'pending work')
 const ours = { only: 'ours' } as const

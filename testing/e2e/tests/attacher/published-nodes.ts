@@ -23,7 +23,7 @@ import {
   unpublishes,
   untilAttachment,
   volumeCalls,
-} from './scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'published nodes')
 

@@ -7,7 +7,7 @@ import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { attached, getAttachment, scene } from '../attacher/scene.ts'
+import { attached, getAttachment, scene } from '../../rows/attacher/scene.ts'
 
 /** Compares the messages of an attach with the example in docs/architecture.md. */
 

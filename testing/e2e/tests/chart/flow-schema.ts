@@ -10,9 +10,9 @@ import { Api, ApiRefusal } from '../../harness/api/api.ts'
 import { type ControlPlane, startControlPlane } from '../../harness/api/control-plane.ts'
 import { listen } from '../../harness/listen.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
+import { apiServer, controlPlaneBinaries } from '../../harness/programs/binaries.ts'
 import { check, LONG, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { apiServer, controlPlaneBinaries } from '../../tools/binaries.ts'
 import { createAll, renderInto, tokenOf } from './rendered.ts'
 
 /** Tests of the chart's FlowSchema, which gives requests for Leases priority, on a real API server. */

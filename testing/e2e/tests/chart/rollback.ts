@@ -8,8 +8,8 @@ import { sectionOf } from '../../../../tools/docs/markdown.ts'
 import { ORIGINAL_FLAGS } from '../../../../tools/docs/rollback-table.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
+import { surroundings, work } from '../../rows/work.ts'
 import { files, reviewer } from '../secure/tls.ts'
-import { surroundings, work } from '../work.ts'
 
 /** Tests the rollback section of docs/migration.md for an installation that sets every flag of our sidecars. */
 

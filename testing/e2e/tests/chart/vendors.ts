@@ -6,8 +6,8 @@ import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { ATTACH, attachAndWait, detachAndWait } from '../attacher/scene.ts'
-import { EXPAND, grown } from '../resizer/scene.ts'
+import { ATTACH, attachAndWait, detachAndWait } from '../../rows/attacher/scene.ts'
+import { EXPAND, grown } from '../../rows/resizer/scene.ts'
 
 /**
  * Runs our sidecars with the exact arguments and permissions of the pods of public drivers.

@@ -5,8 +5,8 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { attach, attachAndWait, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import { scene, work } from '../work.ts'
+import { attach, attachAndWait, scene as attacherScene, attachFailed } from '../../rows/attacher/scene.ts'
+import { scene, work } from '../../rows/work.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 

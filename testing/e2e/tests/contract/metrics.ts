@@ -6,7 +6,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { ScrapedMetrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { begin, scene, work } from '../work.ts'
+import { begin, scene, work } from '../../rows/work.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 const CSI_BUCKETS = ['0.1', '0.25', '0.5', '1', '2.5', '5', '10', '15', '25', '50', '120', '300', '600', '+Inf']

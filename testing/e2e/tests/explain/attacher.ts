@@ -8,7 +8,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
-import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../attacher/scene.ts'
+import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../../rows/attacher/scene.ts'
 import { type Explanation, explained, PROXY_READER } from './ask.ts'
 import { createLeader, ofThisMachine } from './leader.ts'
 

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 import { type Container, DEPLOYMENTS, type Deployment } from '@csi-sidecars/kube-types'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { runToEnd } from '../../harness/process/processes.ts'
+import { controlPlaneProgram } from '../../harness/programs/binaries.ts'
 import { testsOf } from '../../harness/test.ts'
-import { controlPlaneProgram } from '../../tools/binaries.ts'
 import { asking, onlyReads, PLANNER, READER } from './ask.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')

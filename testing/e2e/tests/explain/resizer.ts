@@ -15,7 +15,7 @@ import {
   untilState,
   usedBy,
   want,
-} from '../resizer/scene.ts'
+} from '../../rows/resizer/scene.ts'
 import { type Explanation, explained } from './ask.ts'
 
 /** Tests that stage the stuck states of claims in docs/operations.md, and check the answers of `explain`. */

@@ -4,8 +4,8 @@ import type { TestContext } from '../../harness/context.ts'
 import type { DriverReply } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { createClaim, createClass as createStorageClass, eventOf } from '../provisioner/scene.ts'
-import { bound } from '../resizer/scene.ts'
+import { createClaim, createClass as createStorageClass, eventOf } from '../../rows/provisioner/scene.ts'
+import { bound } from '../../rows/resizer/scene.ts'
 import {
   createClass,
   createContent,
@@ -23,7 +23,7 @@ import {
   snapshot,
   snapshotSource,
   UID,
-} from '../snapshotter/scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 import { explained } from './ask.ts'
 
 /** Tests that stage the states of snapshots, restores and clones in docs/operations.md, and check `explain`. */

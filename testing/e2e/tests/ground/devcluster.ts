@@ -32,11 +32,11 @@ import {
   temporaryFolder,
   textOf,
 } from '../../harness/process/processes.ts'
+import { originals } from '../../harness/programs/binaries.ts'
 import type { TestedApp } from '../../harness/subject.ts'
 import { type CheckContext, check } from '../../harness/test.ts'
 import { requireInRelease, TestObjects } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { originals } from '../../tools/binaries.ts'
 import { BUNDLE } from '../explain/ask.ts'
 
 const DESK_FOLDER = resolve(import.meta.dirname, '../../../../desk')

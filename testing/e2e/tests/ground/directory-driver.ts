@@ -2,9 +2,9 @@ import { deepStrictEqual as equal, match } from 'node:assert'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
+import { goProgram } from '../../harness/programs/binaries.ts'
 import { check } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { goProgram } from '../../tools/binaries.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')

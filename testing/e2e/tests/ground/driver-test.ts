@@ -9,9 +9,9 @@ import { SIDECARS } from '../../../../desk/devcluster/src/cluster/binaries.ts'
 import { CHECKS } from '../../../../desk/driver-test/src/checks/checks.ts'
 import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
+import { build } from '../../harness/programs/binaries.ts'
 import { type CheckContext, check, LONG } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { build } from '../../tools/binaries.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')

@@ -38,10 +38,10 @@ import { installSnapshotCrds, kubectl } from '../../harness/api/kubectl.ts'
 import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../harness/api/objects.ts'
 import { kubeconfigOf } from '../../harness/context.ts'
 import { exitOf, runToEnd, start, temporaryFolder } from '../../harness/process/processes.ts'
+import { conformanceVersion, goProgram } from '../../harness/programs/binaries.ts'
 import { type Check, check } from '../../harness/test.ts'
 import { requireInRelease } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { conformanceVersion, goProgram } from '../../tools/binaries.ts'
 
 function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }

@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path'
 import { freePort } from '@csi-sidecars/emulator'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { driverProcess, type Script } from '../../harness/driver/driver.ts'
+import { goProgram } from '../../harness/programs/binaries.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { goProgram } from '../../tools/binaries.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 

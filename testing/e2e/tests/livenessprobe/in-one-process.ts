@@ -7,9 +7,9 @@ import { driverProcess } from '../../harness/driver/driver.ts'
 import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { allAttached, attach, suffixes } from '../attacher/scene.ts'
+import { allAttached, attach, suffixes } from '../../rows/attacher/scene.ts'
+import { ELECTION, type WorkScene } from '../../rows/work.ts'
 import { scene } from '../resilience/one-process.ts'
-import { ELECTION, type WorkScene } from '../work.ts'
 import { get, type HealthAnswer, listening, livenessprobe } from './cases.ts'
 
 const test = testsOf('both', 'livenessprobe')

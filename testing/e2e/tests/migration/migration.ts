@@ -16,8 +16,18 @@ import {
   finalizerOf,
   LISTS,
   volumeCalls,
-} from '../attacher/scene.ts'
-import { editClaim, expands, GI, getVolume, grown, raised, resized, scene, untilEvent } from '../resizer/scene.ts'
+} from '../../rows/attacher/scene.ts'
+import {
+  editClaim,
+  expands,
+  GI,
+  getVolume,
+  grown,
+  raised,
+  resized,
+  scene,
+  untilEvent,
+} from '../../rows/resizer/scene.ts'
 
 /** An in-tree volume, and the calls to the driver that are expected for it. */
 interface InTreeVolume {

@@ -16,8 +16,8 @@ import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { outline } from '../attacher/scene.ts'
-import { ask, type Bound, type BoundParts, bound, eventsOf, resized } from '../resizer/scene.ts'
+import { outline } from '../../rows/attacher/scene.ts'
+import { ask, type Bound, type BoundParts, bound, eventsOf, resized } from '../../rows/resizer/scene.ts'
 
 type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 

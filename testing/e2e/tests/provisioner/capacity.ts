@@ -27,7 +27,7 @@ import {
   released,
   SELECTED_NODE,
   scene,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'capacity')

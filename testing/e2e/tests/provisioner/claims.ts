@@ -20,7 +20,7 @@ import {
   scene,
   secretParameters,
   unselected,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'claims')

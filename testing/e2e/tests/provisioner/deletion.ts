@@ -30,7 +30,7 @@ import {
   scene,
   secretParameters,
   setPhase,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'deletion')
 const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'

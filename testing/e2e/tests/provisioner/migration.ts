@@ -3,7 +3,16 @@ import type { PersistentVolumeSpec, StorageClass } from '@csi-sidecars/kube-type
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimEvent, createClaim, createClass, deleted, provision, scene, setPhase } from './scene.ts'
+import {
+  calls,
+  claimEvent,
+  createClaim,
+  createClass,
+  deleted,
+  provision,
+  scene,
+  setPhase,
+} from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'migration')
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'

@@ -5,7 +5,6 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { CAPACITY_RULES } from './capacity.ts'
 import {
   affinityTo,
   calls,
@@ -22,7 +21,8 @@ import {
   released,
   SELECTED_NODE,
   unselected,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
+import { CAPACITY_RULES } from './capacity.ts'
 import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'node')

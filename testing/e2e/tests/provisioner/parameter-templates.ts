@@ -2,7 +2,15 @@ import { deepStrictEqual as equal } from 'node:assert'
 import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { calls, claimEvent, claimRef, createClaim, provision, provisioned, scene } from './scene.ts'
+import {
+  calls,
+  claimEvent,
+  claimRef,
+  createClaim,
+  provision,
+  provisioned,
+  scene,
+} from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'parameter templates', { only: 'ours' })
 

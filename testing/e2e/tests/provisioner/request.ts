@@ -3,7 +3,6 @@ import { PERSISTENT_VOLUMES, type PersistentVolumeClaim } from '@csi-sidecars/ku
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type Plain } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { createTier } from '../resizer/scene.ts'
 import {
   calls,
   claimEvent,
@@ -17,7 +16,8 @@ import {
   released,
   scene,
   secretParameters,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
+import { createTier } from '../../rows/resizer/scene.ts'
 
 const test = testsOf('provisioner', 'request')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>

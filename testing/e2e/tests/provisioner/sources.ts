@@ -12,7 +12,6 @@ import type { TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { createGiven, createVolumeSnapshot, installCrds, setStatus, snapshotSource } from '../snapshotter/scene.ts'
 import {
   type ClaimParts,
   calls,
@@ -27,7 +26,14 @@ import {
   provisioned,
   scene,
   setPhase,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
+import {
+  createGiven,
+  createVolumeSnapshot,
+  installCrds,
+  setStatus,
+  snapshotSource,
+} from '../../rows/snapshotter/scene.ts'
 
 const test = testsOf('provisioner', 'sources')
 type Spec = NonNullable<PersistentVolumeClaim['spec']>

@@ -14,7 +14,7 @@ import {
   released,
   scene,
   secretParameters,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'

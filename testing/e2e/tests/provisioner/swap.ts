@@ -13,7 +13,7 @@ import {
   SELECTED_NODE,
   scene,
   setPhase,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 import { createNodes } from './topology.ts'
 
 /** Tests of the dangerous rows in docs/migration.md, "What changes by version". */

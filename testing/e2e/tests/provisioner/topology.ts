@@ -16,7 +16,7 @@ import {
   provisioned,
   SELECTED_NODE,
   scene,
-} from './scene.ts'
+} from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'topology')
 

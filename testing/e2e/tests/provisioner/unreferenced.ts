@@ -3,8 +3,16 @@ import type { TestContext } from '../../harness/context.ts'
 import type { Call, FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import {
+  calls,
+  createClaim,
+  GI,
+  type ProvisionerScene,
+  provision,
+  provisioned,
+  scene,
+} from '../../rows/provisioner/scene.ts'
 import { nothingUnreferenced, unreferencedPage, unreferencedSeries, untilUnreferenced } from '../unreferenced.ts'
-import { calls, createClaim, GI, type ProvisionerScene, provision, provisioned, scene } from './scene.ts'
 
 const test = testsOf('provisioner', 'unreferenced volumes', { only: 'ours' })
 

@@ -16,9 +16,9 @@ import {
   scene,
   suffixes,
   volumeCalls,
-} from '../attacher/scene.ts'
-import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../resizer/scene.ts'
-import { ELECTION, QUICK } from '../work.ts'
+} from '../../rows/attacher/scene.ts'
+import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
+import { ELECTION, QUICK } from '../../rows/work.ts'
 
 const test = testsOf('attacher', 'API loss')
 const resizer = testsOf('resizer', 'API loss')

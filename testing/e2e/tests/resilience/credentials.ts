@@ -9,9 +9,17 @@ import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
-import { attach, attached, scene as attacherScene, attachFailed } from '../attacher/scene.ts'
-import { bound, createTier, grown, modified, raised, scene as resizerScene, untilEvent } from '../resizer/scene.ts'
-import { begin, done, QUICK, scene, work } from '../work.ts'
+import { attach, attached, scene as attacherScene, attachFailed } from '../../rows/attacher/scene.ts'
+import {
+  bound,
+  createTier,
+  grown,
+  modified,
+  raised,
+  scene as resizerScene,
+  untilEvent,
+} from '../../rows/resizer/scene.ts'
+import { begin, done, QUICK, scene, work } from '../../rows/work.ts'
 
 const LISTED = {
   attacher: ['persistentvolumes', 'volumeattachments', 'csinodes'],

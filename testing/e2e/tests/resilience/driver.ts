@@ -8,8 +8,8 @@ import { RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { attach, attached, suffixes } from '../attacher/scene.ts'
-import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../work.ts'
+import { attach, attached, suffixes } from '../../rows/attacher/scene.ts'
+import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../../rows/work.ts'
 
 const quick = (t: TestContext, ...args: readonly string[]): Promise<WorkScene> =>
   scene(t, { args: [...QUICK, ...args] })

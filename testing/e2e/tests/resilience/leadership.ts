@@ -6,8 +6,8 @@ import type { Call } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, never, pause } from '../../harness/waiting.ts'
-import { detachAndWait } from '../attacher/scene.ts'
-import { begin, done, ELECTION, surroundings, type WorkScene } from '../work.ts'
+import { detachAndWait } from '../../rows/attacher/scene.ts'
+import { begin, done, ELECTION, surroundings, type WorkScene } from '../../rows/work.ts'
 
 type Replica = Omit<WorkScene, 'node'>
 

@@ -8,9 +8,9 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { overlaps } from '../../model/overlaps.ts'
-import { attach, attachAndWait, attached } from '../attacher/scene.ts'
-import { grown, raised, resized } from '../resizer/scene.ts'
-import { ELECTION, surroundings, type WorkScene, type WorkSetup, scene as workScene } from '../work.ts'
+import { attach, attachAndWait, attached } from '../../rows/attacher/scene.ts'
+import { grown, raised, resized } from '../../rows/resizer/scene.ts'
+import { ELECTION, surroundings, type WorkScene, type WorkSetup, scene as workScene } from '../../rows/work.ts'
 
 /** Returns the names of the Leases that the Go sidecars use for the test's driver. */
 function leasesOf({ driverName }: TestContext): { readonly attacher: string; readonly resizer: string } {

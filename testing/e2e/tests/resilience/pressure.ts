@@ -4,13 +4,13 @@ import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/
 import type { TestedApp } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { createClaim, scene as provisionerScene, released } from '../provisioner/scene.ts'
+import { createClaim, scene as provisionerScene, released } from '../../rows/provisioner/scene.ts'
 import {
   createContent,
   createClass as createSnapshotClass,
   described,
   scene as snapshotterScene,
-} from '../snapshotter/scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 const WORKERS = 8
 const OBJECTS = 3 * WORKERS

@@ -16,7 +16,7 @@ import {
   scene,
   suffixes,
   volumeCalls,
-} from '../attacher/scene.ts'
+} from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'process')
 const resizer = testsOf('resizer', 'process')

@@ -6,8 +6,16 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { memoryLimit, memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { type AttacherScene, attach, publishes, scene, suffixes, unpublishes, volumeCalls } from '../attacher/scene.ts'
-import { ask, bound, expands, resized, scene as resizerScene } from '../resizer/scene.ts'
+import {
+  type AttacherScene,
+  attach,
+  publishes,
+  scene,
+  suffixes,
+  unpublishes,
+  volumeCalls,
+} from '../../rows/attacher/scene.ts'
+import { ask, bound, expands, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
 
 const attacher = testsOf('attacher', 'storm')
 const resizer = testsOf('resizer', 'storm')

@@ -6,11 +6,11 @@ import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { pause } from '../../harness/waiting.ts'
-import { attachAndWait, suffixes } from '../attacher/scene.ts'
-import { calls, createClaim, eventOf, provisioned } from '../provisioner/scene.ts'
-import { grown, raised } from '../resizer/scene.ts'
-import { createContent, ready } from '../snapshotter/scene.ts'
-import { ELECTION, pod } from '../work.ts'
+import { attachAndWait, suffixes } from '../../rows/attacher/scene.ts'
+import { calls, createClaim, eventOf, provisioned } from '../../rows/provisioner/scene.ts'
+import { grown, raised } from '../../rows/resizer/scene.ts'
+import { createContent, ready } from '../../rows/snapshotter/scene.ts'
+import { ELECTION, pod } from '../../rows/work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
 

@@ -28,7 +28,7 @@ import {
   untilClaim,
   untilVolume,
   waitingForKubelet,
-} from './scene.ts'
+} from '../../rows/resizer/scene.ts'
 
 const test = testsOf('resizer', 'decision')
 

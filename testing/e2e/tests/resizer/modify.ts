@@ -32,7 +32,7 @@ import {
   untilState,
   want,
   warningsOf,
-} from './scene.ts'
+} from '../../rows/resizer/scene.ts'
 
 const test = testsOf('resizer', 'modify')
 

@@ -21,7 +21,7 @@ import {
   sizesOf,
   untilEvent,
   usedBy,
-} from './scene.ts'
+} from '../../rows/resizer/scene.ts'
 
 const test = testsOf('resizer', 'resize')
 

@@ -31,7 +31,7 @@ import {
   untilClaim,
   untilEvent,
   warningsOf,
-} from './scene.ts'
+} from '../../rows/resizer/scene.ts'
 
 const test = testsOf('resizer', 'resize fails')
 

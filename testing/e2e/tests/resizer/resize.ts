@@ -30,7 +30,7 @@ import {
   untilVolume,
   waitingForKubelet,
   withoutKey,
-} from './scene.ts'
+} from '../../rows/resizer/scene.ts'
 
 const test = testsOf('resizer', 'resize')
 

@@ -12,8 +12,8 @@ import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
+import { begin, done, scene } from '../../rows/work.ts'
 import { collecting, exportTo, TRACING, traceOf } from '../contract/traces.ts'
-import { begin, done, scene } from '../work.ts'
 
 /** The RBAC rules that the chart grants for `--authorize-metrics`. */
 const REVIEWS: readonly PolicyRule[] = [

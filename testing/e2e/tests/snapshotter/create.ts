@@ -20,7 +20,7 @@ import {
   taken,
   UID,
   wire,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 const test = testsOf('snapshotter', 'create')
 const INTERNAL = { code: 13, message: 'no' }

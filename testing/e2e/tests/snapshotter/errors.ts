@@ -38,7 +38,7 @@ import {
   secretAnnotations,
   snapshot,
   taken,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 /** Tests of the error texts in the status of snapshot contents and in events. */
 

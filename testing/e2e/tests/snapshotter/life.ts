@@ -19,12 +19,12 @@ import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
+import { goProgram } from '../../harness/programs/binaries.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { overlaps } from '../../model/overlaps.ts'
-import { goProgram } from '../../tools/binaries.ts'
-import { createClass as createStorageClass } from '../provisioner/scene.ts'
+import { createClass as createStorageClass } from '../../rows/provisioner/scene.ts'
 import {
   createClass,
   createGroupClass,
@@ -33,7 +33,7 @@ import {
   installCrds,
   SNAPSHOTS,
   snapshotSource,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 /** Tests from creation to deletion, with the real snapshot-controller and kube-controller-manager, and our sidecars. */
 

@@ -15,7 +15,7 @@ import {
   type SnapshotterSetup,
   scene,
   snapshot,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 const test = testsOf('snapshotter', 'parameter templates', { only: 'ours' })
 

@@ -37,7 +37,7 @@ import {
   snapshot,
   snapshotCalls,
   UID,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 /** Tests of the requests to the driver, and of the parts of its answers that are stored. */
 

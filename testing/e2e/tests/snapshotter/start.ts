@@ -19,7 +19,7 @@ import {
   snapshotCalls,
   snapshotDriver,
   taken,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 const test = testsOf('snapshotter', 'start')
 const app = 'snapshotter'

@@ -23,7 +23,7 @@ import {
   setStatus,
   snapshotCalls,
   UID,
-} from './scene.ts'
+} from '../../rows/snapshotter/scene.ts'
 
 /** Tests of the changes that cause a driver call, and of the snapshot contents that the snapshotter processes. */
 

@@ -1,9 +1,9 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { calls } from '../provisioner/scene.ts'
+import { calls } from '../../rows/provisioner/scene.ts'
+import { createClass, createContent, createGiven, listed, scene, snapshot } from '../../rows/snapshotter/scene.ts'
 import { nothingUnreferenced, unreferencedPage, unreferencedSeries, untilUnreferenced } from '../unreferenced.ts'
-import { createClass, createContent, createGiven, listed, scene, snapshot } from './scene.ts'
 
 const test = testsOf('snapshotter', 'unreferenced snapshots', { only: 'ours' })
 

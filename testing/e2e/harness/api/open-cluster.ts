@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs'
-import type { Cluster } from '../harness/api/cluster.ts'
-import { startControlPlane } from '../harness/api/control-plane.ts'
-import { startEmulated } from '../harness/api/emulated.ts'
-import { grant } from '../harness/api/user.ts'
-import type { Target } from '../harness/subject.ts'
-import { apiServer, controlPlaneBinaries } from './binaries.ts'
+import { apiServer, controlPlaneBinaries } from '../programs/binaries.ts'
+import type { Target } from '../subject.ts'
+import type { Cluster } from './cluster.ts'
+import { startControlPlane } from './control-plane.ts'
+import { startEmulated } from './emulated.ts'
+import { grant } from './user.ts'
 
 /** Starts an API server on which the sidecars have their permissions. */
 export async function openCluster(

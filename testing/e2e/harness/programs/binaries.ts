@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
-import { CannotRun } from '../harness/cannot-run.ts'
-import { temporaryFolder } from '../harness/process/processes.ts'
-import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../harness/subject.ts'
+import { CannotRun } from '../cannot-run.ts'
+import { temporaryFolder } from '../process/processes.ts'
+import { type Binaries, bySubject, type Executables, SUBJECTS, type TestedApp } from '../subject.ts'
 import { provideMovedModule } from './moved-module.ts'
 
 /** Builds the real control plane and the Go sidecars from modules in testing/e2e, into a folder that Git ignores. */
