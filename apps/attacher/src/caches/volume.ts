@@ -78,11 +78,12 @@ function digestOf(handle = ''): number {
 
 /** Returns the fields of the spec that ControllerPublishVolume and ControllerUnpublishVolume need. */
 export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
+  const csi = spec.csi == null ? undefined : csiSource(spec.csi, intern)
   return {
     accessModes: intern.list(texts(spec.accessModes)),
     volumeMode: intern.text(spec.volumeMode),
     mountOptions: intern.list(texts(spec.mountOptions)),
-    csi: spec.csi == null ? undefined : csiSource(spec.csi, intern),
+    csi,
   }
 }
 

@@ -1,35 +1,26 @@
-import { last, next, type PlanCheckResult, type WorkSubject } from '@csi-sidecars/controller'
-import type { SecretRef } from '@csi-sidecars/sidecar'
+import { invariant } from '@csi-sidecars/base'
+import { checked, last, next, type PlanCheckResult } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { type PublishSource, usable } from '../volumes/call-source.ts'
+import type { PublishRequest, PublishSource, UsableSource } from '../volumes/call-source.ts'
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
+import type { AttachFacts, CallFacts } from './facts.ts'
 import type { AttachmentView } from './observe.ts'
-import type { AttachmentWakeEvent } from './wake-events.ts'
+import { addFinalizerPatch, type PublishNote } from './patches.ts'
+import type { AttachObstacle, AttachStep, FailStep, LoadSecretStep } from './steps.ts'
 
-/** The reason why an attach or a detach waits for another object. */
-export type AttachObstacle = Extract<
-  WorkSubject['obstacle'],
-  'PersistentVolumeMissing' | 'PersistentVolumeDeleting' | 'CSINodeMissing' | 'DriverNotOnNode'
->
+/** The result of a check. The checks of an attach come first, in their order. A detach shares some of them. */
+type AttachCheck = PlanCheckResult<AttachStep>
 
-/** Ends the plan: users see the message, and the key waits for its back-off or for `waitsFor`. */
-export interface FailStep {
-  readonly kind: 'fail'
-  readonly message: string
-  readonly waitsFor: AttachmentWakeEvent | undefined
-  readonly obstacle: AttachObstacle | undefined
+export function volumeIsDeleting({ view, pv }: AttachFacts): AttachCheck {
+  if (pv?.deleting !== true) return undefined
+  return last(
+    volumeFailure(view.volume, `PersistentVolume "${pv.key}" is marked for deletion`, 'PersistentVolumeDeleting'),
+  )
 }
 
-/** Reads the Secret for the call to the driver. */
-export interface LoadSecretStep {
-  readonly kind: 'loadSecret'
-  readonly ref: SecretRef
-}
-
-/** The input of the checks: the observed state of an attachment, and the source of its volume. */
-export interface CallFacts {
-  readonly view: AttachmentView
-  readonly source: PublishSource
+export function volumeLacksFinalizer({ view, pv }: AttachFacts): AttachCheck {
+  if (pv === undefined || pv.finalizers?.includes(view.settings.finalizer)) return undefined
+  return next({ kind: 'addVolumeFinalizer', name: pv.key })
 }
 
 export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {
@@ -38,14 +29,50 @@ export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCh
   return last(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
 }
 
+export function accessModesAreUnsupported({ view, modesError }: AttachFacts): AttachCheck {
+  return modesError === undefined ? undefined : last(volumeFailure(view.volume, modesError))
+}
+
 export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
   const ref = usable(source).csi.controllerPublishSecretRef
   if (ref == null) return undefined
   return next({ kind: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
 }
 
+export function csiNodeHasNoId({ view, nodeId }: AttachFacts): AttachCheck {
+  return nodeId === undefined ? last(nodeFailure(view)) : undefined
+}
+
+export function attachmentLacksFinalizer({ view, source, pv, nodeId }: AttachFacts): AttachCheck {
+  const { va, settings } = view
+  const note: PublishNote = {
+    nodeId: checked(nodeId),
+    finalizer: settings.finalizer,
+    ...(settings.recoverLostVolumes && pv && { remember: { handle: usable(source).csi.volumeHandle, uid: pv.uid } }),
+  }
+  return addFinalizerPatch(va, note) === undefined ? undefined : next({ kind: 'addFinalizer', ...note })
+}
+
+export function volumeMustBePublished({ view, source, nodeId, capability }: AttachFacts): AttachCheck {
+  const { csi, migrated } = usable(source)
+  const request: PublishRequest = {
+    volumeId: csi.volumeHandle,
+    nodeId: checked(nodeId),
+    volumeCapability: checked(capability),
+    readonly: csi.readOnly === true && view.capabilities.publishReadonly,
+    volumeContext: csi.volumeAttributes ?? {},
+  }
+  return last({ kind: 'publish', request, migrated })
+}
+
+/** Returns a source that was checked before. Throws if it is not usable. */
+export function usable(source: PublishSource): UsableSource {
+  invariant(source.ok, 'the source was checked')
+  return source
+}
+
 /** Returns a failure whose key runs again at once if the volume is recreated or its access modes change. */
-export function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
+function volumeFailure(volume: AttachVolumeView, message: string, obstacle?: AttachObstacle): FailStep {
   const waitsFor = volume.kind === 'pv' ? ({ kind: 'volume', name: volume.name } as const) : undefined
   return { kind: 'fail', message, waitsFor, obstacle }
 }

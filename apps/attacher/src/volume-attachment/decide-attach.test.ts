@@ -1,8 +1,9 @@
 import { VolumeCapability_AccessMode_Mode as Mode } from '@csi-sidecars/csi-proto'
 import { describe, expect, it } from '@jest/globals'
 import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
-import { type AttachStep, decideAttach } from './decide-attach.ts'
+import { decideAttach } from './decide-attach.ts'
 import type { AttachmentView } from './observe.ts'
+import type { AttachStep } from './steps.ts'
 
 /** Returns the names of the steps, and the message of a failure. */
 const summary = (steps: readonly AttachStep[]): string[] =>

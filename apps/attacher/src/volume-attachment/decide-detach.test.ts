@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { attachment, csi, DRIVER, FINALIZER, ofPv, view, volume, withFinalizer } from '../testing/views.ts'
-import { type DetachStep, decideDetach } from './decide-detach.ts'
+import { decideDetach } from './decide-detach.ts'
 import type { Publication } from './memory.ts'
 import type { AttachmentView } from './observe.ts'
+import type { DetachStep } from './steps.ts'
 
 const summary = (steps: readonly DetachStep[]): string[] =>
   steps.map((step) => (step.kind === 'fail' || step.kind === 'block' ? `${step.kind}: ${step.message}` : step.kind))

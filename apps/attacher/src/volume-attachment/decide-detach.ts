@@ -1,42 +1,10 @@
 import { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
-import { callSource, type UnpublishRequest, usable } from '../volumes/call-source.ts'
+import { callSource, type UnpublishRequest } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
-import {
-  type AttachObstacle,
-  type CallFacts,
-  type FailStep,
-  hasStaleError,
-  type LoadSecretStep,
-  nodeFailure,
-  secretIsReferenced,
-  sourceIsUnknown,
-} from './checks.ts'
+import { hasStaleError, nodeFailure, secretIsReferenced, sourceIsUnknown, usable } from './checks.ts'
+import type { CallFacts } from './facts.ts'
 import type { AttachmentView } from './observe.ts'
-import type { AttachmentWakeEvent } from './wake-events.ts'
-
-export type DetachStep =
-  | LoadSecretStep
-  | FailStep
-  | {
-      readonly kind: 'unpublish'
-      readonly request: UnpublishRequest
-      readonly migrated: boolean
-      /** The PersistentVolume is gone: the request comes from the annotations of the attachment. */
-      readonly lost?: true
-    }
-  /** The cache may lag: the API server must confirm that the PersistentVolume is gone. */
-  | { readonly kind: 'confirmLost'; readonly name: string }
-  /** The handle of the attached volume is unknown. The detach waits for a change of its PersistentVolume. */
-  | {
-      readonly kind: 'block'
-      readonly message: string
-      readonly waitsFor: AttachmentWakeEvent
-      readonly obstacle: AttachObstacle | undefined
-    }
-  /** Removes our finalizer before the status is written: until then, `attached: false` means "maybe published". */
-  | { readonly kind: 'removeFinalizer'; readonly finalizer: string }
-  /** The volume is already detached, and only the status may still have to be written. */
-  | { readonly kind: 'markDetached' }
+import type { DetachStep } from './steps.ts'
 
 /** The checks of a detach. It works while the volume is deleted, and uses an annotation if the CSINode is missing. */
 const DETACH_CHECKS: readonly PlanCheck<CallFacts, DetachStep>[] = [

@@ -1,9 +1,10 @@
 import { unreachable } from '@csi-sidecars/base'
 import { next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { hasStaleError } from './checks.ts'
-import { type AttachStep, decideAttach } from './decide-attach.ts'
-import { type DetachStep, decideDetach } from './decide-detach.ts'
+import { decideAttach } from './decide-attach.ts'
+import { decideDetach } from './decide-detach.ts'
 import type { AttachmentView } from './observe.ts'
+import type { AttachStep, DetachStep } from './steps.ts'
 
 /** The steps that are due for an attachment. `keep`: the volume stays attached, and no step calls the driver. */
 export type AttachmentPlan =

@@ -6,15 +6,14 @@ import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { finalizerOf, isDeleting, loadSecret, newest, patchStatus, statusWritePriority } from './api.ts'
 import type { KeepStep } from './decide.ts'
-import type { DetachStep } from './decide-detach.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
 import { orphanPublications } from './orphaned-publications.ts'
 import { confirmedPatch, detachedPatch, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
-import { failed, waitForCause } from './record-failure.ts'
+import { failed } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
+import type { DetachStep } from './steps.ts'
 
 export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<Outcome> {
-  waitForCause(run, steps)
   if (steps.length === 0) {
     run.log.v(4)?.info('VolumeAttachment is already detached')
     return SETTLED

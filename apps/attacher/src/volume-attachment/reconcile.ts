@@ -9,6 +9,7 @@ import { detach, keepAttached } from './detach.ts'
 import { AttachmentGoneError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
 import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
+import { waitForCause } from './record-failure.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 import type { AttachmentWakeKind } from './wake-events.ts'
 
@@ -54,6 +55,7 @@ export async function reconcileAttachment(
 
 function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
   const plan = decide(view)
+  if (plan.operation !== 'keep') waitForCause(run, plan.steps)
   switch (plan.operation) {
     case 'attach':
       return attach(run, { view, steps: plan.steps })

@@ -1,11 +1,10 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type CallFailure, callFailure, type Outcome, type WakeEvent } from '@csi-sidecars/controller'
 import { newest, patchStatus, statusWritePriority } from './api.ts'
-import type { AttachStep } from './decide-attach.ts'
-import type { DetachStep } from './decide-detach.ts'
 import { AttachmentGoneError, concernsVolume, OperationError } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
+import type { AttachStep, DetachStep } from './steps.ts'
 import type { AttachmentWakeEvent } from './wake-events.ts'
 
 type Operation = 'attach' | 'detach'

@@ -1,4 +1,4 @@
-import { invariant, messageOf, unreachable } from '@csi-sidecars/base'
+import { messageOf, unreachable } from '@csi-sidecars/base'
 import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest } from '@csi-sidecars/csi-proto'
 import {
   repairVolumeHandle,
@@ -43,12 +43,6 @@ export interface UsableSource {
 export type PublishSource = UsableSource | PublishSourceFailure
 
 export type ListedHandle = { readonly ok: true; readonly volumeHandle: string } | PublishSourceFailure
-
-/** Returns a source that was checked before. Throws if it is not usable. */
-export function usable(source: PublishSource): UsableSource {
-  invariant(source.ok, 'the source was checked')
-  return source
-}
 
 /** Returns the CSI source of an attachment's volume. In-tree volumes are translated. The input is never changed. */
 export function callSource(volume: AttachVolumeView): PublishSource {
