@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { OpenStream } from '@csi-sidecars/http1'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { PathCheck } from '../requests/path-check.ts'
+import type { PathCheck } from '../path-check/path-check.ts'
 
 /** The address of the API server, how to verify its certificate, and the credentials of this process. */
 export interface ClusterConfig {
