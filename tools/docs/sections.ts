@@ -1,6 +1,7 @@
 import { APPS } from '../../charts/tools/flag-keys.ts'
 import { documentedValues } from '../../charts/tools/value-comments.ts'
 import { compatibilityTable } from './compatibility-table.ts'
+import { permanentDifferencesTable, switchableDifferencesTable } from './differences-table.ts'
 import {
   featureGates,
   genericGates,
@@ -29,6 +30,8 @@ export const SECTIONS: Readonly<Record<string, () => string | Promise<string>>> 
   'rollback-flags': rollbackTable,
   'public-drivers': publicDriversTable,
   'swap-changes': swapChangesTables,
+  'switchable-differences': switchableDifferencesTable,
+  'permanent-differences': permanentDifferencesTable,
   values: valuesTable,
   headline: () => headlineTable(),
   compatibility: compatibilityTable,
