@@ -5,6 +5,7 @@ import type { ObjectMeta, Resource } from '@csi-sidecars/kube-types'
 import type { Ref } from './api/api.ts'
 import type { Cluster, Role, User } from './api/cluster.ts'
 import { type Gate, openGate } from './api/gate.ts'
+import type { WriteObserver } from './api/wire.ts'
 import { type DriverOptions, FakeDriver } from './driver/driver.ts'
 import { type Exit, stop } from './process/processes.ts'
 import { Sidecar } from './process/sidecar.ts'
@@ -26,6 +27,12 @@ export interface TestContextOptions {
   readonly folder: string
   /** Default: a name that no other test uses. */
   readonly driverName?: string | undefined
+}
+
+/** Observers of all that a sidecar does outside its process. */
+export interface Observers {
+  readonly call?: DriverOptions['observer']
+  readonly writes?: WriteObserver
 }
 
 export interface SidecarSetup {
@@ -72,6 +79,8 @@ export class TestContext extends TestObjects {
   readonly folder: string
   readonly drivers: FakeDriver[] = []
   readonly sidecars: RunningSidecar[] = []
+  /** Observes the drivers and gates that the test starts from now on. */
+  observers: Observers = {}
   readonly #options: TestContextOptions
   readonly #gates: Gate[] = []
   readonly #others: Sidecar[] = []
@@ -115,13 +124,13 @@ export class TestContext extends TestObjects {
   /** Creates a CSI driver that does not listen yet. */
   idleDriver(options: Partial<DriverOptions> = {}): FakeDriver {
     const socket = join(this.folder, `csi-${this.drivers.length}.sock`)
-    const driver = new FakeDriver({ socket, name: this.driverName, ...options })
+    const driver = new FakeDriver({ socket, name: this.driverName, observer: this.observers.call, ...options })
     this.drivers.push(driver)
     return driver
   }
 
   gate(): Promise<Gate> {
-    return openGate(this.cluster, this.#gates)
+    return openGate(this.cluster, this.#gates, this.observers.writes)
   }
 
   /** Starts the binary under test without waiting until it is ready. */
@@ -201,6 +210,21 @@ export class TestContext extends TestObjects {
     )
   }
 
+  /** Waits until each running sidecar that watches such objects knows this version, or the deletion if there is none. */
+  async knows(
+    resource: Resource<unknown>,
+    metadata: ObjectMeta | undefined,
+    version: { readonly metadata?: ObjectMeta | undefined } | undefined,
+  ): Promise<void> {
+    if (version?.metadata?.uid === metadata?.uid && version !== undefined) {
+      await this.received(resource as Resource<typeof version>, version)
+      return
+    }
+    await this.#eachWatching(resource, `the deletion of ${metadata?.name}`, ({ gate }) =>
+      gate.deliveredDeletion(resource.plural, metadata?.uid ?? ''),
+    )
+  }
+
   async #eachWatching(
     { plural }: Resource<unknown>,
     what: string,
@@ -214,6 +238,12 @@ export class TestContext extends TestObjects {
     }
     // A Go sidecar handles its watches in parallel.
     if (!this.ours) await pause(WATCHES_DIFFER_MS)
+  }
+
+  /** Waits for a line with this text in the log of one of the sidecars. */
+  logged(text: string): Promise<string> {
+    const look = (): string | undefined => this.sidecars.flatMap((sidecar) => sidecar.linesWith(text))[0]
+    return eventually(`a log line with ${text}`, look)
   }
 
   kubeconfig(server: string, token: string, extra: object = {}): string {

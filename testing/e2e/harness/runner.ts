@@ -8,6 +8,7 @@ import { errorText, TestContext } from './context.ts'
 import { temporaryFolder } from './process/processes.ts'
 import { type Binaries, type Executables, TARGETS, type Target } from './subject.ts'
 import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
+import { TIME_FACTOR } from './waiting.ts'
 
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
@@ -41,7 +42,7 @@ type Failure = string | CannotRun | undefined
 
 const MARKS = { passed: 'ok  ', failed: 'FAIL', absent: 'none' } as const
 
-const TEST_LIMIT_MS = 120_000
+const TEST_LIMIT_MS = 120_000 * TIME_FACTOR
 
 /** The number of tests so far. It makes object names unique, also across rounds. */
 let numbered = 0

@@ -84,8 +84,11 @@ export class TestObjects {
     return this.name(what)
   }
 
-  createAttachment(what: string, parts: Parameters<typeof attachment>[2]): Promise<VolumeAttachment> {
-    return this.create(VOLUME_ATTACHMENTS, attachment(this.name(what), this.driverName, parts))
+  createAttachment(
+    what: string,
+    { driver = this.driverName, ...parts }: Parameters<typeof attachment>[2] & { readonly driver?: string },
+  ): Promise<VolumeAttachment> {
+    return this.create(VOLUME_ATTACHMENTS, attachment(this.name(what), driver, parts))
   }
 
   /** Deletes an object and removes all its finalizers, as a person does by hand. Returns when the object is gone. */

@@ -17,9 +17,14 @@ export interface TestOptions {
   /** `cluster`: the test changes objects of other tests on its cluster. `machine`: it measures, or uses all processors. */
   readonly alone?: 'cluster' | 'machine'
   readonly within?: number
+  /** True for a row, whose trace is recorded. */
+  readonly isRow?: boolean
   /** True for a long test. `real` or `emulator` makes the test long only with that API server. */
   readonly long?: boolean | Target
 }
+
+/** True if a run records what it sees, instead of comparing it with what is recorded. Only rows and checks then run. */
+export const RECORDS = process.env['E2E_RECORD'] === 'true'
 
 /** Options of tests that do not depend on the API server. They run with the emulator only. */
 export const WITHOUT_API = { target: 'emulator' } as const
@@ -58,7 +63,7 @@ export function testsOf(subject: Subject, group: string, common: TestOptions = {
   ) => {
     const [own, run] = rest.length === 1 ? [{}, rest[0]] : rest
     const options = { ...common, ...own }
-    if (options.long === true && !LONG) return
+    if ((options.long === true && !LONG) || (RECORDS && options.isRow !== true)) return
     const app = subject === 'both' ? 'attacher' : subject
     tests.push({ ...options, app, title: `${subject}, ${group}: ${sentence}`, run })
   }

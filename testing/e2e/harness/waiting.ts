@@ -5,6 +5,9 @@ export { pause }
 /** The time in which a Go sidecar handles an event that it has received. */
 export const WATCHES_DIFFER_MS = 150
 
+/** A factor for all time limits of the tests, for a machine that is busy with other work. */
+export const TIME_FACTOR = Number(process.env['E2E_TIME_FACTOR'] ?? '1')
+
 export interface WaitOptions {
   readonly within?: number | undefined
   readonly every?: number
@@ -19,7 +22,7 @@ export async function eventually<T>(
   look: () => Promise<T | false | undefined> | T | false | undefined,
   { within = 30_000, every = 40 }: WaitOptions = {},
 ): Promise<T> {
-  const end = performance.now() + within
+  const end = performance.now() + within * TIME_FACTOR
   let last: unknown
   for (;;) {
     try {

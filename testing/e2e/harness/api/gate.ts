@@ -3,12 +3,14 @@ import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { eventually } from '../waiting.ts'
 import { DeliveredObjects } from './delivered-objects.ts'
-import type { AnswerFault, Fault, FaultRule, WireRequest } from './wire.ts'
+import type { AnswerFault, Fault, FaultRule, WireRequest, WriteObserver } from './wire.ts'
 
 export interface GateOptions {
   readonly upstream: string
   readonly ca: string
   readonly certificate: { readonly cert: string; readonly key: string }
+  /** Gets each answered write, before the sidecar gets the answer. */
+  readonly observer?: WriteObserver | undefined
 }
 
 interface Injecting {
@@ -47,10 +49,12 @@ export class Gate {
   readonly #lists = new Map<string, DeliveredObjects[]>()
   readonly #secured = new Set<Socket>()
   readonly #dead = new WeakSet<Socket>()
+  readonly #observer: WriteObserver | undefined
   #port = 0
 
-  constructor({ upstream, ca, certificate }: GateOptions) {
+  constructor({ upstream, ca, certificate, observer }: GateOptions) {
     this.#upstream = upstream
+    this.#observer = observer
     this.#agent = new Agent({ keepAlive: true, ca })
     this.#server = createServer({ ...certificate, keepAliveTimeout: 600_000 }, (incoming, response) => {
       this.#handle(incoming, response).catch(() => response.destroy())
@@ -213,6 +217,7 @@ export class Gate {
       }
       if (fault.kind === 'raw' || fault.kind === 'answer') {
         entry.code = fault.code
+        if (entry.method !== 'GET') this.#observer?.answered(entry, undefined, undefined)
         response.writeHead(fault.code, { 'content-type': 'application/json', ...fault.headers })
         if (fault.kind === 'answer') response.end(JSON.stringify(fault.body))
         else if (fault.ending === undefined || fault.ending === 'end') response.end(fault.bytes)
@@ -226,7 +231,39 @@ export class Gate {
     await this.#forward(entry, incoming, response)
   }
 
-  #forward(entry: WireRequest, incoming: IncomingMessage, response: ServerResponse | undefined): Promise<void> {
+  async #forward(entry: WireRequest, incoming: IncomingMessage, response: ServerResponse | undefined): Promise<void> {
+    if (this.#observer === undefined || entry.method === 'GET' || entry.resource === 'leases') {
+      await this.#pipe(entry, incoming, response)
+      return
+    }
+    const before = await this.#observer.read(entry)
+    const { answer, body } = await this.#send(entry, incoming)
+    entry.code = answer.statusCode ?? 0
+    this.#observer.answered(entry, before, jsonOf(body) ?? {})
+    response?.writeHead(entry.code, answer.headers).end(body)
+  }
+
+  /** Sends a write, and returns the whole answer, which is JSON also for a client that prefers protobuf. */
+  #send(entry: WireRequest, incoming: IncomingMessage): Promise<{ answer: IncomingMessage; body: Buffer }> {
+    return new Promise((resolve, reject) => {
+      const { 'accept-encoding': _, ...headers } = incoming.headers
+      const sent = request(new URL(incoming.url ?? '/', this.#upstream), {
+        method: entry.method,
+        headers: { ...headers, accept: 'application/json' },
+        agent: this.#agent,
+      })
+      sent.on('error', reject)
+      sent.on('response', (answer) => {
+        const chunks: Buffer[] = []
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+        answer.on('error', reject)
+        answer.on('end', () => resolve({ answer, body: Buffer.concat(chunks) }))
+      })
+      sent.end(entry.bytes)
+    })
+  }
+
+  #pipe(entry: WireRequest, incoming: IncomingMessage, response: ServerResponse | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const sent = request(new URL(incoming.url ?? '/', this.#upstream), {
         method: entry.method,
@@ -317,10 +354,11 @@ export function hold(): { readonly fault: Fault; release(): void } {
 
 /** Starts a `Gate` in front of a cluster and adds it to `gates`. The caller closes the gate. */
 export async function openGate(
-  { url, ca, certificate }: Omit<GateOptions, 'upstream'> & { readonly url: string },
+  { url, ca, certificate }: Omit<GateOptions, 'upstream' | 'observer'> & { readonly url: string },
   gates: Gate[],
+  observer?: WriteObserver,
 ): Promise<Gate> {
-  const gate = new Gate({ upstream: url, ca, certificate })
+  const gate = new Gate({ upstream: url, ca, certificate, observer })
   gates.push(gate)
   await gate.open()
   return gate
@@ -374,7 +412,7 @@ function resourcePathOf(path: string): ResourcePath {
   return { resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name }
 }
 
-function jsonOf(bytes: Buffer): unknown {
+function jsonOf(bytes: Buffer): object | undefined {
   if (bytes.length === 0 || (bytes[0] !== 0x7b && bytes[0] !== 0x5b)) return undefined
   try {
     return JSON.parse(bytes.toString())

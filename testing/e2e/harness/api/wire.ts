@@ -51,3 +51,11 @@ export type Fault =
   | { readonly kind: 'loseAnswer' }
 
 export type FaultRule = (request: WireRequest) => Fault | undefined
+
+/** Observes the writes of a sidecar with their effects. */
+export interface WriteObserver {
+  /** Returns the object before a write, or undefined if there is none. */
+  read(write: WireRequest): Promise<object | undefined>
+  /** Gets the object before the write and the answer; undefined if a fault has answered. */
+  answered(write: WireRequest, before: object | undefined, after: object | undefined): void
+}

@@ -44,6 +44,8 @@ export interface Capabilities {
 export interface DriverOptions extends Partial<Capabilities> {
   readonly socket: string
   readonly name: string
+  /** Gets each call that the runner answers, before the sidecar gets the answer. */
+  readonly observer?: ((call: Call, answer: Answer | 'hang') => void) | undefined
 }
 
 /** A CSI driver in a child process, so that a test can pause it with signals. */
@@ -96,6 +98,7 @@ export class FakeDriver {
   readonly scripts: Record<string, Script> = {}
   readonly #capabilities: Capabilities
   readonly #counts: Record<string, number> = {}
+  readonly #observer: DriverOptions['observer']
   #name: string
   #served: ServedDriver | undefined
 
@@ -103,6 +106,7 @@ export class FakeDriver {
     const { socket, name, controllerService = true, topology = false, controller = [], node = [] } = options
     this.socket = socket
     this.#name = name
+    this.#observer = options.observer
     this.#capabilities = { controllerService, topology, controller: [...controller], node: [...node] }
   }
 
@@ -167,6 +171,12 @@ export class FakeDriver {
   }
 
   async #answer(entry: Call): Promise<Answer | 'hang'> {
+    const answer = await this.#scripted(entry)
+    this.#observer?.(entry, answer)
+    return answer
+  }
+
+  async #scripted(entry: Call): Promise<Answer | 'hang'> {
     const script = this.scripts[entry.method] ?? this.#usual(entry.method)
     const nth = this.#counts[entry.method] ?? 0
     this.#counts[entry.method] = nth + 1

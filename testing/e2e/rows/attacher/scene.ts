@@ -167,20 +167,6 @@ export function changeOf(t: TestContext, request: WireRequest | undefined): unkn
   return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
-/** Returns the patch that removes a finalizer from a VolumeAttachment. The Go sidecars write the whole list. */
-export function finalizerRemoved(
-  t: TestContext,
-  { finalizer }: Pick<AttacherScene, 'finalizer'>,
-  { place, others }: { readonly place: number; readonly others: readonly string[] },
-): unknown {
-  if (!t.ours) return { metadata: { finalizers: others.length === 0 ? null : others } }
-  const path = `/metadata/finalizers/${place}`
-  return [
-    { op: 'test', path, value: finalizer },
-    { op: 'remove', path },
-  ]
-}
-
 /** Reports whether a patch has written only the time of an error. */
 export function writesTimeAlone({ attacher }: AttacherScene, error: 'attachError' | 'detachError'): boolean {
   const writes = attacher.gate.writes('volumeattachments/status')

@@ -39,15 +39,13 @@ import { attachment, attributesClass, claim, csiNode, pod, volume } from '../../
 import { kubeconfigOf } from '../../harness/context.ts'
 import { exitOf, runToEnd, start, temporaryFolder } from '../../harness/process/processes.ts'
 import { conformanceVersion, goProgram } from '../../harness/programs/binaries.ts'
-import { type Check, check } from '../../harness/test.ts'
+import { type Check, check, RECORDS } from '../../harness/test.ts'
 import { requireInRelease } from '../../harness/test-objects.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 function serverOf({ url, adminToken, alice }: Cluster): Server {
   return { url, tokens: { admin: adminToken, alice: alice.token } }
 }
-
-const IS_RECORDING = process.env['E2E_RECORD'] === 'true'
 
 /** Sends the requests of all conformance cases to the real server, and returns its answers. */
 async function answersOf(cluster: Cluster, folder: string): ReturnType<typeof runConformance> {
@@ -68,7 +66,7 @@ if (conformance.kind === 'emulated') {
       try {
         const ours = await runConformance(serverOf(emulated), CONFORMANCE_CASES)
         const real = await answersOf(cluster, folder)
-        if (IS_RECORDING) writeRecorded(real)
+        if (RECORDS) writeRecorded(real)
         equal(compare(real, ours).join('\n'), '')
       } finally {
         await emulated.stop()
@@ -82,7 +80,7 @@ if (conformance.kind === 'emulated') {
     { target: 'real', alone: 'cluster' },
     async ({ cluster, folder }) => {
       const real = await answersOf(cluster, folder)
-      if (IS_RECORDING) writeRecorded(real, version)
+      if (RECORDS) writeRecorded(real, version)
       equal(compare(readRecorded(version), real).join('\n'), '')
     },
   )

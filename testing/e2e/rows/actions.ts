@@ -1,0 +1,127 @@
+import { type ObjectMeta, type Resource, SECRETS } from '@csi-sidecars/kube-types'
+import type { Ref } from '../harness/api/api.ts'
+import { secret } from '../harness/api/objects.ts'
+import type { Fault, WireRequest } from '../harness/api/wire.ts'
+import type { TestContext } from '../harness/context.ts'
+import type { DriverReply, FakeDriver, Script } from '../harness/driver/driver.ts'
+import { eventually } from '../harness/waiting.ts'
+import type { Action } from './row.ts'
+import { LATER } from './trace.ts'
+
+/** A value of a row. A function makes it from the names of the test. */
+export type Of<T> = T | ((t: TestContext) => T)
+
+export function made<T extends object | undefined>(t: TestContext, value: Of<T>): T {
+  return typeof value === 'function' ? value(t) : value
+}
+
+/** The answers of the driver to the first call, the second call and so on of each RPC. The last one repeats. */
+export type Answers = Readonly<Record<string, readonly DriverReply[]>>
+
+/** An answer of the driver with this error. */
+export function failure(code: number, message = 'no'): DriverReply {
+  return { code, message }
+}
+
+export const OK: DriverReply = { reply: {} }
+
+/** Makes the driver give these answers. `usual` has the answers for later work and for other RPCs. */
+export function answer(driver: FakeDriver, answers: Answers = {}, usual: Answers = {}): void {
+  for (const [method, replies] of Object.entries({ ...usual, ...answers })) {
+    driver.on(method, scriptOf(replies, usual[method]?.[0] ?? OK))
+  }
+}
+
+function scriptOf(replies: readonly DriverReply[], later: DriverReply): Script {
+  let nth = -1
+  return ({ request }) => {
+    if (JSON.stringify(request).includes(LATER)) return later
+    nth += 1
+    return replies[Math.min(nth, replies.length - 1)] ?? OK
+  }
+}
+
+type Described = Resource<{ readonly metadata?: ObjectMeta | undefined }>
+
+function refOf(t: TestContext, { namespaced }: Resource<unknown>, what: string): Ref {
+  return { name: t.name(what), ...(namespaced && { namespace: t.namespace }) }
+}
+
+/** Deletes an object, and waits until the sidecar knows. */
+export function deleted(resource: Described, what: string): Action<unknown> {
+  return {
+    name: `delete ${resource.kind} ${what}`,
+    run: async (t) => {
+      const ref = refOf(t, resource, what)
+      const { metadata } = await t.api.get(resource, ref)
+      await t.api.delete(resource, ref)
+      await t.knows(resource, metadata, await t.api.find(resource, ref))
+    },
+  }
+}
+
+/** Deletes an object and removes all its finalizers, as a person does by hand. */
+export function stripped(resource: Described, what: string): Action<unknown> {
+  const ref = (t: TestContext): Ref => refOf(t, resource, what)
+  return {
+    name: `delete ${resource.kind} ${what} and its finalizers`,
+    run: (t) => t.remove(resource, ref(t), () => t.strip(resource, ref(t))),
+  }
+}
+
+/** Merges these fields into an object, and waits until the sidecar knows. */
+export function merged(resource: Described, what: string, body: Of<object>): Action<unknown> {
+  return {
+    name: `change ${resource.kind} ${what}`,
+    run: async (t) => t.received(resource, await t.api.merge(resource, refOf(t, resource, what), made(t, body))),
+  }
+}
+
+export function secretCreated(data: Readonly<Record<string, string | Buffer>>, what = 'secret'): Action<unknown> {
+  return { name: `create Secret ${what}`, run: (t) => t.create(SECRETS, secret(t.namespace, t.name(what), data)) }
+}
+
+interface Refusing {
+  readonly times?: number
+  /** The number of requests before the first refused one. */
+  readonly after?: number
+  /** A text that the body of the request contains. */
+  readonly containing?: string
+}
+
+/** Makes the API server refuse requests of this kind, such as `PATCH persistentvolumes`. */
+export function refusing(
+  kind: `${string} ${string}`,
+  fault: Fault | ((t: TestContext) => Fault),
+  { containing = '', after = 0, ...options }: Refusing = {},
+): Action<unknown> {
+  return {
+    name: `refuse ${kind}`,
+    run: async (t) => {
+      const { gate } = sidecarOf(t)
+      let passed = 0
+      const where = ({ bytes, name = '' }: WireRequest): boolean => {
+        if (!bytes.includes(containing) || name.includes(LATER)) return false
+        passed += 1
+        return passed > after
+      }
+      gate.inject(kind, typeof fault === 'function' ? () => fault(t) : fault, { ...options, where })
+    },
+  }
+}
+
+function sidecarOf({ sidecars }: TestContext): TestContext['sidecars'][number] {
+  const sidecar = sidecars.at(-1)
+  if (sidecar === undefined) throw new Error('no sidecar runs')
+  return sidecar
+}
+
+export const killed: Action<unknown> = { name: 'kill the sidecar', run: (t) => sidecarOf(t).endBy('SIGKILL') }
+
+/** Waits until the driver has received a call. */
+export function called(method: string): Action<{ readonly driver: FakeDriver }> {
+  return {
+    name: `${method} runs`,
+    run: (_, { driver }) => eventually(`a call of ${method}`, () => driver.callsOf(method).length > 0, { every: 5 }),
+  }
+}

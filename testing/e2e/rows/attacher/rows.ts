@@ -1,0 +1,102 @@
+import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
+import type { VolumeParts } from '../../harness/api/objects.ts'
+import type { TestContext } from '../../harness/context.ts'
+import type { Capabilities, DriverOptions, FakeDriver } from '../../harness/driver/driver.ts'
+import { type Answers, answer, deleted, made, type Of } from '../actions.ts'
+import { type Action, rowsOf } from '../row.ts'
+import { ATTACH, scene, untilAttachment } from './scene.ts'
+
+interface AttacherSetup {
+  readonly args?: readonly string[]
+  readonly controller?: Capabilities['controller']
+  readonly answers?: Answers
+  /** More parts of the driver. */
+  readonly driver?: Of<Partial<DriverOptions>>
+  /** True if a step of the row starts the attacher. */
+  readonly startsLater?: boolean
+}
+
+interface RowScene {
+  readonly driver: FakeDriver
+  readonly node: string
+  readonly setup: AttacherSetup
+}
+
+/** Returns a function that adds a row about the attacher. */
+export function attacherRows(group: string, file: string) {
+  return rowsOf<RowScene, AttacherSetup>({ app: 'attacher', scene: begin, laterWork }, { group, file })
+}
+
+async function begin(t: TestContext, setup: AttacherSetup): Promise<RowScene> {
+  const { answers, startsLater, controller = ATTACH, args = [] } = setup
+  const driver = await t.driver({ controller, ...made(t, setup.driver ?? {}) })
+  answer(driver, answers)
+  if (startsLater !== true) return { ...(await scene(t, { driver, controller, args })), setup }
+  return { driver, node: await t.createNode('node', { driver: driver.name }), setup }
+}
+
+/** Attaches another volume, and waits until the attacher has stored the result, also an error. */
+async function laterWork(t: TestContext, { driver, node }: RowScene, what: string): Promise<void> {
+  const pv = await t.createVolume(what)
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
+  await t.createAttachment(what, { pv, node, driver: driver.name })
+  await untilAttachment(t, ({ status }) => status?.attached === true || status?.attachError !== undefined, pv)
+}
+
+interface AttachParts {
+  readonly pv?: Of<VolumeParts>
+  readonly va?: Of<object>
+  readonly node?: string
+  readonly suffix?: string
+}
+
+/** Creates the volume `pv`, and its VolumeAttachment `va` to the node. */
+export function attach({ pv = {}, va = {}, node = 'node', suffix = '' }: AttachParts = {}): Action<RowScene> {
+  const volume = volumeCreated(pv, suffix)
+  const attachment = attachmentCreated({ va, node, suffix })
+  return {
+    name: `attach pv${suffix}`,
+    run: async (t, at) => {
+      await volume.run(t, at)
+      await attachment.run(t, at)
+    },
+  }
+}
+
+export function volumeCreated(parts: Of<VolumeParts> = {}, suffix = ''): Action<unknown> {
+  return {
+    name: `create PersistentVolume pv${suffix}`,
+    run: async (t) => {
+      const name = await t.createVolume(`pv${suffix}`, made(t, parts))
+      await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name }))
+    },
+  }
+}
+
+/** Creates the VolumeAttachment `va` of the volume `pv`, which may be missing. */
+export function attachmentCreated({
+  va = {},
+  node = 'node',
+  suffix = '',
+}: Omit<AttachParts, 'pv'> = {}): Action<unknown> {
+  return {
+    name: `create VolumeAttachment va${suffix}`,
+    run: (t) => t.createAttachment(`va${suffix}`, { pv: t.name(`pv${suffix}`), node: t.name(node), ...made(t, va) }),
+  }
+}
+
+export const detach = deleted(VOLUME_ATTACHMENTS, 'va')
+
+/** Starts an attacher, and waits until it watches. */
+export const started: Action<RowScene> = {
+  name: 'start the attacher',
+  run: async (t, { driver, setup: { args = [], controller = ATTACH } }) => {
+    const watched = ['volumeattachments', 'persistentvolumes', ...(controller.length > 0 ? ['csinodes'] : [])]
+    await t.running({ driver, args }, ...watched)
+  },
+}
+
+/** A volume whose calls need the Secret `secret`. */
+export const WITH_SECRET: AttachParts = {
+  pv: (t) => ({ csi: { controllerPublishSecretRef: { name: t.name('secret'), namespace: t.namespace } } }),
+}

@@ -1,0 +1,123 @@
+import { deepStrictEqual as equal } from 'node:assert'
+import type { DifferenceName } from '@csi-sidecars/swap-changes'
+import type { TestContext } from '../harness/context.ts'
+import type { TestedApp } from '../harness/subject.ts'
+import { RECORDS, type TestOptions, testsOf } from '../harness/test.ts'
+import { eventually, pause } from '../harness/waiting.ts'
+import { linesOf, type RecordedStep, type RecordedSteps, RecordedTraces, type SeenStep } from './recorded.ts'
+import { LATER, Trace } from './trace.ts'
+
+/** Something that a person, a controller, another client or a fault does. `At` is the scene of the row. */
+export interface Action<At> {
+  /** The line before its effects in the trace. */
+  readonly name: string
+  readonly run: (t: TestContext, at: At) => Promise<unknown>
+}
+
+/** One action, or several at a time. Their effects have ended before the next step begins. */
+type Step<At> = Action<At> | readonly Action<At>[]
+
+/** How a kind of rows begins, and how its steps end. */
+interface Ground<At, Setup> {
+  readonly app: TestedApp
+  /** Starts what the steps act on. */
+  readonly scene: (t: TestContext, setup: Setup) => Promise<At>
+  /** Gives the running sidecar work on an object with this name, and waits until this work is done. */
+  readonly laterWork: (t: TestContext, at: At, name: string) => Promise<unknown>
+}
+
+/** What each row can have in addition to the setup of its scene. */
+interface RowOptions extends TestOptions {
+  /** Texts in lines of the log that both sidecars write. */
+  readonly logs?: readonly string[]
+  /** The intended differences between the two traces. */
+  readonly differs?: readonly DifferenceName[]
+}
+
+/** The time without a new line after which a recorded step has ended. */
+const QUIET_MS = 6_000
+
+/**
+ * Returns a function that adds a row to a group. The trace of a row is recorded from the Go sidecar beside the file of the
+ * row, with the ending `.txt`. Our sidecar must have the same trace, or the one that is recorded as its own.
+ */
+export function rowsOf<At, Setup extends object>(
+  { app, scene, laterWork }: Ground<At, Setup>,
+  { group, file }: { readonly group: string; readonly file: string },
+) {
+  const test = testsOf(app, group, { isRow: true })
+  const traces = tracesBeside(file)
+  return (sentence: string, ...parts: readonly [Setup & RowOptions, ...Step<At>[]] | readonly Step<At>[]): void => {
+    const [first, ...rest] = parts
+    const hasSetup = first !== undefined && !Array.isArray(first) && !('run' in first)
+    const setup = (hasSetup ? first : {}) as Setup & RowOptions
+    const steps = (hasSetup ? rest : parts) as readonly Step<At>[]
+    const title = `${group}: ${sentence}`
+    traces.addTitle(title)
+    test(sentence, setup, async (t) => {
+      const trace = new Trace(t)
+      t.observers = trace.observers
+      const at = await scene(t, setup)
+      const recorded = traces.stepsOf(title)
+      const seen: SeenStep[] = []
+      for (const [index, step] of steps.entries()) {
+        const actions = [step].flat() as readonly Action<At>[]
+        for (const { run } of actions) await run(t, at)
+        if (RECORDS) await untilQuiet(trace)
+        else await untilLines(trace, t.ours, recorded[index])
+        if (t.sidecars.some(({ exit }) => exit === undefined)) await laterWork(t, at, `${LATER}${index}`)
+        seen.push({ name: actions.map(({ name }) => name).join(', '), lines: trace.take() })
+      }
+      for (const text of setup.logs ?? []) await t.logged(text)
+      if (RECORDS) traces.record(title, t.ours, seen)
+      else {
+        equal(seen, expectedOf(recorded, t.ours))
+        checkDifferences(recorded, setup)
+      }
+    })
+  }
+}
+
+function expectedOf(recorded: RecordedSteps, isOurs: boolean): readonly SeenStep[] {
+  return recorded.map((step) => ({ name: step.name, lines: linesOf(step, isOurs) }))
+}
+
+/** Fails if the two recorded traces differ and the row names no difference, or the reverse. */
+function checkDifferences(recorded: RecordedSteps, options: RowOptions): void {
+  if (options.only !== undefined) return
+  const differs = recorded.some(({ lines }) => lines.some(([owner]) => owner !== ' '))
+  equal(
+    differs,
+    options.differs !== undefined,
+    differs ? 'the traces differ, and the row does not say why' : 'the traces do not differ',
+  )
+}
+
+const known = new Map<string, RecordedTraces>()
+
+function tracesBeside(file: string): RecordedTraces {
+  const path = file.replace(/\.ts$/, '.txt')
+  const traces = known.get(path) ?? new RecordedTraces(path)
+  known.set(path, traces)
+  return traces
+}
+
+/** Waits until the trace has all lines of a step. Later lines and a wrong order are found by the comparison. */
+async function untilLines(trace: Trace, isOurs: boolean, step: RecordedStep | undefined): Promise<void> {
+  const missing = (): readonly string[] => linesOf(step, isOurs).filter((line) => !trace.lines.includes(line))
+  try {
+    await eventually('all lines of the step', () => missing().length === 0, { every: 10 })
+  } catch (cause) {
+    throw new Error(
+      `${missing().length} lines are missing in ${step?.name}: ${missing().join('\n')}\nthere are:\n${trace.lines.join('\n')}`,
+      { cause },
+    )
+  }
+}
+
+async function untilQuiet(trace: Trace): Promise<void> {
+  for (let before = -1; before < trace.lines.length; ) {
+    before = trace.lines.length
+    await pause(QUIET_MS)
+  }
+}
