@@ -244,7 +244,7 @@ export class Provisions {
     const head = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'VolumeAttributesClass',
-      metadata: { name: this.#t.name('gold') },
+      metadata: { name: this.#t.name('attributes') },
     }
     await refused(api.create(VOLUME_ATTRIBUTES_CLASSES, { ...head, ...attributes }))
     await refused(api.create(STORAGE_CLASSES, this.#class()))
@@ -252,7 +252,7 @@ export class Provisions {
 
   async #deleteInputs(): Promise<void> {
     await refused(this.#t.api.delete(STORAGE_CLASSES, { name: this.#t.name('fast') }))
-    await refused(this.#t.api.delete(VOLUME_ATTRIBUTES_CLASSES, { name: this.#t.name('gold') }))
+    await refused(this.#t.api.delete(VOLUME_ATTRIBUTES_CLASSES, { name: this.#t.name('attributes') }))
     await refused(this.#t.api.delete(SECRETS, this.#secret))
   }
 
@@ -375,7 +375,10 @@ export class Provisions {
   async #volumes(): Promise<readonly PersistentVolume[]> {
     const all = await this.#t.api.list(PERSISTENT_VOLUMES)
     const ofTest = this.#t.name('')
-    return all.filter(({ spec }) => spec?.claimRef?.name?.startsWith(ofTest))
+    return all.filter(({ metadata, spec }) => {
+      const isProvisioned = metadata?.name?.startsWith('pvc-') === true
+      return isProvisioned && spec?.claimRef?.name?.startsWith(ofTest)
+    })
   }
 
   /** Does the work of the Kubernetes controllers once, for all claims and volumes. */
@@ -403,7 +406,7 @@ export class Provisions {
       const source = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: this.#t.name('snap') }
       const annotations = { ...this.#ownerAnnotations(index), [GENERATION]: String(generation) }
       // The API server stores a VolumeAttributesClass only for volumes with a CSI source.
-      const attributes = this.#variant === 'migrated' ? {} : { volumeAttributesClassName: this.#t.name('gold') }
+      const attributes = this.#variant === 'migrated' ? {} : { volumeAttributesClassName: this.#t.name('attributes') }
       const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast'), ...attributes }
       const made = claim(ref.namespace ?? '', ref.name, { ...parts, ...(restored && { dataSource: source }) })
       await refused(api.create(PERSISTENT_VOLUME_CLAIMS, made))
