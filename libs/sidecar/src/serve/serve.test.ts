@@ -206,6 +206,14 @@ describe('lost driver', () => {
     await clock.settle()
     expect(ending).toEqual({ code: 1 })
   })
+
+  it('the process ends if another driver has come back during the start', async () => {
+    driver.state = 'failed'
+    start()
+    drained.resolve()
+    await clock.settle()
+    expect(ending).toEqual({ code: 1 })
+  })
 })
 
 describe('caches', () => {

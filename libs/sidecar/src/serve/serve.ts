@@ -150,7 +150,9 @@ function watchDriver(
     void terminationMessage(LOST_CONNECTION_EXITING).finally(() => end({ code: 1 }))
   }
   const dispose = service.driver.subscribe(listen)
+  // Both states may begin during the start, before this function subscribes.
   if (service.driver.state === 'lost') listen({ type: 'lost' })
+  if (service.driver.state === 'failed') end({ code: 1 })
   return { dispose }
 }
 
