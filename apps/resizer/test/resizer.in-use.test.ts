@@ -66,9 +66,23 @@ describe('refusal', () => {
     fixture.driver.calls.splice(0)
     await fixture.clock.advance(3_000)
     expect(fixture.driver.calls).toEqual([])
-    expect(fixture.takeEvents()).toEqual([IN_USE, IN_USE])
+    expect(fixture.takeEvents()).toEqual([IN_USE])
     expect(takePodRequests()).toEqual([])
     expect(fixture.errors.at(-1)).toBe(`Error syncing PVC: ${IN_USE.slice('Warning VolumeResizeFailed: '.length)}`)
+  })
+
+  it('a refused expansion is reported once in 15 minutes, and a later expansion is reported again', async () => {
+    await fixture.clock.advance(10_000)
+    expect(fixture.takeEvents().filter((event) => event === IN_USE)).toHaveLength(1)
+    await fixture.clock.advance(20 * 60_000)
+    expect(fixture.takeEvents()).toEqual([IN_USE])
+    fixture.driver.expand = willing
+    await changePod(undefined)
+    fixture.driver.expand = refusing
+    fixture.cluster.put(PODS, pod('app', 'data'))
+    await fixture.request('3Gi')
+    await fixture.clock.advance(3_000)
+    expect(fixture.takeEvents()).toContain(IN_USE)
   })
 
   it.each<[what: string, change: Partial<Pod> | undefined]>([

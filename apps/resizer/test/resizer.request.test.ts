@@ -243,6 +243,15 @@ describe('invalid objects', () => {
     ])
   })
 
+  it('the resizer reports a claim with an invalid volume once, although the claim changes', async () => {
+    const fixture = await expandWith({ volume: { uid: 'x' } })
+    expect(fixture.takeEvents()).toHaveLength(1)
+    await fixture.request('3Gi')
+    await fixture.request('4Gi')
+    expect(fixture.errors).toHaveLength(3)
+    expect(fixture.takeEvents()).toEqual([])
+  })
+
   it('the resizer retries a claim with an invalid volume when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
     fixture.cluster.put(PERSISTENT_VOLUMES, volume())

@@ -1,4 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
+import { EventDeduplicator } from '@csi-sidecars/controller'
 import { SlowSet } from '../claim/slow-set.ts'
 
 /** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
@@ -6,9 +7,12 @@ export class ResizeMemory {
   /** The claims whose last expansion has failed for good. None is running. */
   readonly finallyFailed = new Set<string>()
   readonly slow: SlowSet
+  /** The events about expansions that did not begin, by the UID of the claim. */
+  readonly refusals: EventDeduplicator
 
   constructor(clock: Clock, slowMs: number) {
     this.slow = new SlowSet(clock, slowMs)
+    this.refusals = new EventDeduplicator({ clock })
   }
 
   /** Forgets a claim that is gone. */

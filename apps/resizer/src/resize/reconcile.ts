@@ -1,5 +1,6 @@
 import { messageOf, unreachable } from '@csi-sidecars/base'
 import { callFailure, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import type { EventText } from '@csi-sidecars/events'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { cannotPatch, isKnown, patchClaim } from '../claim/api.ts'
@@ -116,7 +117,7 @@ function reject(
   run.waitFor(waitsFor)
   const text = resizeFailed(run, claim.volumeName, message)
   run.log.error(new Error(text), 'PVC cannot be resized')
-  recordEvent(run, claim, RESIZE_EVENTS.failed(text))
+  recordRefusal(run, claim, RESIZE_EVENTS.failed(text))
   return SETTLED
 }
 
@@ -125,6 +126,7 @@ async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<O
   const { api, driver, inUse, settings } = deps
   const { claim, volume } = expansion
   if (inUse?.wasRefused(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
+  deps.memory.refusals.forget(claim.uid)
   recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
   inUse?.removeRefusal(claim)
   let expanded: Expanded
@@ -157,8 +159,13 @@ async function retrySoonerWhileInUse(
 function recordInUse(run: ResizeRun, claim: ResizerClaim): Outcome {
   const { key, deps } = run
   const text = RESIZE_EVENTS.inUse(key, deps.settings.driverName)
-  recordEvent(run, claim, text)
+  recordRefusal(run, claim, text)
   return { kind: 'retry', cause: new Error(text.message) }
+}
+
+/** Records an event about an expansion that did not begin, once for each cause. */
+function recordRefusal(run: ResizeRun, claim: ResizerClaim, text: EventText): void {
+  if (run.deps.memory.refusals.shouldRecord(claim.uid, text.message)) recordEvent(run, claim, text)
 }
 
 function warnOfOldServer({ log }: ResizeRun): void {
