@@ -14,7 +14,7 @@ async function work(...lengths: number[]): Promise<boolean[]> {
   const over: boolean[] = []
   for (const ms of lengths) {
     await clock.advance(ms)
-    over.push(batches.over)
+    over.push(batches.isOver)
   }
   return over
 }

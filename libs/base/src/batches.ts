@@ -7,40 +7,40 @@ type BatchClock = Pick<Clock, 'monotonic' | 'sleep'>
 /** Splits long synchronous work into batches of 10 ms, so that timers and sockets are served between them. */
 export class Batches {
   readonly #clock: BatchClock
-  #began: number
-  #seen: number
+  #batchBeganAt: number
+  #lastAskedAt: number
 
   constructor(clock: BatchClock) {
     this.#clock = clock
-    this.#began = clock.monotonic()
-    this.#seen = this.#began
+    this.#batchBeganAt = clock.monotonic()
+    this.#lastAskedAt = this.#batchBeganAt
   }
 
   /** True if the batch has lasted 10 ms, so that a `pause` is due. A gap of 10 ms between checks starts a new batch. */
-  get over(): boolean {
+  get isOver(): boolean {
     const now = this.#clock.monotonic()
-    if (now - this.#seen > BATCH_MS) this.#began = now
-    this.#seen = now
-    return now - this.#began > BATCH_MS
+    if (now - this.#lastAskedAt > BATCH_MS) this.#batchBeganAt = now
+    this.#lastAskedAt = now
+    return now - this.#batchBeganAt > BATCH_MS
   }
 
   async pause(signal: AbortSignal | undefined): Promise<void> {
     await this.#clock.sleep(0, signal)
-    this.#began = this.#clock.monotonic()
-    this.#seen = this.#began
+    this.#batchBeganAt = this.#clock.monotonic()
+    this.#lastAskedAt = this.#batchBeganAt
   }
 }
 
 /** Calls `see` for each item, in batches. Items that are added or removed in between may be visited or skipped. */
 export async function inBatches<T>(
   items: Iterable<T>,
-  see: (item: T) => void,
+  visit: (item: T) => void,
   { clock, signal }: { readonly clock: BatchClock; readonly signal?: AbortSignal | undefined },
 ): Promise<void> {
   const batches = new Batches(clock)
   for (const item of items) {
-    see(item)
-    if (batches.over) await batches.pause(signal)
+    visit(item)
+    if (batches.isOver) await batches.pause(signal)
   }
 }
 

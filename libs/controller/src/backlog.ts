@@ -117,7 +117,7 @@ export class Backlog {
   }
 
   /** Records in a metric how many keys of a queue may run. */
-  runs(queue: string, limit: number): void {
+  recordLimit(queue: string, limit: number): void {
     this.#limit.set({ driver_name: this.driver, name: queue }, limit)
   }
 

@@ -17,7 +17,7 @@ export function adaptToPressure<K extends string>(
 ): Controller<K> {
   if (controller.workers <= 0) return controller
   const { name, workers: max, order: inner = new FifoOrder(), onFailure, onComplete } = controller
-  const order = new AdaptiveOrder({ order: inner, max, clock, onLimit: (limit) => backlog.runs(name, limit) })
+  const order = new AdaptiveOrder({ order: inner, max, clock, onLimit: (limit) => backlog.recordLimit(name, limit) })
   return {
     ...controller,
     order,

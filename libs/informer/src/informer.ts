@@ -166,7 +166,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   }
 
   begin(): void {
-    this.#collecting = this.#writer.begin()
+    this.#collecting = this.#writer.beginList()
   }
 
   collect({ type, object }: ChangeFrame<W>): void {

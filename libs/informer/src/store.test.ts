@@ -23,7 +23,7 @@ beforeEach(() => {
 
 /** Replaces the state by a complete list of the given version, and returns the events. */
 function replace(version: number, ...things: Thing[]): InformerEvent<Thing>[] {
-  const snapshot = writer.begin()
+  const snapshot = writer.beginList()
   for (const each of things) snapshot.set(each)
   return [...writer.replace(snapshot, `${version}`)]
 }
@@ -142,7 +142,7 @@ describe('a list', () => {
 
   test('the store shows no object of a new list until the list is complete', () => {
     replace(5, thing('a', 1))
-    const snapshot = writer.begin()
+    const snapshot = writer.beginList()
     snapshot.set(thing('b', 6))
     expect(versions()).toEqual({ a: '1' })
     const events = writer.replace(snapshot, '9')
@@ -152,7 +152,7 @@ describe('a list', () => {
 
   test('a list does not replace a newer state of an object that was read while the list was running', () => {
     replace(5, thing('a', 5))
-    const snapshot = writer.begin()
+    const snapshot = writer.beginList()
     expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 change'])
     snapshot.set(thing('a', 7))
     expect(inWords(writer.replace(snapshot, '10'))).toEqual([])
@@ -161,7 +161,7 @@ describe('a list', () => {
 
   test('a list replaces the result of our own write unless the result is newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
-    const snapshot = writer.begin()
+    const snapshot = writer.beginList()
     writer.put(thing('a', 12), 'write')
     writer.put(thing('b', 8), 'write')
     writer.put(thing('gone', 8), 'write')
@@ -173,7 +173,7 @@ describe('a list', () => {
 
   test('a list does not restore an object that our own write deleted while the list was running', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('c', 5))
-    const snapshot = writer.begin()
+    const snapshot = writer.beginList()
     writer.remove(thing('a', 6))
     writer.remove(thing('b', 6, { uid: 'first' }))
     writer.remove(thing('c', 6))
@@ -186,7 +186,7 @@ describe('a list', () => {
 
   test('after a restore of the server from a backup, a list brings deleted objects back', () => {
     replace(5, thing('a', 5))
-    writer.begin()
+    writer.beginList()
     writer.remove(thing('a', 6))
     expect(inWords(replace(5, thing('a', 5)))).toEqual(['added a 5'])
     writer.remove(thing('a', 6))
@@ -205,7 +205,7 @@ describe('a list', () => {
     replace(5)
     await ready
     expect(writer.reader.synced).toBe(true)
-    writer.begin()
+    writer.beginList()
     expect(writer.reader.synced).toBe(true)
   })
 

@@ -16,11 +16,11 @@ export class StoreWriter<T extends Cached> {
   #isSynced = false
   #current: StoreSnapshot<T>
   /** The store contains every change up to this version. */
-  #completeTo = ''
+  #watchVersion = ''
   /** The keys that our own writes and single reads have updated while a list runs. The list may have older states. */
-  #learned: Set<string> | undefined
+  #writtenDuringList: Set<string> | undefined
   /** The objects that were deleted during a running list, which may contain them. */
-  #ended: ObjectIdentity[] = []
+  #deletedDuringList: ObjectIdentity[] = []
 
   constructor(indexes: Indexes<T>) {
     this.#indexes = indexes
@@ -36,10 +36,11 @@ export class StoreWriter<T extends Cached> {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
     // An object that was created and deleted between two lists has no tombstone. A late answer must not add it.
-    if (before === undefined && source !== 'watch' && !isNewer(after, { resourceVersion: this.#completeTo })) return []
+    if (before === undefined && source !== 'watch' && !isNewer(after, { resourceVersion: this.#watchVersion }))
+      return []
     if (before !== undefined && !isNewer(after, before)) return []
     this.#current.set(after)
-    if (source !== 'watch') this.#learned?.add(after.key)
+    if (source !== 'watch') this.#writtenDuringList?.add(after.key)
     if (before === undefined) return [{ type: 'added', object: after }]
     if (before.uid === after.uid) return [{ type: 'updated', before, after, origin: 'change' }]
     // The object was deleted and recreated under the same name.
@@ -58,7 +59,7 @@ export class StoreWriter<T extends Cached> {
     const before = this.#current.objects.get(gone.key)
     if (before !== undefined && before.uid !== gone.uid && !isNewer(gone, before)) return []
     this.#tombstones.add(gone)
-    if (this.#learned !== undefined) this.#ended.push(gone)
+    if (this.#writtenDuringList !== undefined) this.#deletedDuringList.push(gone)
     if (before === undefined) return []
     this.#current.delete(gone.key)
     const version = isNewer(gone, before) ? { version: gone.resourceVersion } : {}
@@ -67,13 +68,13 @@ export class StoreWriter<T extends Cached> {
 
   /** Records that the store contains every change up to this version. */
   advanceTo(resourceVersion: string): void {
-    this.#completeTo = resourceVersion
+    this.#watchVersion = resourceVersion
   }
 
   /** Returns an empty snapshot for the objects of a list. `replace` later makes the snapshot the current state. */
-  begin(): StoreSnapshot<T> {
-    this.#learned = new Set()
-    this.#ended = []
+  beginList(): StoreSnapshot<T> {
+    this.#writtenDuringList = new Set()
+    this.#deletedDuringList = []
     return new StoreSnapshot(this.#indexes)
   }
 
@@ -84,17 +85,17 @@ export class StoreWriter<T extends Cached> {
   replace(next: StoreSnapshot<T>, resourceVersion: string): Iterable<InformerEvent<T>> {
     const old = this.#current.objects
     // Deletions before the list do not count: a server that was restored from a backup may serve such objects again.
-    for (const gone of this.#ended) {
+    for (const gone of this.#deletedDuringList) {
       const listed = next.objects.get(gone.key)
       if (listed?.uid === gone.uid && !isNewer(listed, gone)) next.delete(gone.key)
     }
-    for (const key of this.#learned ?? []) {
-      const learned = old.get(key)
-      if (learned !== undefined && isNewer(learned, { resourceVersion })) next.set(learned)
+    for (const key of this.#writtenDuringList ?? []) {
+      const written = old.get(key)
+      if (written !== undefined && isNewer(written, { resourceVersion })) next.set(written)
     }
-    this.#learned = undefined
-    this.#ended = []
-    this.#completeTo = resourceVersion
+    this.#writtenDuringList = undefined
+    this.#deletedDuringList = []
+    this.#watchVersion = resourceVersion
     const vanished = [...old.values()].filter(({ key, uid }) => next.objects.get(key)?.uid !== uid)
     for (const { key, uid } of vanished) this.#tombstones.add({ key, uid, resourceVersion })
     this.#current = next

@@ -11,7 +11,7 @@ const SECOND_TEXT = 18
 const FIRST_NUMBER = 8
 
 /** Reads the text of a Quantity message. An empty message is zero. */
-export function quantity(reader: ProtobufReader, end: number): string {
+export function readQuantity(reader: ProtobufReader, end: number): string {
   let text = '0'
   while (reader.at < end) {
     if (reader.tag(end) === FIRST_TEXT) text = reader.text(end)
@@ -21,7 +21,7 @@ export function quantity(reader: ProtobufReader, end: number): string {
 }
 
 /** Reads the seconds of a Time message as a text. Returns null for an empty message, as JSON does. */
-export function time(reader: ProtobufReader, end: number): string | null {
+export function readTime(reader: ProtobufReader, end: number): string | null {
   if (reader.at === end) return null
   let seconds = 0
   while (reader.at < end) {
@@ -55,7 +55,7 @@ export function addQuantity(map: Texts | undefined, reader: ProtobufReader, end:
   while (reader.at < to) {
     const tag = reader.tag(to)
     if (tag === FIRST_TEXT) key = reader.text(to)
-    else if (tag === SECOND_TEXT) value = quantity(reader, reader.end(to))
+    else if (tag === SECOND_TEXT) value = readQuantity(reader, reader.end(to))
     else reader.skip(to)
   }
   return withEntry(map, key, value)

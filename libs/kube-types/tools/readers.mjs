@@ -11,9 +11,9 @@ if (protos.length === 0) throw new Error(`no descriptors of proto/${FOLDER} on s
 const prefix = '.kube.'
 
 /** The messages that are texts in JSON, and the functions that read them. */
-const TEXTS = { [`${prefix}Quantity`]: 'quantity', [`${prefix}Time`]: 'time' }
+const TEXTS = { [`${prefix}Quantity`]: 'readQuantity', [`${prefix}Time`]: 'readTime' }
 const SCALARS = { TYPE_STRING: 'text', TYPE_BOOL: 'bool', TYPE_INT32: 'int', TYPE_INT64: 'int' }
-const TYPES = { text: 'string', bool: 'boolean', int: 'number', quantity: 'string', time: 'string | null' }
+const TYPES = { text: 'string', bool: 'boolean', int: 'number', readQuantity: 'string', readTime: 'string | null' }
 const BYTES = 2
 
 /** Returns the name of a reader: `readPersistentVolumeMetadata` for `.kube.PersistentVolume.Metadata`. */
@@ -27,7 +27,7 @@ const inner = new Set(texts.flatMap(([, { field }]) => field.map(({ typeName }) 
 const whole = texts.filter(([full]) => !inner.has(full)).map(([, { name }]) => name)
 
 const functions = texts.map(([full, message]) => readerText(full, message))
-const helpers = ['addQuantity', 'addText', 'quantity', 'time'].filter((name) =>
+const helpers = ['addQuantity', 'addText', 'readQuantity', 'readTime'].filter((name) =>
   functions.some((text) => text.includes(` ${name}(`)),
 )
 

@@ -1,6 +1,6 @@
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolumeSpec, VolumeAttachment, VolumeError } from '@csi-sidecars/kube-types'
-import { seconds, text, textMap, texts } from './fields.ts'
+import { asSeconds, asText, asTextMap, asTexts } from './fields.ts'
 import { callSpec } from './volume.ts'
 
 /** The annotation of a VolumeAttachment with the ID of the node that the volume was published to. */
@@ -62,17 +62,17 @@ export function attachmentProjection(
       resourceVersion: metadata?.resourceVersion ?? '',
       uid: metadata?.uid ?? '',
       ours,
-      pvName: text(va.spec?.source?.persistentVolumeName),
+      pvName: asText(va.spec?.source?.persistentVolumeName),
       inlineSpec: inline != null ? callSpec(inline, intern) : undefined,
-      nodeName: ours ? intern.text(text(va.spec.nodeName) ?? '') : '',
+      nodeName: ours ? intern.text(asText(va.spec.nodeName) ?? '') : '',
       deleting: metadata?.deletionTimestamp != null,
-      dueSeconds: ours ? seconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
-      finalizers: ours ? intern.list(texts(metadata?.finalizers)) : undefined,
+      dueSeconds: ours ? asSeconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
+      finalizers: ours ? intern.list(asTexts(metadata?.finalizers)) : undefined,
       annotated: ours && Object.keys(metadata?.annotations ?? {}).length > 0,
-      nodeId: ours ? intern.text(text(metadata?.annotations?.[NODE_ID_ANNOTATION])) : undefined,
+      nodeId: ours ? intern.text(asText(metadata?.annotations?.[NODE_ID_ANNOTATION])) : undefined,
       remembered: ours && remember ? rememberedOf(metadata?.annotations) : undefined,
       attached: ours ? status?.attached : undefined,
-      metadata: ours ? intern.map(textMap(status?.attachmentMetadata)) : undefined,
+      metadata: ours ? intern.map(asTextMap(status?.attachmentMetadata)) : undefined,
       attachError: ours ? (status?.attachError ?? undefined) : undefined,
       detachError: ours ? (status?.detachError ?? undefined) : undefined,
       rest: ours ? restOf(va) : '',
@@ -81,8 +81,8 @@ export function attachmentProjection(
 }
 
 function rememberedOf(annotations: Readonly<Record<string, string>> = {}): RememberedVolume | undefined {
-  const handle = text(annotations[HANDLE_ANNOTATION])
-  const uid = text(annotations[VOLUME_UID_ANNOTATION])
+  const handle = asText(annotations[HANDLE_ANNOTATION])
+  const uid = asText(annotations[VOLUME_UID_ANNOTATION])
   return handle === undefined || uid === undefined ? undefined : { handle, uid }
 }
 

@@ -3,27 +3,27 @@
  * absent, so the code that reads cached objects can rely on the types.
  */
 
-export function text(value: unknown): string | undefined {
+export function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
 /** Returns a timestamp as seconds since 1970. */
-export function seconds(value: unknown): number | undefined {
+export function asSeconds(value: unknown): number | undefined {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
 }
 
-export function texts(value: unknown): readonly string[] | undefined {
+export function asTexts(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined
   return value.every(isText) ? value : value.filter(isText)
 }
 
 /** Returns a copy of the map without values that are not strings. A null value becomes an empty string. */
-export function textMap(value: unknown): Readonly<Record<string, string>> | undefined {
+export function asTextMap(value: unknown): Readonly<Record<string, string>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   if (isTextMap(value)) return value
   const kept = Object.entries(value).flatMap(([key, each]): [string, string][] => {
-    const found = each === null ? '' : text(each)
+    const found = each === null ? '' : asText(each)
     return found === undefined ? [] : [[key, found]]
   })
   return Object.fromEntries(kept)

@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import { attachmentProjection, BY_VOLUME, type CachedAttachment } from './attachment.ts'
-import { text } from './fields.ts'
+import { asText } from './fields.ts'
 import { type CachedVolume, volumeProjection } from './volume.ts'
 
 /** The caches for attaching and detaching, in addition to the cache of VolumeAttachments. */
@@ -78,5 +78,5 @@ export function nodeProjection(driverName: string): (node: CSINode) => CachedDri
 
 function nodeIdOf(drivers: unknown, driverName: string): string | undefined {
   if (!Array.isArray(drivers)) return undefined
-  return text(drivers.find((driver) => driver?.name === driverName)?.nodeID)
+  return asText(drivers.find((driver) => driver?.name === driverName)?.nodeID)
 }

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { isPVMigratable } from '@csi-sidecars/csi-translation'
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import type { PersistentVolume, PersistentVolumeSpec } from '@csi-sidecars/kube-types'
-import { text, textMap, texts } from './fields.ts'
+import { asText, asTextMap, asTexts } from './fields.ts'
 
 /** The annotation of an in-tree PersistentVolume with the name of the CSI driver that serves it. */
 export const MIGRATED_TO_ANNOTATION = 'pv.kubernetes.io/migrated-to'
@@ -42,10 +42,10 @@ export function volumeProjection(driverName: string): (pv: PersistentVolume, int
       uid: pv.metadata?.uid ?? '',
       kind,
       deleting: pv.metadata?.deletionTimestamp != null,
-      finalizers: intern.list(texts(pv.metadata?.finalizers)),
-      migratedTo: intern.text(text(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION])),
-      handleDigest: kind === 'foreign' ? digestOf(text(pv.spec?.csi?.volumeHandle)) : undefined,
-      modes: modesOf(texts(pv.spec?.accessModes)),
+      finalizers: intern.list(asTexts(pv.metadata?.finalizers)),
+      migratedTo: intern.text(asText(pv.metadata?.annotations?.[MIGRATED_TO_ANNOTATION])),
+      handleDigest: kind === 'foreign' ? digestOf(asText(pv.spec?.csi?.volumeHandle)) : undefined,
+      modes: modesOf(asTexts(pv.spec?.accessModes)),
       spec: kind === 'own' ? callSpec(pv.spec, intern) : undefined,
       inTree: kind === 'inTree' ? translatable(pv) : undefined,
     }
@@ -80,9 +80,9 @@ function digestOf(handle = ''): number {
 export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
   const csi = spec.csi == null ? undefined : csiSource(spec.csi, intern)
   return {
-    accessModes: intern.list(texts(spec.accessModes)),
+    accessModes: intern.list(asTexts(spec.accessModes)),
     volumeMode: intern.text(spec.volumeMode),
-    mountOptions: intern.list(texts(spec.mountOptions)),
+    mountOptions: intern.list(asTexts(spec.mountOptions)),
     csi,
   }
 }
@@ -91,11 +91,11 @@ type CsiSource = NonNullable<PersistentVolumeSpec['csi']>
 
 function csiSource(source: CsiSource, intern: Interner): CsiSource {
   return {
-    driver: intern.text(text(source.driver) ?? ''),
-    volumeHandle: text(source.volumeHandle) ?? '',
+    driver: intern.text(asText(source.driver) ?? ''),
+    volumeHandle: asText(source.volumeHandle) ?? '',
     readOnly: source.readOnly,
-    fsType: intern.text(text(source.fsType)),
-    volumeAttributes: intern.map(textMap(source.volumeAttributes)),
+    fsType: intern.text(asText(source.fsType)),
+    volumeAttributes: intern.map(asTextMap(source.volumeAttributes)),
     controllerPublishSecretRef: source.controllerPublishSecretRef,
   }
 }
@@ -104,6 +104,6 @@ function csiSource(source: CsiSource, intern: Interner): CsiSource {
 function translatable({ metadata, spec }: PersistentVolume): PersistentVolume {
   const { name, labels, annotations } = metadata ?? {}
   const { namespace } = spec?.claimRef ?? {}
-  const read = { accessModes: texts(spec?.accessModes), claimRef: { namespace } }
+  const read = { accessModes: asTexts(spec?.accessModes), claimRef: { namespace } }
   return { metadata: { name, labels, annotations }, spec: { ...spec, ...read } }
 }

@@ -52,10 +52,10 @@ describe('attach', () => {
     ['no unpublish from an earlier handle of an attached volume, which a pod may use', { attached: true }, []],
   ])('a forced publish enqueues %s', async (_, status, keys) => {
     fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
-    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     const request = { volumeId: 'former', nodeId: 'node1-id' }
     const former = { volume: 'former', nodeName: 'node1', request, secret: undefined, migrated: false }
-    fixture.memory.publishing({ uid: 'va1-uid' }, former)
+    fixture.memory.recordPublish({ uid: 'va1-uid' }, former)
     await fixture.run()
     expect([fixture.calls.length, fixture.enqueued]).toEqual([1, keys])
   })

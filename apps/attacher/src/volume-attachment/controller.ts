@@ -98,12 +98,13 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
       objectsOf(attachments, (va) => memory.forget(va)),
       resetsOf(attachments, onDetachWanted),
       undoneBy(attachments, isStatusReverted, (va) =>
-        memory.note(va, { statusReverted: undoneAgain(memory.of(va).statusReverted, { backoff, clock }) }),
+        memory.update(va, { statusReverted: undoneAgain(memory.of(va).statusReverted, { backoff, clock }) }),
       ),
       undoneBy(
         attachments,
         (event) => hasLostFinalizer(event, finalizer),
-        (va) => memory.note(va, { finalizerRemoved: undoneAgain(memory.of(va).finalizerRemoved, { backoff, clock }) }),
+        (va) =>
+          memory.update(va, { finalizerRemoved: undoneAgain(memory.of(va).finalizerRemoved, { backoff, clock }) }),
       ),
       keysOf(attachments, onAttachment(finalizer, log), hasError),
       keysOf(attachments, onAttachmentEnd(memory)),
@@ -179,7 +180,7 @@ function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog)
           node: nodeOf(va, nodes.store),
         }),
         reprocess(va, listing) {
-          if (listing !== undefined) memory.note(va, { listing })
+          if (listing !== undefined) memory.update(va, { listing })
           queue.add(va.key)
         },
         hasStaleError: (va) => hasStaleError(va, settings.finalizer),

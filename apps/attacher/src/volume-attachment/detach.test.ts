@@ -75,7 +75,7 @@ describe('detach', () => {
   it('a detach also enqueues the unpublish from an earlier node ID of the volume', async () => {
     const publication = { volume: 'handle-1', nodeName: 'node1', secret: undefined, migrated: false }
     for (const nodeId of ['former-id', 'node1-id'])
-      fixture.memory.publishing({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
+      fixture.memory.recordPublish({ uid: 'va1-uid' }, { ...publication, request: { volumeId: 'handle-1', nodeId } })
     await fixture.run()
     expect(fixture.enqueued).toEqual(['handle-1 on former-id'])
   })
@@ -138,7 +138,7 @@ const VA = { uid: 'va1-uid' }
 /** Records that another writer has removed our finalizer from the attachment. */
 function noteRemoval({ memory, clock }: ReconcileFixture): void {
   const backoff = { baseMs: 1_000, maxMs: 60_000 }
-  memory.note(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
+  memory.update(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
 }
 
 describe('attached attachments', () => {
@@ -181,7 +181,7 @@ describe('attached attachments', () => {
 
   it('if a listing confirms the attach, one patch clears the attach error', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
-    fixture.memory.note(VA, { listing: 'same' })
+    fixture.memory.update(VA, { listing: 'same' })
     await fixture.run()
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -191,7 +191,7 @@ describe('attached attachments', () => {
 
   it('if a listing lacks an attached volume, a failed publish is repeated', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.note(VA, { listing: 'different' })
+    fixture.memory.update(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     fixture.publish = async () => ({})

@@ -25,7 +25,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
   } catch (error) {
     return await failed(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
   }
-  run.deps.memory.note(run.va, { statusPending: false })
+  run.deps.memory.update(run.va, { statusPending: false })
   // If the volume is also published under another handle or node ID, separate runs unpublish it there.
   orphanPublications(run)
   run.log.v(4)?.info('Fully detached')
@@ -49,7 +49,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         await unpublish(run, step, secret)
         const { request } = step
         log.v(2)?.info('Detached')
-        deps.memory.unpublished(request, run.va)
+        deps.memory.recordUnpublish(request, run.va)
         deps.wake({ kind: 'unpublish', name: request.volumeId })
         break
       }
@@ -58,7 +58,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         break
       case 'removeFinalizer': {
         // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
-        deps.memory.note(run.va, { statusPending: true })
+        deps.memory.update(run.va, { statusPending: true })
         const removal = {
           ...finalizerOf(run),
           remove: (va: CachedAttachment) => removeFinalizerPatch(va, step.finalizer),
@@ -90,7 +90,7 @@ async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<R
     // NotFound means that the storage has lost the volume too, so it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
-  if (lost === true) deps.memory.note(run.va, { lostDetached: true })
+  if (lost === true) deps.memory.update(run.va, { lostDetached: true })
 }
 
 /** Throws unless the API server confirms that no volume has this name. */
@@ -107,7 +107,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
 
 /** Writes the status. Until that succeeds, the memory marks it as pending, because no event would start another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
-  run.deps.memory.note(run.va, { statusPending: true })
+  run.deps.memory.update(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
   await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
 }

@@ -109,7 +109,7 @@ describe('placementOf', () => {
     const memory = new AttachmentMemory()
     const request = { volumeId: 'handle-1', nodeId: 'id' }
     const publication = { volume: 'handle-1', nodeName: 'node1', request, secret: undefined, migrated: false }
-    memory.publishing({ uid: 'u' }, publication)
+    memory.recordPublish({ uid: 'u' }, publication)
     const [key = ''] = memory.forget({ uid: 'u' })
     const sources = { attachments: reader(deleting), volumes: reader(volume()), memory }
     expect(placementOf(key, { maxInflightPerNode: 3 }, sources)).toEqual(place(deleting, volume(), 3))

@@ -12,25 +12,25 @@ beforeEach(() => {
 function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publication {
   const request = { volumeId, nodeId }
   const publication = { volume: volumeId, nodeName: 'node1', request, secret: undefined, migrated: false }
-  memory.publishing(va, publication)
+  memory.recordPublish(va, publication)
   return publication
 }
 
 describe('attachment facts', () => {
   it('the attacher remembers each fact about an attachment until a later fact replaces it', () => {
-    memory.note(VA, { listing: 'different' })
-    memory.note(VA, { statusPending: true })
-    memory.note(VA, { listing: 'same' })
+    memory.update(VA, { listing: 'different' })
+    memory.update(VA, { statusPending: true })
+    memory.update(VA, { listing: 'same' })
     expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
   })
 
   it('the attacher remembers no facts about a recreated attachment', () => {
-    memory.note(VA, { gone: true, listing: 'different' })
+    memory.update(VA, { gone: true, listing: 'different' })
     expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
   })
 
   it('the attacher forgets all facts about an attachment that is gone', () => {
-    memory.note(VA, { gone: true, listing: 'different', statusPending: true })
+    memory.update(VA, { gone: true, listing: 'different', statusPending: true })
     memory.forget(VA)
     expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
   })
@@ -40,16 +40,16 @@ describe('attachment facts', () => {
     expect(memory.of(VA).published).toEqual([first, second])
     const again = publish(VA, 'a')
     expect(memory.of(VA).published).toEqual([second, again])
-    memory.unpublished(second.request, VA)
+    memory.recordUnpublish(second.request, VA)
     expect(memory.of(VA).published).toEqual([again])
-    memory.unpublished(again.request, VA)
+    memory.recordUnpublish(again.request, VA)
     expect(memory.of(VA).published).toEqual([])
   })
 
   it('the attacher distinguishes remembered publishes by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
-    memory.unpublished({ volumeId: 'h', nodeId: 'other' }, VA)
-    memory.unpublished({ volumeId: 'x', nodeId: 'id' }, VA)
+    memory.recordUnpublish({ volumeId: 'h', nodeId: 'other' }, VA)
+    memory.recordUnpublish({ volumeId: 'x', nodeId: 'id' }, VA)
     expect(memory.of(VA).published).toEqual([one, other])
   })
 })
@@ -64,7 +64,7 @@ describe('orphaned publications', () => {
     expect(memory.forget(VA)).toEqual(['h on id'])
     expect(orphans()).toEqual([['h on id'], publication])
     expect(memory.orphanedPublicationsOn('node2')).toEqual([])
-    memory.unpublished(publication.request)
+    memory.recordUnpublish(publication.request)
     expect(orphans()).toEqual(NONE)
   })
 

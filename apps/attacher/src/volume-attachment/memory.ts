@@ -5,7 +5,7 @@ import type { UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent as the leader, and the unpublish request that undoes it. */
 export interface Publication {
-  /** The name under which the queue counts the calls for the volume: see `volumeName`. */
+  /** The name of the volume in the groups of the queue, from `volumeName`. */
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
@@ -57,24 +57,24 @@ export class AttachmentMemory {
     return this.#records.get(uid) ?? EMPTY
   }
 
-  note({ uid }: Identity, change: Partial<AttachmentRecord>): void {
+  update({ uid }: Identity, change: Partial<AttachmentRecord>): void {
     this.#records.set(uid, { ...this.of({ uid }), ...change })
   }
 
   /** Records a publish before it is sent. From now on the attachment is responsible for the volume on the node. */
-  publishing(va: Identity, publication: Publication): void {
-    this.unpublished(publication.request, va)
-    this.note(va, { published: [...this.of(va).published, publication] })
+  recordPublish(va: Identity, publication: Publication): void {
+    this.recordUnpublish(publication.request, va)
+    this.update(va, { published: [...this.of(va).published, publication] })
   }
 
   /** Records that the driver has unpublished the volume from the node. */
-  unpublished(request: UnpublishRequest, va?: Identity): void {
+  recordUnpublish(request: UnpublishRequest, va?: Identity): void {
     const key = keyOf(request)
     this.#orphaned.delete(key)
     if (va === undefined) return
     const { published } = this.of(va)
     const others = published.filter((each) => keyOf(each.request) !== key)
-    if (others.length < published.length) this.note(va, { published: others })
+    if (others.length < published.length) this.update(va, { published: others })
   }
 
   /** Orphans the attachment's publications, except of `volume`. Returns the keys to enqueue. */
@@ -82,7 +82,7 @@ export class AttachmentMemory {
     const { published } = this.of(va)
     const orphans = published.filter((each) => each.volume !== volume)
     if (orphans.length === 0) return []
-    this.note(va, { published: published.filter((each) => each.volume === volume) })
+    this.update(va, { published: published.filter((each) => each.volume === volume) })
     return orphans.map((publication) => {
       const key = keyOf(publication.request)
       this.#orphaned.set(key, publication)

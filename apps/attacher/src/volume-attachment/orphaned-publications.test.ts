@@ -16,7 +16,7 @@ beforeEach(() => {
     secret: undefined,
     migrated: false,
   }
-  fixture.memory.publishing({ uid: 'gone' }, publication)
+  fixture.memory.recordPublish({ uid: 'gone' }, publication)
   fixture.memory.forget({ uid: 'gone' })
 })
 

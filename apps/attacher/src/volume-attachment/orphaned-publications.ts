@@ -40,7 +40,7 @@ export async function reconcileOrphanedPublication(
     }
   }
   log.v(2)?.info('Detached')
-  memory.unpublished(request)
+  memory.recordUnpublish(request)
   deps.wake({ kind: 'unpublish', name: request.volumeId })
   return DONE
 }

@@ -57,23 +57,23 @@ describe('subjectOf', () => {
   })
 
   it('the pending work shows an attach without a start time if a listing lacks an attached volume', () => {
-    memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...SUBJECT, operation: 'attach', sinceSeconds: undefined }
     expect(subject(withFinalizer({ attached: true, dueSeconds: SINCE_SECONDS }))).toEqual(expected)
   })
 
   it('the pending work shows a detach while the status of a detached attachment is outdated', () => {
-    memory.note({ uid: 'va1-uid' }, { statusPending: true })
+    memory.update({ uid: 'va1-uid' }, { statusPending: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
   it('the pending work omits an attachment that the API server reports as gone', () => {
-    memory.note({ uid: 'va1-uid' }, { gone: true })
+    memory.update({ uid: 'va1-uid' }, { gone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 
   it('the pending work shows a detach for a published volume whose attachment is gone', () => {
-    memory.publishing(
+    memory.recordPublish(
       { uid: 'u' },
       {
         volume: 'h',

@@ -45,7 +45,7 @@ export async function publish(
   // If the PersistentVolume was recreated, the volume with the old handle is unpublished. No pod uses it, because it
   // was never marked as attached.
   if (va.attached !== true) for (const orphan of deps.memory.orphan(va, volume)) deps.enqueue(orphan)
-  deps.memory.publishing(va, {
+  deps.memory.recordPublish(va, {
     volume,
     nodeName: va.nodeName,
     request: { volumeId, nodeId },

@@ -93,7 +93,7 @@ describe('detach', () => {
 
   it('a repeated unpublish writes nothing if the attachment has no finalizer and is not marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
-    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([])
@@ -101,7 +101,7 @@ describe('detach', () => {
 
   it('a repeated unpublish writes the status if the attachment has no finalizer but is marked as attached', async () => {
     fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
-    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":false}}',

@@ -179,7 +179,7 @@ describe('deleted attachment', () => {
 
   it('an attachment that was reported as gone by mistake is attached', async () => {
     fixture.api.put(va({ metadata: FINALIZED }))
-    fixture.memory.note({ uid: 'va1-uid' }, { gone: true })
+    fixture.memory.update({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toHaveLength(1)
   })

@@ -152,7 +152,7 @@ describe('attach', () => {
 
   it('an attach publishes again if a listing disagrees with the status, and does not write an unchanged status', async () => {
     fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-    fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+    fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
@@ -206,7 +206,7 @@ describe('recreated volume', () => {
 
 it('an attach whose queue group has changed is queued again, and publishes in its next run', async () => {
   fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
-  fixture.memory.note({ uid: 'va1-uid' }, { listing: 'different' })
+  fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
   expect([fixture.api.requests, fixture.calls]).toEqual([[], []])
   await fixture.run()

@@ -27,7 +27,7 @@ export async function reconcileAttachment(
   const cached = deps.attachments.store.get(key)
   if (cached !== undefined && memory.of(cached).gone) {
     if (await isGone(cached, deps, signal)) return SETTLED
-    memory.note(cached, { gone: false })
+    memory.update(cached, { gone: false })
   }
   // A changed volume has other limits, so the key is queued again. An `await` before `observe` would hide a change.
   if (!deps.placementUnchanged(key)) return AGAIN
@@ -46,7 +46,7 @@ export async function reconcileAttachment(
       // If the attachment was deleted during the run, the volumes that are still published for it are unpublished.
       if (!isKnown(attachmentRun)) for (const orphan of memory.forget(attachmentRun.va)) deps.enqueue(orphan)
     })
-  if (outcome.kind === 'settled') memory.note(view.va, { listing: undefined })
+  if (outcome.kind === 'settled') memory.update(view.va, { listing: undefined })
   log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
   if (isKnown(attachmentRun)) return outcome
   // A recreated attachment starts with a fresh back-off.
@@ -85,7 +85,7 @@ function gone(run: AttachmentRun): (error: unknown) => Outcome {
     const { deps, log, va } = run
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
     run.waitFor()
-    deps.memory.note(va, { statusPending: false, gone: true })
+    deps.memory.update(va, { statusPending: false, gone: true })
     orphanPublications(run)
     return SETTLED
   }

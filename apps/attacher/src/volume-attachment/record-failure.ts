@@ -39,7 +39,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
   // An earlier attach may have set `attached` in the status. `different` makes the next run publish again.
   const { attached, deleting, finalizers } = newest(run)
-  if (operation === 'attach' && attached === true && !deleting) memory.note(run.va, { listing: 'different' })
+  if (operation === 'attach' && attached === true && !deleting) memory.update(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.
   const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }

@@ -35,7 +35,7 @@ export interface KubeconfigOptions extends ConfigSources {
   readonly paths: readonly string[]
   /** The name of the context. Default: the current context. */
   readonly context?: string | undefined
-  /** The API server, instead of the server in the kubeconfig unless empty. */
+  /** The URL of the API server, which replaces the server of the kubeconfig. Empty: no replacement. */
   readonly master: string
 }
 

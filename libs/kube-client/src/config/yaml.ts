@@ -83,7 +83,7 @@ const FREE_ALIASED = 100
 const FEW_NODES = 400_000
 const MANY_NODES = 4_000_000
 const MAX_SHARE = 0.99
-const SMALLEST_SHARE = 0.1
+const MIN_SHARE = 0.1
 /** The maximum depth of a YAML document. Nested aliases may make it deeper than its text. */
 const DEEPEST = 1_000
 
@@ -120,6 +120,6 @@ function checkAliases(value: unknown): void {
 /** Returns the share of the nodes that may come from aliases. It is smaller for a larger YAML document. */
 function allowedShare(nodes: number): number {
   if (nodes <= FEW_NODES) return MAX_SHARE
-  if (nodes >= MANY_NODES) return SMALLEST_SHARE
-  return MAX_SHARE - (MAX_SHARE - SMALLEST_SHARE) * ((nodes - FEW_NODES) / (MANY_NODES - FEW_NODES))
+  if (nodes >= MANY_NODES) return MIN_SHARE
+  return MAX_SHARE - (MAX_SHARE - MIN_SHARE) * ((nodes - FEW_NODES) / (MANY_NODES - FEW_NODES))
 }

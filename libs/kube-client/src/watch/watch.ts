@@ -31,7 +31,7 @@ export async function* watchFrames<T>(
     await streams.open()
     for (;;) {
       signal?.throwIfAborted()
-      if (batches.over) await batches.pause(signal)
+      if (batches.isOver) await batches.pause(signal)
       const { feed } = streams
       const bytes = feed.shift()
       if (bytes !== undefined) {

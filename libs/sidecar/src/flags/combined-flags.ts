@@ -168,7 +168,7 @@ function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps:
   return { apps: apps.filter(({ prefix }) => names.includes(prefix)) }
 }
 
-/** Returns a standard flag on the command line that no running app accepts. Only driver apps lack standard flags. */
+/** Returns a standard flag on the command line that no running app accepts. Only a `DriverApp` lacks standard flags. */
 function unusedStandardFlag(running: readonly FlaggedApp[], explicitFlags: ReadonlySet<string>): string | undefined {
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => explicitFlags.has(name))
   return standard.find((name) =>

@@ -28,7 +28,7 @@ export type ChartKey =
       readonly key: string
       /** A value for tests. It is not the default. */
       readonly sample: unknown
-      /** The text of `sample` on the command line. Default: `sample` itself. */
+      /** The text on the command line for the value `sample`. Default: the same text. */
       readonly text?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number

@@ -156,7 +156,7 @@ function fits(scalar: Scalar, received: Json): boolean {
     case 'bool':
       return typeof received === 'boolean'
     case 'int':
-      return Number.isInteger(received) && Number(received) < LARGEST_INT && Number(received) >= -LARGEST_INT
+      return Number.isInteger(received) && Number(received) < INT32_LIMIT && Number(received) >= -INT32_LIMIT
     case 'long':
       return Number.isInteger(received)
     case 'quantity':
@@ -167,7 +167,7 @@ function fits(scalar: Scalar, received: Json): boolean {
   }
 }
 
-const LARGEST_INT = 2 ** 31
+const INT32_LIMIT = 2 ** 31
 
 const QUANTITY_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
