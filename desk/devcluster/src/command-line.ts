@@ -7,7 +7,7 @@ export { signalOfTerminal } from './program.ts'
 
 export const COMMAND = {
   program: PROGRAM,
-  about: 'Starts the cluster and runs a volume through its life cycle',
+  description: 'Starts the cluster and runs a volume through its life cycle',
   usage: `A cluster on this machine that shows what the CSI sidecars do.
 
 Usage: ${PROGRAM} [options]`,
@@ -17,5 +17,5 @@ Usage: ${PROGRAM} [options]`,
 
 /** Runs csi-devcluster with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
-  return runCommandLine(COMMAND, args, (options, parts) => run(options, parts, signal))
+  return runCommandLine(COMMAND, args, (options, deps) => run(options, deps, signal))
 }

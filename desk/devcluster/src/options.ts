@@ -64,16 +64,16 @@ export function storyOptions(values: InferredOptionTypes<typeof STORY_FLAGS>): O
 
 function parseControllers(text: string): readonly ControllerName[] {
   return text.split(',').map((name) => {
-    const known = CONTROLLERS.find((each) => each === name)
-    if (known === undefined) throw new Error(`--controllers ${name}: known are ${CONTROLLERS.join(', ')}`)
-    return known
+    const controller = CONTROLLERS.find((each) => each === name)
+    if (controller === undefined) throw new Error(`--controllers ${name}: known are ${CONTROLLERS.join(', ')}`)
+    return controller
   })
 }
 
 function kubernetesMinor(text: string): number {
-  const known = KUBERNETES_VERSIONS.find((each) => each === text)
-  if (known === undefined) throw new Error(`--kubernetes ${text}: known are ${KUBERNETES_VERSIONS.join(', ')}`)
-  return Number(known.split('.')[1])
+  const version = KUBERNETES_VERSIONS.find((each) => each === text)
+  if (version === undefined) throw new Error(`--kubernetes ${text}: known are ${KUBERNETES_VERSIONS.join(', ')}`)
+  return Number(version.split('.')[1])
 }
 
 /** Refuses `--nodes` above 1 with `--driver`, because the driver's socket serves one node. */

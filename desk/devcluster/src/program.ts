@@ -9,7 +9,7 @@ import { styleFor } from './terminal/printer.ts'
 /** The command line of a program, and the function that turns the values of its flags into options. */
 export interface CommandTable<F extends FlagOptions, T> {
   readonly program: string
-  readonly about: string
+  readonly description: string
   readonly usage: string
   readonly flags: F
   readonly optionsOf: (values: InferredOptionTypes<F>) => T
@@ -33,7 +33,7 @@ type FlagOptions = Readonly<Record<string, YargsOptions>>
 
 /** Parses the arguments. An invalid argument throws an error of one line. */
 export async function readCommandLine<F extends FlagOptions, T>(
-  { program, about, usage, flags, optionsOf }: CommandTable<F, T>,
+  { program, description, usage, flags, optionsOf }: CommandTable<F, T>,
   args: readonly string[],
   print: (text: string) => void,
 ): Promise<T | 'answered'> {
@@ -42,7 +42,7 @@ export async function readCommandLine<F extends FlagOptions, T>(
     .scriptName(program)
     .command(
       '$0',
-      about,
+      description,
       (command) => command.usage(usage).options(flags),
       (values) => {
         // The cast is safe, because the parser was created with these flags.

@@ -40,15 +40,15 @@ const TERMINAL_PAUSE_MS = 1000
 const COPYING = ['CREATE_DELETE_SNAPSHOT', 'LIST_SNAPSHOTS', 'CLONE_VOLUME'] as const
 
 /** Starts the cluster and runs the demo. In a terminal, waits for the signal after the demo. Returns the exit code. */
-export async function run(options: Options, parts: RunParts, signal: AbortSignal): Promise<number> {
-  const { write, style } = parts.terminal
+export async function run(options: Options, deps: RunParts, signal: AbortSignal): Promise<number> {
+  const { write, style } = deps.terminal
   if (options.data !== undefined) await checkDataFolder(resolve(options.data))
   const directory = await mkdtemp(join(tmpdir(), 'csi-devcluster-'))
   let code = 1
   const mounted = new Set<string>()
   try {
-    const log = parts.openLog(join(directory, 'devcluster.log'))
-    const liveParts = { ...parts, directory, log, mounted, troubled: new Set<(message: string) => void>() }
+    const log = deps.openLog(join(directory, 'devcluster.log'))
+    const liveParts = { ...deps, directory, log, mounted, troubled: new Set<(message: string) => void>() }
     code = await runCluster(options, liveParts, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
@@ -61,13 +61,13 @@ export async function run(options: Options, parts: RunParts, signal: AbortSignal
   return code
 }
 
-async function runCluster(options: Options, parts: LiveParts, signal: AbortSignal): Promise<number> {
-  const cluster = await start(options, parts, signal)
+async function runCluster(options: Options, deps: LiveParts, signal: AbortSignal): Promise<number> {
+  const cluster = await start(options, deps, signal)
   try {
-    return await useCluster(options, { ...parts, cluster }, signal)
+    return await useCluster(options, { ...deps, cluster }, signal)
   } finally {
     await cluster.stop()
-    for (const path of options.driver === undefined ? [] : cluster.mounted()) parts.mounted.add(path)
+    for (const path of options.driver === undefined ? [] : cluster.mounted()) deps.mounted.add(path)
   }
 }
 
@@ -119,8 +119,8 @@ interface ClusterParts extends LiveParts {
 }
 
 /** Runs the demo, and waits for the signal if the cluster stays up. Returns the exit code. */
-async function useCluster(options: Options, parts: ClusterParts, signal: AbortSignal): Promise<number> {
-  const { cluster, terminal, clock } = parts
+async function useCluster(options: Options, deps: ClusterParts, signal: AbortSignal): Promise<number> {
+  const { cluster, terminal, clock } = deps
   const { write, style } = terminal
   const { driver, nodeNames } = cluster
   const stays = terminal.interactive && !options.exit
@@ -132,21 +132,21 @@ async function useCluster(options: Options, parts: ClusterParts, signal: AbortSi
   // The demo leaves no pod if the driver or the API server is real, because the pod would outlive the program.
   const leavesPod = stays && cluster.api !== undefined && cluster.emulatedDriver !== undefined
   const story = new StoryScenario({ cluster, clock, stepMs, pauseMs, leavesPod })
-  await using page = await startPage({ cluster, clock, log: parts.log, port, story })
-  parts.troubled.add((message) => page.trouble(message))
+  await using page = await startPage({ cluster, clock, log: deps.log, port, story })
+  deps.troubled.add((message) => page.trouble(message))
   write(`  Watch it at ${page.url}\n`)
   const started = clock.monotonic()
   const ending = await runStory(story, terminal, signal)
   const pausesMs = story.steps.length * pauseMs
   const seconds = ((clock.monotonic() - started - pausesMs) / 1000).toFixed(1)
   if (ending.kind === 'failed') {
-    write(`\n${style.bad('Not true:')} ${ending.what}\n  in the step "${ending.step}"\n`)
+    write(`\n${style.bad('Not true:')} ${ending.expected}\n  in the step "${ending.step}"\n`)
     for (const line of ending.refusals) write(`  the driver: ${line}\n`)
   } else {
     write(`\n${style.good('All of it came true')} in ${seconds} s${pausesMs > 0 ? ', pauses left out' : ''}.\n`)
   }
   if (stays) {
-    await showHow(page, parts)
+    await showHow(page, deps)
     await aborted(signal)
     write('\nStopping.\n')
   }
@@ -162,7 +162,7 @@ async function runStory(story: StoryScenario, { write, style }: Terminal, signal
 /** Prints commands to look at the cluster and to create objects in it. */
 async function showHow(page: Page, { cluster, terminal, directory }: ClusterParts): Promise<void> {
   const { write, style } = terminal
-  const line = (what: string, text: string): void => write(`  ${style.bold(what.padEnd(14))}${text}\n`)
+  const line = (label: string, text: string): void => write(`  ${style.bold(label.padEnd(14))}${text}\n`)
   const example = join(directory, 'app.yaml')
   await writeFile(example, exampleFile())
   write('\nThe cluster stays up; Ctrl-C ends it.\n\n')

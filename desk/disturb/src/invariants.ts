@@ -6,7 +6,7 @@ export interface BrokenInvariant {
   readonly rule: string
   readonly text: string
   /** The name of the object, so that a report can add facts about the object. */
-  readonly about?: string
+  readonly subject?: string
 }
 
 /** A named rule that a state must satisfy. */

@@ -51,10 +51,10 @@ export class Occurrences {
     this.#seed = seed
   }
 
-  next(what: string): Random {
-    const nth = (this.#counts.get(what) ?? 0) + 1
-    this.#counts.set(what, nth)
-    return seeded(this.#seed, `${what} ${nth}`)
+  next(purpose: string): Random {
+    const nth = (this.#counts.get(purpose) ?? 0) + 1
+    this.#counts.set(purpose, nth)
+    return seeded(this.#seed, `${purpose} ${nth}`)
   }
 }
 

@@ -18,9 +18,9 @@ it('a run of seeds prints a line, the findings and the repeat command of each se
   const verdicts: Record<number, SeedVerdict> = {
     1: { findings: [], summary: '5 steps', appendix: ['as before'] },
     2: {
-      findings: [{ rule: 'nothing is left', text: 'one is', about: 'x' }],
+      findings: [{ rule: 'nothing is left', text: 'one is', subject: 'x' }],
       summary: '6 steps',
-      details: ({ about }) => [`about ${about}`],
+      details: ({ subject: about }) => [`about ${about}`],
       appendix: ['two steps matter'],
     },
   }

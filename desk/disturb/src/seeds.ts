@@ -85,7 +85,7 @@ function linesOf(seed: number, verdict: SeedVerdict, { title = '', again }: Seed
 /** Returns the rows as lines whose columns are aligned. */
 export function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = rows.reduce<number[]>(
-    (known, row) => row.map((cell, column) => Math.max(cell.length, known[column] ?? 0)),
+    (widths, row) => row.map((cell, column) => Math.max(cell.length, widths[column] ?? 0)),
     [],
   )
   return rows.map((row) =>

@@ -17,9 +17,9 @@ export async function shrink<Step>(
 ): Promise<readonly Step[]> {
   let left = tries
   let smallest = steps
-  let parts = 2
+  let chunks = 2
   while (smallest.length > 1 && left > 0) {
-    const size = Math.ceil(smallest.length / parts)
+    const size = Math.ceil(smallest.length / chunks)
     const candidates = Array.from({ length: Math.ceil(smallest.length / size) }, (_, part) =>
       smallest.filter((_step, index) => Math.floor(index / size) !== part),
     )
@@ -27,11 +27,11 @@ export async function shrink<Step>(
     left -= found.tried
     if (found.candidate !== undefined) {
       smallest = found.candidate
-      parts = Math.max(2, parts - 1)
+      chunks = Math.max(2, chunks - 1)
     } else if (size === 1) {
       return smallest
     } else {
-      parts = Math.min(smallest.length, parts * 2)
+      chunks = Math.min(smallest.length, chunks * 2)
     }
   }
   return smallest

@@ -7,7 +7,7 @@ export { signalOfTerminal } from '@csi-sidecars/devcluster'
 
 export const COMMAND = {
   program: PROGRAM,
-  about: 'Tests a CSI driver',
+  description: 'Tests a CSI driver',
   usage: `Runs volumes and snapshots through their life cycle on a CSI driver, injects faults by plan, and checks what it does.
 
 Usage: ${PROGRAM} --driver unix:///path [options]

@@ -53,9 +53,9 @@ interface Running {
 /** Starts the requested servers. `onCrash` is called when a fault has killed the driver. */
 export async function startCommand(
   options: CommandOptions,
-  parts: { clock: Clock; log: Logger; onCrash: () => void },
+  deps: { clock: Clock; log: Logger; onCrash: () => void },
 ): Promise<Running> {
-  const { clock, log, onCrash } = parts
+  const { clock, log, onCrash } = deps
   await refuseForeign(options.kubeconfigOut)
   const api = await startApiServer({ clock, log, port: options.port, tls: true })
   await writeFile(options.kubeconfigOut, api.kubeconfig(), { mode: 0o600 })

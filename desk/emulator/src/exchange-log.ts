@@ -28,7 +28,7 @@ interface LogParts<Entry, Match> {
 
 /** The requests to a server, in the order in which they began. The log keeps the newest entries within its limits. */
 export class ExchangeLog<Entry extends object, Match extends object> {
-  readonly #parts: LogParts<Entry, Match>
+  readonly #options: LogParts<Entry, Match>
   readonly #limits: LogLimits
   readonly #entries: Entry[] = []
   readonly #listeners = new Set<(entry: Entry, ended: boolean) => void>()
@@ -38,9 +38,9 @@ export class ExchangeLog<Entry extends object, Match extends object> {
   #inFlight = 0
   #mostInFlight = 0
 
-  constructor(parts: LogParts<Entry, Match>) {
-    this.#parts = parts
-    this.#limits = { ...DEFAULT_LIMITS, ...parts.limits }
+  constructor(options: LogParts<Entry, Match>) {
+    this.#options = options
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
   }
 
   /** The number of all requests, including those whose entries are dropped. */
@@ -67,7 +67,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
   }
 
   matching(match: Match): readonly Entry[] {
-    return this.#entries.filter((entry) => this.#parts.fits(entry, match))
+    return this.#entries.filter((entry) => this.#options.fits(entry, match))
   }
 
   clear(): void {
@@ -77,7 +77,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
   /** Resolves with the first `count` entries that match, including past entries. */
   async until(match: Match, options: { count?: number; timeoutMs?: number } = {}): Promise<readonly Entry[]> {
     const { count = 1, timeoutMs = 10_000 } = options
-    const { clock, noun, counts = () => true } = this.#parts
+    const { clock, noun, counts = () => true } = this.#options
     using guard = deadline(clock, timeoutMs, {
       operation: `waiting for ${count} ${noun} like ${JSON.stringify(match)}`,
     })

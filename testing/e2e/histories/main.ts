@@ -108,7 +108,7 @@ async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   ].join('; ')
   const { findings } = outcome
   if (findings.length === 0) return { findings, summary }
-  const details = ({ about }: Finding): string[] =>
+  const details = ({ subject: about }: Finding): string[] =>
     outcome.ours.calls.filter(({ request }) => request['volume_id'] === about).map(briefly)
   return { findings, summary, details, appendix: await smallest(cluster, history, findings) }
 }

@@ -116,7 +116,7 @@ function ofWanted(
 }
 
 function found(state: AttachmentState, slot: Slot | undefined, text: string): Found {
-  return slot === undefined ? text : { text, about: state.handleOf(slot.index) }
+  return slot === undefined ? text : { text, subject: state.handleOf(slot.index) }
 }
 
 function same(one: Readonly<Record<string, string>> | undefined, other: Readonly<Record<string, string>>): boolean {

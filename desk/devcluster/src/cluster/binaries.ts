@@ -94,12 +94,12 @@ export function flagsOf(app: SidecarApp, target: SidecarTarget): readonly string
 }
 
 /** Starts each sidecar that has a binary and that can serve the driver, according to the driver's capabilities. */
-export async function startSidecars(binaries: SidecarPaths, parts: SidecarParts): Promise<readonly StartedSidecar[]> {
-  const { driver, connection, directory, clock, log, onTrouble, stack } = parts
+export async function startSidecars(binaries: SidecarPaths, deps: SidecarParts): Promise<readonly StartedSidecar[]> {
+  const { driver, connection, directory, clock, log, onTrouble, stack } = deps
   const started: StartedSidecar[] = []
   for (const app of SIDECARS) {
     const binary = binaries[app]
-    const isSupported = NEEDS[app]?.some((what) => driver.capabilities.controller.has(what)) !== false
+    const isSupported = NEEDS[app]?.some((capability) => driver.capabilities.controller.has(capability)) !== false
     if (binary === undefined || !isSupported) continue
     const name = `csi-${app}`
     const address = `127.0.0.1:${await freePort()}`
@@ -108,7 +108,7 @@ export async function startSidecars(binaries: SidecarPaths, parts: SidecarParts)
       ...program.args,
       ...flagsOf(app, connection),
       `--http-endpoint=${address}`,
-      ...(parts.sidecarArgs ?? []),
+      ...(deps.sidecarArgs ?? []),
     ]
     const logFile = join(directory, `${name}.log`)
     const onExit = (reason: string): void => onTrouble(`${name} ended ${reason}; its log is ${logFile}`)

@@ -114,10 +114,10 @@ export async function startDevcluster(options: DevclusterOptions, signal: AbortS
     driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT) && (await servesSnapshots(client, signal))
   const caches = createCaches({ client, clock, log, snapshots })
   await followApi(caches, stack, signal)
-  const parts = { client, caches, clock, log }
+  const deps = { client, caches, clock, log }
   const nodes = nodesOf(nodeNames, nodeDrivers, options)
   const minor = options.kubernetesMinor ?? (await minorVersion(client, signal))
-  const controllers = startControllers({ ...parts, driver }, { ...options, nodes, minor }, onTrouble)
+  const controllers = startControllers({ ...deps, driver }, { ...options, nodes, minor }, onTrouble)
   stack.defer(() => controllers.stopAll())
   const hasTopology = infos.some(({ accessibleTopology }) => accessibleTopology !== undefined)
   const { hasParameterTemplates = false } = options

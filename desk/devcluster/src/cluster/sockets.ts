@@ -101,11 +101,11 @@ interface OpeningParts {
 /** Connects to the node service of each address. */
 export async function openNodes(
   addresses: readonly string[],
-  { stack, ...parts }: OpeningParts,
+  { stack, ...options }: OpeningParts,
 ): Promise<readonly Driver[]> {
   return await Promise.all(
     addresses.map(async (address) => {
-      const driver = await openDriver({ ...parts, address, services: 'node' })
+      const driver = await openDriver({ ...options, address, services: 'node' })
       stack.defer(() => driver.close())
       return driver
     }),

@@ -52,13 +52,13 @@ type AllParts = ControllerParts & { readonly driver: Driver }
 
 /** Starts the requested controllers. Their events name the Kubernetes component that each controller replaces. */
 export function startControllers(
-  parts: Omit<AllParts, 'recorder'>,
+  deps: Omit<AllParts, 'recorder'>,
   { nodes, clock, resyncMs, minor, controllers: requested = CONTROLLERS }: ControllersOptions,
   onTrouble: (message: string) => void,
 ): Controllers {
-  const { client, log } = parts
+  const { client, log } = deps
   const as = (component: string): AllParts => ({
-    ...parts,
+    ...deps,
     recorder: createRecorder({ client, component, clock, log }),
   })
   const controllers = new Controllers(clock, (name, error) => onTrouble(`${name} ended: ${error.message}`))

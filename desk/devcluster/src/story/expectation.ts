@@ -10,14 +10,14 @@ export interface StoryLine {
 /** An event that has to happen in a step of the demo. */
 export interface Expectation {
   /** The name of the event, which is reported if the event is missing. */
-  readonly what: string
+  readonly expected: string
   /** Returns the line to print if this is the expected event. Undefined for any other event. */
   see(event: ClusterEvent): StoryLine | undefined
 }
 
 interface Turn<T> {
   readonly who: string
-  readonly what: string
+  readonly expected: string
   readonly holds: (object: T) => boolean
   readonly text?: (object: T) => string
 }
@@ -26,9 +26,12 @@ type EventKind = Exclude<ClusterEvent['kind'], 'call'>
 type ObjectOf<K extends EventKind> = NonNullable<Extract<ClusterEvent, { kind: K }>['after']>
 
 /** Expects that `holds` becomes true for an object of this kind, by its creation or by a change. */
-export function becomes<K extends EventKind>(kind: K, { who, what, holds, text }: Turn<ObjectOf<K>>): Expectation {
+export function becomes<K extends EventKind>(
+  kind: K,
+  { who, expected: what, holds, text }: Turn<ObjectOf<K>>,
+): Expectation {
   return {
-    what,
+    expected: what,
     see(event) {
       if (event.kind !== kind) return undefined
       const before = event.before as ObjectOf<K> | undefined
@@ -39,9 +42,9 @@ export function becomes<K extends EventKind>(kind: K, { who, what, holds, text }
   }
 }
 
-export function deleted<K extends EventKind>(kind: K, { who, what, holds }: Turn<ObjectOf<K>>): Expectation {
+export function deleted<K extends EventKind>(kind: K, { who, expected: what, holds }: Turn<ObjectOf<K>>): Expectation {
   return {
-    what,
+    expected: what,
     see(event) {
       if (event.kind !== kind || event.after !== undefined) return undefined
       return holds(event.before as ObjectOf<K>) ? { who, text: what } : undefined
@@ -59,7 +62,7 @@ interface Call {
 /** Expects a successful call of the method. */
 export function call(method: string, { who, detail, fits = () => true }: Call): Expectation {
   return {
-    what: `a successful ${method}`,
+    expected: `a successful ${method}`,
     see(event) {
       if (event.kind !== 'call') return undefined
       const { call: seen } = event

@@ -18,10 +18,10 @@ beforeEach(() => {
   listeners = 0
 })
 
-const created = expectation.becomes('claim', { who: 'you', what: 'claim created', holds: () => true })
+const created = expectation.becomes('claim', { who: 'you', expected: 'claim created', holds: () => true })
 const bound = expectation.becomes('claim', {
   who: 'binder',
-  what: 'claim Bound',
+  expected: 'claim Bound',
   holds: ({ phase }) => phase === 'Bound',
 })
 
@@ -89,7 +89,7 @@ describe('runSteps', () => {
     await clock.settle()
     happen(added)
     await clock.advance(1_000)
-    expect(await ending).toEqual({ kind: 'failed', step: 'One', what: 'claim Bound', refusals: [] })
+    expect(await ending).toEqual({ kind: 'failed', step: 'One', expected: 'claim Bound', refusals: [] })
     expect(reported).toEqual(['1 One', '0 you: claim created'])
     expect(ended).toEqual(['1: claim Bound'])
     expect(listeners).toBe(0)
@@ -144,7 +144,11 @@ describe('Expectation', () => {
   })
 
   it('a demo step that expects a deletion waits for the deletion of exactly this object', () => {
-    const goes = expectation.deleted('pod', { who: 'kubelet', what: 'pod gone', holds: ({ name }) => name === 'app' })
+    const goes = expectation.deleted('pod', {
+      who: 'kubelet',
+      expected: 'pod gone',
+      holds: ({ name }) => name === 'app',
+    })
     expect(goes.see({ kind: 'pod', before: pod(), after: undefined })).toEqual({ who: 'kubelet', text: 'pod gone' })
     expect(goes.see({ kind: 'pod', before: pod(), after: pod() })).toBeUndefined()
     expect(goes.see({ kind: 'pod', before: pod({ name: 'other' }), after: undefined })).toBeUndefined()

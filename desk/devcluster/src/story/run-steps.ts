@@ -21,7 +21,7 @@ export interface Printer {
 
 export type Ending =
   | { readonly kind: 'succeeded' }
-  | { readonly kind: 'failed'; readonly step: string; readonly what: string; readonly refusals: readonly string[] }
+  | { readonly kind: 'failed'; readonly step: string; readonly expected: string; readonly refusals: readonly string[] }
 
 /** The steps to run, their limits, and the output. */
 export interface StepRunOptions {
@@ -45,14 +45,14 @@ export async function runSteps(options: StepRunOptions, signal: AbortSignal): Pr
     if (pauseMs > 0) await clock.sleep(pauseMs, signal)
     printer.step(number, step.title)
     const missing = await runStep(step, options, signal)
-    printer.ended(number, missing?.what)
+    printer.ended(number, missing?.expected)
     if (missing !== undefined) return { kind: 'failed', step: step.title, ...missing }
   }
   return { kind: 'succeeded' }
 }
 
 interface NotTrue {
-  readonly what: string
+  readonly expected: string
   /** The last failed call of each method, with the driver's error message. */
   readonly refusals: readonly string[]
 }
@@ -87,7 +87,7 @@ async function runStep(
     signal.throwIfAborted()
     const [first] = missing
     if (first === undefined || !(error instanceof DeadlineError)) throw error
-    return { what: first.what, refusals: [...refusals.values()] }
+    return { expected: first.expected, refusals: [...refusals.values()] }
   } finally {
     leave()
   }

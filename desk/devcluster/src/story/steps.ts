@@ -84,7 +84,7 @@ export function provisionStep(scene: StoryParts): StoryStep {
       expect.call('CreateVolume', { who: PROVISIONER, detail: (call) => `${volumeNameIn(call)}${tagsIn(call)}` }),
       expect.becomes('volume', {
         who: PROVISIONER,
-        what: 'PersistentVolume created',
+        expected: 'PersistentVolume created',
         holds: isOurs,
         text: ({ key, capacity }) => `PersistentVolume ${short(key)} of ${capacity} created`,
       }),
@@ -119,7 +119,7 @@ function arrives(scene: StoryParts, { pod, node }: Placed): readonly Expectation
 function runs({ pod, node }: Placed): Expectation {
   return expect.becomes('pod', {
     who: `kubelet ${node}`,
-    what: `pod ${pod} Running`,
+    expected: `pod ${pod} Running`,
     holds: (each) => each.name === pod && each.phase === 'Running',
   })
 }
@@ -128,7 +128,7 @@ function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => b
   return [
     expect.becomes('attachment', {
       who: ATTACH_DETACH,
-      what: 'VolumeAttachment created',
+      expected: 'VolumeAttachment created',
       holds: is,
       text: ({ key }) => `VolumeAttachment ${short(key)} created`,
     }),
@@ -138,12 +138,12 @@ function attachesTo(scene: StoryParts, node: string, is: (each: Attachment) => b
     }),
     expect.becomes('attachment', {
       who: ATTACHER,
-      what: 'VolumeAttachment attached',
+      expected: 'VolumeAttachment attached',
       holds: (each) => is(each) && each.attached,
     }),
     expect.becomes('node', {
       who: ATTACH_DETACH,
-      what: `${node} reports the volume as attached`,
+      expected: `${node} reports the volume as attached`,
       holds: ({ key, volumesAttached }) =>
         key === node && volumesAttached.some(({ name }) => name === volumeNameOf(scene)),
     }),
@@ -174,7 +174,7 @@ export function expanded(scene: StoryParts, { node }: Placed): StoryStep {
 
 export function snapshotTaken(scene: StoryParts): StoryStep {
   const { client, driver } = scene
-  const what = `snapshot ${NAMES.snapshot}`
+  const snapshotText = `snapshot ${NAMES.snapshot}`
   return {
     title: 'A snapshot of it is taken',
     act: async (signal) => {
@@ -182,17 +182,21 @@ export function snapshotTaken(scene: StoryParts): StoryStep {
       await client.create(VOLUME_SNAPSHOTS, snapshotObject(), { signal })
     },
     expects: [
-      expect.becomes('snapshot', { who: YOU, what: `${what} created`, holds: ({ name }) => name === NAMES.snapshot }),
-      expect.becomes('content', { who: SNAPSHOTS, what: 'VolumeSnapshotContent created', holds: isOfSnapshot }),
+      expect.becomes('snapshot', {
+        who: YOU,
+        expected: `${snapshotText} created`,
+        holds: ({ name }) => name === NAMES.snapshot,
+      }),
+      expect.becomes('content', { who: SNAPSHOTS, expected: 'VolumeSnapshotContent created', holds: isOfSnapshot }),
       expect.call('CreateSnapshot', { who: SNAPSHOTTER, detail: ({ request }) => `of ${request['sourceVolumeId']}` }),
       expect.becomes('content', {
         who: SNAPSHOTTER,
-        what: 'VolumeSnapshotContent ready to use',
+        expected: 'VolumeSnapshotContent ready to use',
         holds: (each) => isOfSnapshot(each) && each.readyToUse,
       }),
       expect.becomes('snapshot', {
         who: SNAPSHOTS,
-        what: `${what} ready to use`,
+        expected: `${snapshotText} ready to use`,
         holds: ({ name, readyToUse }) => name === NAMES.snapshot && readyToUse,
       }),
     ],
@@ -208,7 +212,7 @@ export function copied({ client }: StoryParts, name: CopyName): StoryStep {
       await client.create(PERSISTENT_VOLUME_CLAIMS, copyObject(name, SECOND_SIZE), { signal })
     },
     expects: [
-      expect.becomes('claim', { who: YOU, what: `${claim} created`, holds: (each) => each.name === name }),
+      expect.becomes('claim', { who: YOU, expected: `${claim} created`, holds: (each) => each.name === name }),
       expect.call('CreateVolume', {
         who: PROVISIONER,
         detail: (call) =>
@@ -217,7 +221,7 @@ export function copied({ client }: StoryParts, name: CopyName): StoryStep {
       }),
       expect.becomes('claim', {
         who: BINDER,
-        what: `${claim} Bound`,
+        expected: `${claim} Bound`,
         holds: (each) => each.name === name && each.phase === 'Bound',
       }),
     ],
@@ -231,10 +235,10 @@ export function cleared(
 ): StoryStep {
   const { namespace, snapshot: name } = NAMES
   const gone = (copy: CopyName): readonly Expectation[] => [
-    expect.deleted('claim', { who: BINDER, what: `claim ${copy} gone`, holds: (each) => each.name === copy }),
+    expect.deleted('claim', { who: BINDER, expected: `claim ${copy} gone`, holds: (each) => each.name === copy }),
     expect.deleted('volume', {
       who: PROVISIONER,
-      what: `PersistentVolume of ${copy} gone`,
+      expected: `PersistentVolume of ${copy} gone`,
       holds: ({ claimRef }) => claimRef?.name === copy,
     }),
   ]
@@ -249,10 +253,14 @@ export function cleared(
       ...(snapshot
         ? [
             expect.call('DeleteSnapshot', { who: SNAPSHOTTER, detail: ({ request }) => String(request['snapshotId']) }),
-            expect.deleted('content', { who: SNAPSHOTTER, what: 'VolumeSnapshotContent gone', holds: isOfSnapshot }),
+            expect.deleted('content', {
+              who: SNAPSHOTTER,
+              expected: 'VolumeSnapshotContent gone',
+              holds: isOfSnapshot,
+            }),
             expect.deleted('snapshot', {
               who: SNAPSHOTS,
-              what: `snapshot ${name} gone`,
+              expected: `snapshot ${name} gone`,
               holds: (each) => each.name === name,
             }),
           ]
@@ -297,10 +305,10 @@ export function removeStep(scene: StoryParts, placed: Placed): StoryStep {
     },
     expects: [
       ...leaves(scene, placed),
-      expect.deleted('claim', { who: BINDER, what: 'claim data gone', holds: isStoryClaim }),
+      expect.deleted('claim', { who: BINDER, expected: 'claim data gone', holds: isStoryClaim }),
       ourVolume(BINDER, 'PersistentVolume Released', ({ phase }) => phase === 'Released'),
       expect.call('DeleteVolume', { who: PROVISIONER, detail: volumeOf }),
-      expect.deleted('volume', { who: PROVISIONER, what: 'PersistentVolume gone', holds: isOurs }),
+      expect.deleted('volume', { who: PROVISIONER, expected: 'PersistentVolume gone', holds: isOurs }),
     ],
   }
 }
@@ -329,7 +337,7 @@ function leaves(scene: StoryParts, { pod, node }: Placed): readonly Expectation[
   return [
     nodeCall('NodeUnpublishVolume', node),
     ...(nodeCan(scene.driver, NodeRpc.STAGE_UNSTAGE_VOLUME) ? [nodeCall('NodeUnstageVolume', node)] : []),
-    expect.deleted('pod', { who: `kubelet ${node}`, what: `pod ${pod} gone`, holds: (each) => each.name === pod }),
+    expect.deleted('pod', { who: `kubelet ${node}`, expected: `pod ${pod} gone`, holds: (each) => each.name === pod }),
     ...(attaches ? detachesFrom(scene, node) : []),
   ]
 }
@@ -339,27 +347,27 @@ function detachesFrom(scene: StoryParts, node: string): readonly Expectation[] {
   return [
     expect.becomes('attachment', {
       who: ATTACH_DETACH,
-      what: 'VolumeAttachment deleted',
+      expected: 'VolumeAttachment deleted',
       holds: (each) => is(each) && each.deleting,
     }),
     expect.call('ControllerUnpublishVolume', {
       who: ATTACHER,
       detail: (call) => `${volumeOf(call)} from ${String(call.request['nodeId'])}`,
     }),
-    expect.deleted('attachment', { who: ATTACHER, what: 'VolumeAttachment gone', holds: is }),
+    expect.deleted('attachment', { who: ATTACHER, expected: 'VolumeAttachment gone', holds: is }),
   ]
 }
 
 function created({ pod }: Placed): Expectation {
-  return expect.becomes('pod', { who: YOU, what: `pod ${pod} created`, holds: (each) => each.name === pod })
+  return expect.becomes('pod', { who: YOU, expected: `pod ${pod} created`, holds: (each) => each.name === pod })
 }
 
-function ourClaim(who: string, what: string, holds: (claim: Claim) => boolean = () => true): Expectation {
-  return expect.becomes('claim', { who, what, holds: (each) => isStoryClaim(each) && holds(each) })
+function ourClaim(who: string, expected: string, holds: (claim: Claim) => boolean = () => true): Expectation {
+  return expect.becomes('claim', { who, expected, holds: (each) => isStoryClaim(each) && holds(each) })
 }
 
-function ourVolume(who: string, what: string, holds: (volume: Volume) => boolean): Expectation {
-  return expect.becomes('volume', { who, what, holds: (each) => isOurs(each) && holds(each) })
+function ourVolume(who: string, expected: string, holds: (volume: Volume) => boolean): Expectation {
+  return expect.becomes('volume', { who, expected, holds: (each) => isOurs(each) && holds(each) })
 }
 
 /** Expects a call from the kubelet of the node. The paths of the call contain the node's name as a folder. */

@@ -45,8 +45,8 @@ export function storyOf(
   const before = { pod: STORY_PODS[0], node: first }
   const next = { pod: STORY_PODS[1], node: second ?? 'another node' }
   const after = second === undefined ? before : next
-  const lacks = (what: ControllerRpc, text: string): string | undefined =>
-    scene.driver.capabilities.controller.has(what) ? undefined : text
+  const lacks = (capability: ControllerRpc, text: string): string | undefined =>
+    scene.driver.capabilities.controller.has(capability) ? undefined : text
   add(provisionStep(scene), undefined)
   add(useStep(scene, before), undefined)
   add(expanded(scene, before), lacks(ControllerRpc.EXPAND_VOLUME, 'the driver does not expand volumes'))

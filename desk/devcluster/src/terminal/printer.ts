@@ -30,8 +30,8 @@ function time(afterMs: number): string {
 
 function spoken({ who, text }: StoryLine, style: Style): string {
   const name = fit(who, WHO_WIDTH - 1).padEnd(WHO_WIDTH)
-  const shown = fit(text, WIDTH - TIME_WIDTH - 2 - WHO_WIDTH)
-  return `  ${style.good(name)}${shown}`
+  const fitted = fit(text, WIDTH - TIME_WIDTH - 2 - WHO_WIDTH)
+  return `  ${style.good(name)}${fitted}`
 }
 
 /** Shortens a text to the width. A shortened text ends in an ellipsis. */

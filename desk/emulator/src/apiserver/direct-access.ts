@@ -111,8 +111,8 @@ export class DirectAccess {
       const seen = select(this.get(resource, ref))
       if (seen !== undefined) found.resolve(seen.object)
     })
-    const what = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
-    using guard = deadline(this.#registry.clock, timeoutMs, { operation: what })
+    const operation = `waiting for ${resource.plural} ${keyOf(targetOf(resource, ref))}`
+    using guard = deadline(this.#registry.clock, timeoutMs, { operation })
     try {
       return await abortable(found.promise, guard.signal)
     } finally {

@@ -30,7 +30,7 @@ export interface HandlerParts extends VerbParts {
 
 /** A request in progress, with its user, its log entry and the dependencies of the handler. */
 interface Exchange {
-  readonly parts: HandlerParts
+  readonly deps: HandlerParts
   readonly request: HttpRequest
   readonly response: HttpResponse
   readonly url: URL
@@ -43,31 +43,31 @@ interface Exchange {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Serves one request: authentication, parsing, authorization, faults, answer. */
-export async function handle(parts: HandlerParts, request: HttpRequest, response: HttpResponse): Promise<void> {
+export async function handle(deps: HandlerParts, request: HttpRequest, response: HttpResponse): Promise<void> {
   let logged: OpenExchange<LoggedRequest> | undefined
   try {
     const url = new URL(`http://server${request.url?.startsWith('/') === true ? request.url : '/'}`)
     const info = requestInfo(request.method ?? 'GET', url)
-    const open = parts.requests.add(factsOf(parts, request, { url, info }))
+    const open = deps.requests.add(factsOf(deps, request, { url, info }))
     logged = open
     // A client that disconnects before the answer also ends the log entry of its request.
     response.once('close', () => open.end({}))
-    const user = parts.authentication.userOf(request.headers.authorization)
+    const user = deps.authentication.userOf(request.headers.authorization)
     open.note({ user: user.name })
-    requireAccess(parts.registry.store, user, accessOf(info, url.searchParams))
+    requireAccess(deps.registry.store, user, accessOf(info, url.searchParams))
     if (info.type === 'resource' && !METHODS.has(request.method ?? 'GET')) throw methodNotAllowed()
     const body = await readBody(request)
-    if (parts.requests.keeps) {
+    if (deps.requests.keeps) {
       open.note({ body: loggedBody(info, request.headers['content-type'], body) }, body.length)
     }
     const subject = { ...subjectOf(info, request), user: user.name }
-    await parts.faults.awaitHold(subject)
-    const fault = parts.faults.match(subject)
-    await serve({ parts, request, response, url, info, user, logged }, body, fault)
+    await deps.faults.awaitHold(subject)
+    const fault = deps.faults.match(subject)
+    await serve({ deps, request, response, url, info, user, logged }, body, fault)
   } catch (error) {
     const failure = asFailure(error)
     if (failure.code === 500 && failure !== error)
-      parts.log.error(error, 'Request failed', { method: request.method, path: request.url })
+      deps.log.error(error, 'Request failed', { method: request.method, path: request.url })
     logged?.end({ code: failure.code })
     refuse(response, failure, statusFormOf(request))
   }
@@ -85,7 +85,7 @@ function asFailure(error: unknown): ApiFailure {
 }
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
-  const { parts, request, response, info, logged } = exchange
+  const { deps: parts, request, response, info, logged } = exchange
   if (fault?.kind === 'delay') await parts.registry.clock.sleep(fault.ms)
   else if (fault !== undefined && fault.kind !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
@@ -100,7 +100,7 @@ async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | unde
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
-  const { parts, response, url, logged } = exchange
+  const { deps: parts, response, url, logged } = exchange
   const { kind, namespace, name } = served(info, parts.registry.absent)
   const rendering = renderingOf(exchange, kind)
   const query = url.searchParams
@@ -113,7 +113,7 @@ async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction 
 
 function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceCall {
   const contentType = exchange.request.headers['content-type']
-  const asked = served(info, exchange.parts.registry.absent)
+  const asked = served(info, exchange.deps.registry.absent)
   return {
     request: asked,
     user: exchange.user,
@@ -124,7 +124,7 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceC
   }
 }
 
-function renderingOf({ parts, request, url, info }: Exchange, kind: ServedKind): Rendering {
+function renderingOf({ deps: parts, request, url, info }: Exchange, kind: ServedKind): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
   const shape = shapeOf(request.headers.accept, url.searchParams, kind)
   // Only reads may return tables. The answer to a write is always the object as JSON.
@@ -132,7 +132,7 @@ function renderingOf({ parts, request, url, info }: Exchange, kind: ServedKind):
 }
 
 function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
-  const { parts, response, info, logged } = exchange
+  const { deps: parts, response, info, logged } = exchange
   if (fault.applied === true && info.type === 'resource' && info.verb !== 'watch') {
     applyAnyway(parts, () => callOf(exchange, info, body))
   }
@@ -149,9 +149,9 @@ function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
 }
 
 /** Performs a request for which an injected fault sends another answer. Only internal errors are thrown. */
-function applyAnyway(parts: VerbParts, call: () => ResourceCall): void {
+function applyAnyway(deps: VerbParts, call: () => ResourceCall): void {
   try {
-    answer(parts, call())
+    answer(deps, call())
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error
   }

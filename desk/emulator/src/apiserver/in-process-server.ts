@@ -56,24 +56,24 @@ const STALL_MS = 30_000
 export class InProcessServer extends DirectAccess {
   readonly requests: RequestLog
   readonly faults: Faults
-  readonly #parts: HandlerParts
+  readonly #deps: HandlerParts
   readonly #stopNamespaceController: () => void
 
-  constructor(parts: HandlerParts) {
-    super(parts.registry)
-    this.#parts = parts
-    this.requests = parts.requests
-    this.faults = parts.faults
-    this.#stopNamespaceController = runNamespaceController(parts.registry)
+  constructor(deps: HandlerParts) {
+    super(deps.registry)
+    this.#deps = deps
+    this.requests = deps.requests
+    this.faults = deps.faults
+    this.#stopNamespaceController = runNamespaceController(deps.registry)
   }
 
   /** The `resourceVersion` of the newest write. */
   get resourceVersion(): string {
-    return String(this.#parts.registry.store.revision)
+    return String(this.#deps.registry.store.revision)
   }
 
   get openWatches(): number {
-    return this.#parts.watches.size
+    return this.#deps.watches.size
   }
 
   /** Ends all open watches, or the watches of one kind, as a restart of the server does. */
@@ -84,12 +84,12 @@ export class InProcessServer extends DirectAccess {
     resource?: { group: string; plural: string }
     how?: 'close' | 'cut'
   } = {}): void {
-    this.#parts.watches.drop(how, resource && this.kindOf(resource))
+    this.#deps.watches.drop(how, resource && this.kindOf(resource))
   }
 
   /** Compacts the history: older watches and list pages get 410. */
   compact(): void {
-    this.#parts.registry.store.compact()
+    this.#deps.registry.store.compact()
   }
 
   /** Serves one request of this process. The returned function disconnects the client. */
@@ -106,8 +106,8 @@ export class InProcessServer extends DirectAccess {
   }
 
   serve(request: HttpRequest, response: HttpResponse): void {
-    handle(this.#parts, request, response).catch((error: unknown) => {
-      this.#parts.log.error(error, 'Connection broke', { path: request.url, reason: messageOf(error) })
+    handle(this.#deps, request, response).catch((error: unknown) => {
+      this.#deps.log.error(error, 'Connection broke', { path: request.url, reason: messageOf(error) })
       response.destroy()
     })
   }
@@ -115,7 +115,7 @@ export class InProcessServer extends DirectAccess {
   /** Ends all watches and cancels all timers. */
   async stop(): Promise<void> {
     this.#stopNamespaceController()
-    this.#parts.watches.drop('cut')
+    this.#deps.watches.drop('cut')
   }
 }
 

@@ -38,8 +38,8 @@ export class ApiServer extends InProcessServer implements AsyncDisposable {
   readonly #listener: PortListener
   readonly #authority: string | undefined
 
-  constructor(parts: HandlerParts, how: { listener: PortListener; token: string; authority: string | undefined }) {
-    super(parts)
+  constructor(deps: HandlerParts, how: { listener: PortListener; token: string; authority: string | undefined }) {
+    super(deps)
     this.url = how.listener.url
     this.port = how.listener.port
     this.token = how.token
@@ -68,9 +68,9 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const { adminToken: token = newUid(clock), hostNames = [] } = options
   const secure = options.tls === true ? certificateOf(clock, hostNames) : undefined
   const store = new Store(history === undefined ? {} : { history })
-  const parts = handlerParts(store, { ...options, adminToken: token, open: secure === undefined })
+  const deps = handlerParts(store, { ...options, adminToken: token, open: secure === undefined })
   const listener = await openListener({ port: options.port ?? 0, secure, hostNames })
-  return new ApiServer(parts, { listener, token, authority: secure?.cert })
+  return new ApiServer(deps, { listener, token, authority: secure?.cert })
 }
 
 /** Returns a self-signed certificate for 127.0.0.1, localhost and the host names. */

@@ -255,8 +255,8 @@ export class EmulatedController {
   }
 
   #checkMutable(parameters: Readonly<Record<string, string>>): void {
-    const { mutableParameters: known } = this.#settings
-    const unknown = Object.keys(parameters).find((name) => known?.includes(name) === false)
+    const { mutableParameters: currentParameters } = this.#settings
+    const unknown = Object.keys(parameters).find((name) => currentParameters?.includes(name) === false)
     if (unknown !== undefined) throw invalidArgument(`mutable parameter ${JSON.stringify(unknown)} is not supported`)
   }
 

@@ -130,10 +130,10 @@ type Call = ServerUnaryCall<object, object>
 
 /** Passes calls of clients to the services. Logs each call, and applies faults and scripts. */
 class Dispatcher {
-  readonly #parts: DispatcherParts
+  readonly #deps: DispatcherParts
 
-  constructor(parts: DispatcherParts) {
-    this.#parts = parts
+  constructor(deps: DispatcherParts) {
+    this.#deps = deps
   }
 
   serviceOf(definition: ServiceDefinition): GrpcService {
@@ -149,7 +149,7 @@ class Dispatcher {
   }
 
   #serve(method: string, call: Call, reply: sendUnaryData<object>): void {
-    const { log, clock } = this.#parts
+    const { log, clock } = this.#deps
     const open = log.add({
       method,
       request: { ...call.request },
@@ -179,7 +179,7 @@ class Dispatcher {
 
   /** Returns the answer to a call. Undefined if a fault leaves the call unanswered. */
   async #run(method: string, call: Call): Promise<object | undefined> {
-    const { faults, clock } = this.#parts
+    const { faults, clock } = this.#deps
     const subject = subjectOf(method, call.request)
     await faults.awaitHold(subject)
     const fault = faults.match(subject)
@@ -196,22 +196,22 @@ class Dispatcher {
       case 'hang':
         return undefined
       case 'crash':
-        await this.#parts.crash()
+        await this.#deps.crash()
         return undefined
     }
   }
 
   async #answer(method: string, request: object): Promise<object> {
-    const scripted = this.#parts.scripts.get(method)
+    const scripted = this.#deps.scripts.get(method)
     if (scripted !== undefined) return await scripted(request as never)
-    return ownAnswer(this.#parts.services, method, request)
+    return ownAnswer(this.#deps.services, method, request)
   }
 }
 
 function ownAnswer(services: readonly object[], method: string, request: object): object {
   for (const service of services) {
-    const own: unknown = Reflect.get(service, method)
-    if (typeof own === 'function') return own.call(service, request) as object
+    const handler: unknown = Reflect.get(service, method)
+    if (typeof handler === 'function') return handler.call(service, request) as object
   }
   throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
 }

@@ -55,15 +55,15 @@ export class Snapshots {
   }
 
   /** Adds a snapshot. Creates an ID if `parts` has none. */
-  add(parts: Partial<StoredSnapshot> & { volumeId: string; sizeBytes: bigint }): StoredSnapshot {
+  add(fields: Partial<StoredSnapshot> & { volumeId: string; sizeBytes: bigint }): StoredSnapshot {
     const base = { id: this.#newId('snap'), name: '', groupId: '', createdAt: this.#clock.now() }
-    const snapshot: StoredSnapshot = { ...base, ...parts }
+    const snapshot: StoredSnapshot = { ...base, ...fields }
     this.#byId.set(snapshot.id, snapshot)
     return snapshot
   }
 
-  addGroup(parts: Partial<StoredGroup> & { name: string; volumeIds: readonly string[] }): StoredGroup {
-    const group: StoredGroup = { id: this.#newId('group'), createdAt: this.#clock.now(), ...parts }
+  addGroup(fields: Partial<StoredGroup> & { name: string; volumeIds: readonly string[] }): StoredGroup {
+    const group: StoredGroup = { id: this.#newId('group'), createdAt: this.#clock.now(), ...fields }
     this.#groups.set(group.id, group)
     return group
   }

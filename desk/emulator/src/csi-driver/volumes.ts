@@ -69,7 +69,7 @@ export class Volumes {
   }
 
   /** Adds a volume. Creates an ID if `parts` has none. */
-  add(parts: Partial<StoredVolume> & { name: string; capacityBytes: bigint }): StoredVolume {
+  add(fields: Partial<StoredVolume> & { name: string; capacityBytes: bigint }): StoredVolume {
     const volume: StoredVolume = {
       id: this.#newId('vol'),
       context: {},
@@ -80,7 +80,7 @@ export class Volumes {
       attachments: new Map(),
       staged: new Map(),
       mounted: new Map(),
-      ...parts,
+      ...fields,
     }
     this.#byId.set(volume.id, volume)
     return volume

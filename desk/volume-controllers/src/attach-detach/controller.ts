@@ -27,17 +27,17 @@ const MAX_WAIT_FOR_UNMOUNT_MS = 6 * 60 * 1000
 const POPULATE_MS = 60_000
 
 /** Creates and deletes VolumeAttachments, so that each volume is attached to the nodes of its pods. */
-export function attachDetachController(parts: ControllerParts, options: AttachDetachOptions = {}): Controller {
-  const { caches, clock, client } = parts
+export function attachDetachController(deps: ControllerParts, options: AttachDetachOptions = {}): Controller {
+  const { caches, clock, client } = deps
   const { populateMs = POPULATE_MS, waitingMessage = false } = options
   const { deletedNodeReleasesVolumes = false, detachesWithoutNeed = false } = options
   const maxWaitForUnmountMs = 'maxWaitForUnmountMs' in options ? options.maxWaitForUnmountMs : MAX_WAIT_FOR_UNMOUNT_MS
   const state = new AttachDetachState(caches, { maxWaitForUnmountMs, deletedNodeReleasesVolumes, detachesWithoutNeed })
   const { write: writeStatus } = attachedList({ client, nodes: caches.nodes }, (node) => state.actual.reportedOn(node))
-  const attachDetachParts = { ...parts, waitingMessage, state, writeStatus }
+  const attachDetachParts = { ...deps, waitingMessage, state, writeStatus }
   const { attachments, nodes, pods, claims, volumes, drivers } = caches
   return {
-    ...baseController('volume', parts),
+    ...baseController('volume', deps),
     workers: WORKERS,
     caches: [attachments, nodes, pods, claims, volumes, drivers],
     sources: [

@@ -48,10 +48,10 @@ export class DesiredAttachments {
     if (!this.#nodes.has(node)) return false
     const { volumeName } = spec
     const nodes = this.#volumes.get(volumeName) ?? new Map<string, DesiredVolume>()
-    const known = nodes.get(node)
-    const isNew = known?.pods.has(pod.uid) !== true
-    const pods = known?.pods ?? new Map<string, PodRef>()
-    nodes.set(node, { multiAttachReported: false, ...known, spec, pods: pods.set(pod.uid, pod) })
+    const existing = nodes.get(node)
+    const isNew = existing?.pods.has(pod.uid) !== true
+    const pods = existing?.pods ?? new Map<string, PodRef>()
+    nodes.set(node, { multiAttachReported: false, ...existing, spec, pods: pods.set(pod.uid, pod) })
     this.#volumes.set(volumeName, nodes)
     const entry = this.#pods.get(pod.uid) ?? { ref: pod, node, volumes: new Set() }
     entry.volumes.add(volumeName)

@@ -11,7 +11,7 @@ describe('multiAttachText', () => {
     [['a/one', 'b/two', 'c/three'], 'Volume is already used by pod(s) one and 2 pod(s) in different namespaces'],
   ])('the multi-attach event describes the other pods %j that use the volume', (users, why) => {
     const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: false })
-    expect(text).toEqual({ what: 'Multi-Attach error', why })
+    expect(text).toEqual({ text: 'Multi-Attach error', why })
   })
 
   it('the multi-attach event names the pods in alphabetical order, in whichever order they came', () => {
@@ -28,6 +28,6 @@ describe('multiAttachText', () => {
     [['a/one'], 'Volume is already used by pod(s) one'],
   ])('the multi-attach event of Kubernetes 1.37 mentions the awaited detach, and the other pods %j', (users, why) => {
     const text = multiAttachText(ref('a/app'), users.map(ref), { waitingMessage: true })
-    expect(text).toEqual({ what: 'Waiting for detach', why })
+    expect(text).toEqual({ text: 'Waiting for detach', why })
   })
 })

@@ -25,8 +25,8 @@ export interface StatusList {
 }
 
 /** Returns the list `volumesAttached`, which allows the kubelet to use volumes. Deleted nodes are skipped. */
-export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
-  return statusList(parts, {
+export function attachedList(deps: NodeStatusParts, reportedOn: (node: string) => readonly string[]): StatusList {
+  return statusList(deps, {
     desired: reportedOn,
     present: ({ volumesAttached }) => volumesAttached.map(({ name }) => name),
     status: (names) => ({ volumesAttached: names.map((name) => ({ name, devicePath: '' })) }),
@@ -34,8 +34,8 @@ export function attachedList(parts: NodeStatusParts, reportedOn: (node: string) 
 }
 
 /** Returns the list `volumesInUse`, which keeps the attach/detach controller from detaching volumes. */
-export function inUseList(parts: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
-  return statusList(parts, {
+export function inUseList(deps: NodeStatusParts, inUseOn: (node: string) => readonly string[]): StatusList {
+  return statusList(deps, {
     desired: inUseOn,
     present: ({ volumesInUse }) => volumesInUse,
     status: (names) => ({ volumesInUse: names }),
@@ -48,22 +48,22 @@ interface ListOptions {
   readonly status: (names: readonly string[]) => object
 }
 
-function statusList(parts: NodeStatusParts, { desired, present, status }: ListOptions): StatusList {
+function statusList(deps: NodeStatusParts, { desired, present, status }: ListOptions): StatusList {
   /** The nodes whose last write succeeded. For these nodes, the cache is at least as new as the write. */
   const reportedInUse = new Set<string>()
   const write = coalesced(async (name: string, signal) => {
-    const node = parts.nodes.store.get(name)
+    const node = deps.nodes.store.get(name)
     const names = desired(name)
     if (node === undefined || (reportedInUse.has(name) && isSameSet(present(node), names))) return
     reportedInUse.delete(name)
-    await patchStatus(parts, { name, status: status(names) }, signal)
+    await patchStatus(deps, { name, status: status(names) }, signal)
     reportedInUse.add(name)
   })
   return {
     write,
     says(name, volumeName) {
       if (!reportedInUse.has(name)) return 'perhaps'
-      const node = parts.nodes.store.get(name)
+      const node = deps.nodes.store.get(name)
       return node !== undefined && present(node).includes(volumeName) ? 'yes' : 'no'
     },
   }

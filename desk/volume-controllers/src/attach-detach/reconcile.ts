@@ -20,7 +20,7 @@ export interface AttachDetachParts extends ControllerParts {
 /** One run of the controller for one volume. */
 interface Run {
   readonly volumeName: string
-  readonly parts: AttachDetachParts
+  readonly deps: AttachDetachParts
   readonly signal: AbortSignal
   /** The delay until the next run, if no event occurs before. */
   wakeMs: number | undefined
@@ -31,11 +31,11 @@ interface Run {
 /** Moves one volume towards its desired state. It requests attaches and detaches; events report their results. */
 export async function reconcileVolume(
   volumeName: string,
-  parts: AttachDetachParts,
+  deps: AttachDetachParts,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const run: Run = { volumeName, parts, signal, wakeMs: undefined, again: false }
-  const { state, clock } = parts
+  const run: Run = { volumeName, deps, signal, wakeMs: undefined, again: false }
+  const { state, clock } = deps
   for (const node of state.pendingStatuses(volumeName)) await writeStatus(node, run)
   for (const step of decideVolume(state.observe(volumeName, clock.monotonic()))) await perform(step, run)
   if (run.again) return AGAIN
@@ -43,7 +43,7 @@ export async function reconcileVolume(
 }
 
 async function perform(step: NodeStep, run: Run): Promise<void> {
-  const { volumeName, parts } = run
+  const { volumeName, deps: parts } = run
   const { actual, desired } = parts.state
   switch (step.kind) {
     case 'markDetached':
@@ -57,7 +57,11 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
       parts.state.remember(volumeName, step.node, { waitingSince: undefined })
       recordOnPods(
         step.pods,
-        { type: 'Normal', reason: 'SuccessfulAttachVolume', message: about(run, 'AttachVolume.Attach succeeded') },
+        {
+          type: 'Normal',
+          reason: 'SuccessfulAttachVolume',
+          message: messageAbout(run, 'AttachVolume.Attach succeeded'),
+        },
         run,
       )
       return await writeStatus(step.node, run)
@@ -96,13 +100,13 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
 }
 
 /** Writes the node status. If the write fails, the next run for the volume first repeats the write. */
-async function writeStatus(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+async function writeStatus(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
   parts.state.statusPending(volumeName, node)
   await parts.writeStatus(node, signal)
   parts.state.statusWritten(volumeName, node)
 }
 
-async function attach(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+async function attach(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
   const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
   const spec = state.desired.specOf(volumeName)
@@ -127,7 +131,7 @@ async function attach(node: string, { volumeName, parts, signal }: Run): Promise
 }
 
 /** Reads the VolumeAttachment, because the answer to its creation was lost and the cache may be late. */
-async function readAttachment(node: string, { volumeName, parts, signal }: Run): Promise<void> {
+async function readAttachment(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
   const { client, caches, state } = parts
   const volume = csiVolumeOf(volumeName)
   if (volume === undefined) return
@@ -142,7 +146,7 @@ async function readAttachment(node: string, { volumeName, parts, signal }: Run):
  * reverse: it reports a volume as in use, and only then checks the status.
  */
 async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
-  const { volumeName, parts, signal } = run
+  const { volumeName, deps: parts, signal } = run
   const { state, clock, client, log } = parts
   const { actual } = state
   actual.requestDetach(volumeName, node, clock.monotonic())
@@ -166,7 +170,7 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 }
 
 /** Reads the node from the API server, because the cache may be late. A newer node in the cache decides. */
-async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Promise<boolean> {
+async function isInUseNow(node: string, { volumeName, deps: parts, signal }: Run): Promise<boolean> {
   const { nodes } = parts.caches
   const stored = await except(isNotFound, parts.client.get(NODES, { name: node }, { signal }))
   if (stored === undefined) return false
@@ -175,32 +179,36 @@ async function isInUseNow(node: string, { volumeName, parts, signal }: Run): Pro
 }
 
 function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
-  const message = `${about(run, 'AttachVolume.Attach failed')}: ${why}`
+  const message = `${messageAbout(run, 'AttachVolume.Attach failed')}: ${why}`
   recordOnPods(pods, { type: 'Warning', reason: 'FailedAttachVolume', message }, run)
 }
 
 /** Records an event on each pod. The text names the volume's users in the same namespace and counts the others. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
-  const { volumeName, parts } = run
+  const { volumeName, deps: parts } = run
   const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
   for (const pod of pods) {
-    const { what, why } = multiAttachText(pod, users, { waitingMessage: parts.waitingMessage })
-    recordOnPods([pod], { type: 'Warning', reason: 'FailedAttachVolume', message: `${about(run, what)}${why}` }, run)
+    const { text: what, why } = multiAttachText(pod, users, { waitingMessage: parts.waitingMessage })
+    recordOnPods(
+      [pod],
+      { type: 'Warning', reason: 'FailedAttachVolume', message: `${messageAbout(run, what)}${why}` },
+      run,
+    )
   }
 }
 
 /** Returns the beginning of an event message, which names the volume. */
-function about({ volumeName, parts }: Run, what: string): string {
-  return `${what} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
+function messageAbout({ volumeName, deps: parts }: Run, text: string): string {
+  return `${text} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }
 
-function recordOnPods(pods: readonly PodRef[], event: EventText, { parts }: Run): void {
+function recordOnPods(pods: readonly PodRef[], event: EventText, { deps: parts }: Run): void {
   for (const pod of pods) parts.recorder.event(referenceTo(PODS, pod), event)
 }
 
 /** The text of the event for a pod whose volume is attached to another node. */
 interface MultiAttachText {
-  readonly what: string
+  readonly text: string
   readonly why: string
 }
 
@@ -210,12 +218,12 @@ export function multiAttachText(
   users: readonly PodRef[],
   { waitingMessage }: { readonly waitingMessage: boolean },
 ): MultiAttachText {
-  const what = waitingMessage ? 'Waiting for detach' : 'Multi-Attach error'
-  if (users.length > 0) return { what, why: `Volume is already used by ${usersText(pod, users)}` }
+  const reason = waitingMessage ? 'Waiting for detach' : 'Multi-Attach error'
+  if (users.length > 0) return { text: reason, why: `Volume is already used by ${usersText(pod, users)}` }
   const rest = waitingMessage
     ? ', waiting on detach before it can be attached to another node'
     : " and can't be attached to another"
-  return { what, why: `Volume is already exclusively attached to one node${rest}` }
+  return { text: reason, why: `Volume is already exclusively attached to one node${rest}` }
 }
 
 function usersText(pod: PodRef, users: readonly PodRef[]): string {

@@ -24,8 +24,8 @@ export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolv
     if (volume.kind !== 'claim') return { kind: 'notAttachable', volumeName: undefined }
     const claim = stores.claims.store.get(`${pod.namespace}/${volume.claim}`)
     if (claim === undefined || (volume.ephemeral && claim.ownerUid !== pod.uid)) return { kind: 'unknown' }
-    const bound = boundVolume(claim, stores)
-    return bound === undefined ? { kind: 'unknown' } : resolve(bound, stores)
+    const pair = boundVolume(claim, stores)
+    return pair === undefined ? { kind: 'unknown' } : resolve(pair, stores)
   })
 }
 

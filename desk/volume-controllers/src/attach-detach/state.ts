@@ -86,12 +86,12 @@ export class AttachDetachState {
   syncPod(pod: CachedPod): readonly string[] {
     if (!wantsVolumes(pod)) return this.desired.deletePod(pod.uid)
     const changed: string[] = []
-    for (const resolved of resolveVolumes(pod, this.#caches)) {
-      if (resolved.kind === 'attachable') {
-        if (this.desired.addPod(refOf(pod), pod.nodeName, resolved.spec)) changed.push(resolved.spec.volumeName)
-      } else if (resolved.kind === 'notAttachable' && resolved.volumeName !== undefined) {
-        this.desired.deleteVolumeOfPod(pod.uid, resolved.volumeName)
-        changed.push(resolved.volumeName)
+    for (const volume of resolveVolumes(pod, this.#caches)) {
+      if (volume.kind === 'attachable') {
+        if (this.desired.addPod(refOf(pod), pod.nodeName, volume.spec)) changed.push(volume.spec.volumeName)
+      } else if (volume.kind === 'notAttachable' && volume.volumeName !== undefined) {
+        this.desired.deleteVolumeOfPod(pod.uid, volume.volumeName)
+        changed.push(volume.volumeName)
       }
       // A volume that the caches cannot resolve keeps its state, so that a late cache never causes a detach.
     }

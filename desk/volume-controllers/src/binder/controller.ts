@@ -30,13 +30,13 @@ interface BinderParts extends ControllerParts {
 const WORKERS = 1
 
 /** Places pods on nodes that their volumes allow, and selects the nodes for claims with delayed binding. */
-export function binder(parts: Omit<BinderParts, 'placed'>): Controller {
-  const { pods, claims, nodes, classes, volumes } = parts.caches
-  const binderParts: BinderParts = { ...parts, placed: new Map() }
+export function binder(deps: Omit<BinderParts, 'placed'>): Controller {
+  const { pods, claims, nodes, classes, volumes } = deps.caches
+  const binderParts: BinderParts = { ...deps, placed: new Map() }
   const toPlace = (candidates: readonly CachedPod[]): string[] => candidates.filter(isOurs).map(({ key }) => key)
   const allToPlace = (): string[] => toPlace(pods.store.byIndex(PODS_BY_NODE, ''))
   return {
-    ...baseController('pod', parts),
+    ...baseController('pod', deps),
     workers: WORKERS,
     sources: [
       objectsOf(pods, ({ uid }) => binderParts.placed.delete(uid)),
@@ -62,10 +62,10 @@ function isOurs({ nodeName, schedulerName, deleting }: CachedPod): boolean {
   return nodeName === '' && schedulerName === SCHEDULER && !deleting
 }
 
-async function place(key: string, parts: BinderParts, signal: AbortSignal): Promise<void> {
-  const pod = parts.caches.pods.store.get(key)
-  if (pod === undefined || !isOurs(pod) || parts.placed.has(pod.uid)) return
-  for (const step of decidePlace(observe(pod, parts))) await perform(step, { pod, parts, signal })
+async function place(key: string, deps: BinderParts, signal: AbortSignal): Promise<void> {
+  const pod = deps.caches.pods.store.get(key)
+  if (pod === undefined || !isOurs(pod) || deps.placed.has(pod.uid)) return
+  for (const step of decidePlace(observe(pod, deps))) await perform(step, { pod, deps, signal })
 }
 
 function observe(pod: CachedPod, { caches, placed }: BinderParts): PlaceView {
@@ -107,11 +107,11 @@ function roomOn(node: string, pods: readonly CachedPod[], { csiNodes }: Caches):
 
 interface Placement {
   readonly pod: CachedPod
-  readonly parts: BinderParts
+  readonly deps: BinderParts
   readonly signal: AbortSignal
 }
 
-async function perform(step: PlaceStep, { pod, parts, signal }: Placement): Promise<void> {
+async function perform(step: PlaceStep, { pod, deps: parts, signal }: Placement): Promise<void> {
   const { client, caches, recorder, placed } = parts
   const target = referenceTo(PODS, pod)
   switch (step.kind) {

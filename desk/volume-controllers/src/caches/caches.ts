@@ -102,10 +102,10 @@ export interface CacheParts {
   readonly snapshots: boolean
 }
 
-export function createCaches(parts: CacheParts): Caches {
+export function createCaches(deps: CacheParts): Caches {
   const follow = <W extends KubeObject, T extends Cached>(
     options: Pick<InformerOptions<W, T>, 'resource' | 'project' | 'indexes'>,
-  ): Informer<T, W> => createInformer({ ...parts, ...options, resyncMs: 0 })
+  ): Informer<T, W> => createInformer({ ...deps, ...options, resyncMs: 0 })
   return {
     claims: follow({
       resource: PERSISTENT_VOLUME_CLAIMS,
@@ -145,7 +145,7 @@ export function createCaches(parts: CacheParts): Caches {
     classes: follow({ resource: STORAGE_CLASSES, project: classProjection }),
     drivers: follow({ resource: CSI_DRIVERS, project: driverProjection }),
     csiNodes: follow({ resource: CSI_NODES, project: csiNodeProjection }),
-    snapshotCaches: parts.snapshots
+    snapshotCaches: deps.snapshots
       ? {
           snapshots: follow({
             resource: VOLUME_SNAPSHOTS,

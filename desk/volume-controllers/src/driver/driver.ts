@@ -114,8 +114,8 @@ export function nodeInfo(driver: Driver, signal: AbortSignal): Promise<NodeGetIn
   return driver.call(NodeGetInfo, {}, { timeoutMs: HANDSHAKE_MS, signal })
 }
 
-export function nodeCan(driver: Driver, what: NodeRpc): boolean {
-  return driver.capabilities.node?.has(what) === true
+export function nodeCan(driver: Driver, capability: NodeRpc): boolean {
+  return driver.capabilities.node?.has(capability) === true
 }
 
 const NODE_PATHS: ReadonlySet<string> = new Set(Object.values(NodeService).map(({ path }) => path))

@@ -22,20 +22,20 @@ const WORKERS = 5
  * Creates the claims of ephemeral volumes, and deletes them when their pod is gone. In Kubernetes, the garbage
  * collector deletes them.
  */
-export function ephemeralVolumeControllers(parts: ControllerParts): readonly Controller[] {
-  const { pods, claims } = parts.caches
+export function ephemeralVolumeControllers(deps: ControllerParts): readonly Controller[] {
+  const { pods, claims } = deps.caches
   return [
     {
-      ...baseController('pod', parts),
+      ...baseController('pod', deps),
       workers: WORKERS,
-      sources: [keysOf(pods, newPods), keysOf(claims, (event) => podsOfGone(event, parts))],
-      reconcile: (key, { signal }) => reconcileEphemeral(key, parts, signal),
+      sources: [keysOf(pods, newPods), keysOf(claims, (event) => podsOfGone(event, deps))],
+      reconcile: (key, { signal }) => reconcileEphemeral(key, deps, signal),
     },
     {
-      ...baseController('claim', parts),
+      ...baseController('claim', deps),
       workers: WORKERS,
-      sources: [keysOf(claims, ownedClaims), keysOf(pods, (event) => claimsOfGone(event, parts))],
-      reconcile: (key, { signal }) => settledUnlessFailed(collectOrphan(key, parts, signal)),
+      sources: [keysOf(claims, ownedClaims), keysOf(pods, (event) => claimsOfGone(event, deps))],
+      reconcile: (key, { signal }) => settledUnlessFailed(collectOrphan(key, deps, signal)),
     },
   ]
 }
@@ -63,19 +63,19 @@ function hasOwnClaims({ volumes }: CachedPod): boolean {
   return volumes.some((volume) => volume.kind === 'claim' && volume.ephemeral)
 }
 
-async function reconcileEphemeral(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
-  const { pods, claims } = parts.caches
+async function reconcileEphemeral(key: string, deps: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const { pods, claims } = deps.caches
   const pod = pods.store.get(key)
   if (pod === undefined) return SETTLED
   const claim = (name: string): Claim | undefined => claims.store.get(`${pod.namespace}/${name}`)
   for (const step of decideEphemeral({ pod, claim })) {
     try {
-      await perform(step, { pod, parts, signal })
+      await perform(step, { pod, deps, signal })
     } catch (error) {
       signal.throwIfAborted()
       if (isNotFound(error)) return SETTLED
       const message = `ephemeral volume ${step.volume}: ${messageOf(error)}`
-      parts.recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedBinding', message })
+      deps.recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedBinding', message })
       return { kind: 'retry', cause: error }
     }
   }
@@ -86,8 +86,8 @@ async function reconcileEphemeral(key: string, parts: ControllerParts, signal: A
  * Deletes a claim whose pod is gone. The API server must confirm this, because a cache may be late and a deletion is
  * final.
  */
-async function collectOrphan(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
-  const { client, caches } = parts
+async function collectOrphan(key: string, deps: ControllerParts, signal: AbortSignal): Promise<void> {
+  const { client, caches } = deps
   const claim = caches.claims.store.get(key)
   if (claim?.ownerPod === undefined) return
   const ref = { namespace: claim.namespace, name: claim.ownerPod }
@@ -98,11 +98,11 @@ async function collectOrphan(key: string, parts: ControllerParts, signal: AbortS
 
 interface Template {
   readonly pod: CachedPod
-  readonly parts: ControllerParts
+  readonly deps: ControllerParts
   readonly signal: AbortSignal
 }
 
-async function perform(step: EphemeralStep, { pod: { key, uid }, parts, signal }: Template): Promise<void> {
+async function perform(step: EphemeralStep, { pod: { key, uid }, deps: parts, signal }: Template): Promise<void> {
   const { client, caches } = parts
   if (step.kind === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })

@@ -8,12 +8,12 @@ import { decideExpand, hasGrown } from './decide.ts'
 const WORKERS = 10
 
 /** Records an event on each claim that an external controller must expand. */
-export function expander(parts: ControllerParts): Controller {
+export function expander(deps: ControllerParts): Controller {
   return {
-    ...baseController('claim', parts),
+    ...baseController('claim', deps),
     workers: WORKERS,
-    sources: [keysOf(parts.caches.claims, grownClaims)],
-    reconcile: (key) => settledUnlessFailed(expand(key, parts)),
+    sources: [keysOf(deps.caches.claims, grownClaims)],
+    reconcile: (key) => settledUnlessFailed(expand(key, deps)),
   }
 }
 
@@ -24,8 +24,8 @@ function grownClaims(event: InformerEvent<Claim>): string[] {
   return counts && claim.phase === 'Bound' ? [claim.key] : []
 }
 
-async function expand(key: string, parts: ControllerParts): Promise<void> {
-  const { claims, volumes } = parts.caches
+async function expand(key: string, deps: ControllerParts): Promise<void> {
+  const { claims, volumes } = deps.caches
   const claim = claims.store.get(key)
   // A claim without a bound volume cannot be expanded, so no event is recorded.
   if (claim?.phase !== 'Bound') return
@@ -33,5 +33,5 @@ async function expand(key: string, parts: ControllerParts): Promise<void> {
   if (step?.kind === 'fail') throw new Error(step.message)
   if (step === undefined) return
   const event = { type: 'Normal', reason: 'ExternalExpanding', message: step.message } as const
-  parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), event)
+  deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), event)
 }

@@ -24,17 +24,17 @@ const RESYNC_MS = 15_000
 
 /** Binds claims to volumes, updates their phases, and protects volumes and claims in use. */
 export function persistentVolumeControllers(
-  parts: ControllerParts,
+  deps: ControllerParts,
   { resyncMs = RESYNC_MS, recordsUnused = false }: PersistentVolumeOptions = {},
 ): readonly Controller[] {
-  const { caches, clock } = parts
+  const { caches, clock } = deps
   const requested = new KeyFeed()
-  const volumeParts = { ...parts, lookAtClaim: (key: string) => requested.add(key) }
+  const volumeParts = { ...deps, lookAtClaim: (key: string) => requested.add(key) }
   const resync = (cache: Informer<Cached>): Source =>
     periodicKeys(clock, resyncMs, () => [...cache.store.values()].map(({ key }) => key))
   return [
     {
-      ...baseController('PersistentVolumeClaim', parts),
+      ...baseController('PersistentVolumeClaim', deps),
       workers: WORKERS,
       sources: [
         requested.source,
@@ -44,10 +44,10 @@ export function persistentVolumeControllers(
         keysOf(caches.pods, claimsOfNewPod),
         resync(caches.claims),
       ],
-      reconcile: (key, { signal }) => reconcileClaim(key, parts, signal),
+      reconcile: (key, { signal }) => reconcileClaim(key, deps, signal),
     },
     {
-      ...baseController('PersistentVolume', parts),
+      ...baseController('PersistentVolume', deps),
       workers: WORKERS,
       sources: [
         keysOf(caches.claims, (event) => volumesOfClaim(event, caches)),
@@ -56,7 +56,7 @@ export function persistentVolumeControllers(
       ],
       reconcile: (key, { signal }) => reconcileVolume(key, volumeParts, signal),
     },
-    ...protectionControllers(parts, { recordsUnused }),
+    ...protectionControllers(deps, { recordsUnused }),
   ]
 }
 

@@ -24,28 +24,28 @@ export interface ProtectionOptions {
 
 /** Keeps the finalizers that delay a deletion until the object is no longer in use. */
 export function protectionControllers(
-  parts: ControllerParts,
+  deps: ControllerParts,
   { recordsUnused }: ProtectionOptions,
 ): readonly Controller[] {
-  const { claims, pods, volumes } = parts.caches
-  const live = liveUse(parts.client)
+  const { claims, pods, volumes } = deps.caches
+  const live = liveUse(deps.client)
   const claimProtection: Controller = {
-    ...baseController('claim', parts),
+    ...baseController('claim', deps),
     workers: CLAIM_WORKERS,
     sources: [keysOf(claims, presentKey), keysOf(pods, claimsOfDeletedPod)],
-    reconcile: (key, { signal }) => settledUnlessFailed(protectClaim(key, { ...parts, live }, signal), isOutdated),
+    reconcile: (key, { signal }) => settledUnlessFailed(protectClaim(key, { ...deps, live }, signal), isOutdated),
   }
   const volumeProtection: Controller = {
-    ...baseController('volume', parts),
+    ...baseController('volume', deps),
     workers: VOLUME_WORKERS,
     sources: [keysOf(volumes, presentKey)],
-    reconcile: (key, { signal }) => settledUnlessFailed(protectVolume(key, parts, signal), isOutdated),
+    reconcile: (key, { signal }) => settledUnlessFailed(protectVolume(key, deps, signal), isOutdated),
   }
   const unusedCondition: Controller = {
-    ...baseController('unused claim', parts),
+    ...baseController('unused claim', deps),
     workers: VOLUME_WORKERS,
     sources: [keysOf(claims, presentKey), keysOf(pods, (event) => claimKeysOf(objectOf(event)))],
-    reconcile: (key, { signal }) => settledUnlessFailed(recordUnused(key, parts, signal), isOutdated),
+    reconcile: (key, { signal }) => settledUnlessFailed(recordUnused(key, deps, signal), isOutdated),
   }
   return recordsUnused ? [claimProtection, volumeProtection, unusedCondition] : [claimProtection, volumeProtection]
 }
@@ -60,8 +60,8 @@ function isOutdated(error: unknown): boolean {
   return isNotFound(error) || isInvalid(error)
 }
 
-async function recordUnused(key: string, parts: ControllerParts, signal: AbortSignal): Promise<void> {
-  const { client, caches, clock } = parts
+async function recordUnused(key: string, deps: ControllerParts, signal: AbortSignal): Promise<void> {
+  const { client, caches, clock } = deps
   const claim = caches.claims.store.get(key)
   const unused = claim && decideUnused(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
   if (claim === undefined || unused === undefined) return
@@ -74,14 +74,14 @@ interface ProtectParts extends ControllerParts {
   readonly live: LiveUse
 }
 
-async function protectClaim(key: string, parts: ProtectParts, signal: AbortSignal): Promise<void> {
-  const { client, caches } = parts
+async function protectClaim(key: string, deps: ProtectParts, signal: AbortSignal): Promise<void> {
+  const { client, caches } = deps
   const claim = caches.claims.store.get(key)
   if (claim === undefined) return
   const step = decideClaimProtection(claim, caches.pods.store.byIndex(PODS_BY_CLAIM, key))
   if (step.kind === 'nothing') return
   // The cache may lack a pod that was just scheduled, so the API server decides.
-  if (step.kind === 'release' && (await parts.live(claim.namespace, signal)).has(key)) return
+  if (step.kind === 'release' && (await deps.live(claim.namespace, signal)).has(key)) return
   caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
 }
 

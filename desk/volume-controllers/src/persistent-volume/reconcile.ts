@@ -16,10 +16,10 @@ export interface VolumeRunParts extends ControllerParts {
   readonly lookAtClaim: (key: string) => void
 }
 
-export async function reconcileClaim(key: string, parts: ControllerParts, signal: AbortSignal): Promise<Outcome> {
-  const view = observeClaim(key, parts.caches)
+export async function reconcileClaim(key: string, deps: ControllerParts, signal: AbortSignal): Promise<Outcome> {
+  const view = observeClaim(key, deps.caches)
   if (view === undefined) return SETTLED
-  return await settledUnlessFailed(performForClaim(view, parts, signal))
+  return await settledUnlessFailed(performForClaim(view, deps, signal))
 }
 
 export function observeClaim(key: string, caches: Caches): ClaimBindingView | undefined {
@@ -48,21 +48,21 @@ function defaultOf(classes: Iterable<CachedClass>): CachedClass | undefined {
   return newest
 }
 
-async function performForClaim(view: ClaimBindingView, parts: ControllerParts, signal: AbortSignal): Promise<void> {
-  for (const step of decideClaim(view)) await performClaimStep(step, { claim: view.claim, parts, signal })
+async function performForClaim(view: ClaimBindingView, deps: ControllerParts, signal: AbortSignal): Promise<void> {
+  for (const step of decideClaim(view)) await performClaimStep(step, { claim: view.claim, deps, signal })
 }
 
 interface ClaimRun {
   readonly claim: Claim
-  readonly parts: ControllerParts
+  readonly deps: ControllerParts
   readonly signal: AbortSignal
 }
 
-async function performClaimStep(step: ClaimStep, { claim, parts, signal }: ClaimRun): Promise<void> {
+async function performClaimStep(step: ClaimStep, { claim, deps: parts, signal }: ClaimRun): Promise<void> {
   switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
-      return await patchVolume(step.volume, step, { parts, signal })
+      return await patchVolume(step.volume, step, { deps: parts, signal })
     case 'patchClaim':
     case 'patchClaimStatus': {
       const ref = refOf(claim.key)
@@ -84,7 +84,7 @@ type PatchStep = Extract<ClaimStep | VolumeStep, { readonly patch: Patch }>
 async function patchVolume(
   name: string,
   step: PatchStep,
-  { parts: { client, caches }, signal }: Pick<ClaimRun, 'parts' | 'signal'>,
+  { deps: { client, caches }, signal }: Pick<ClaimRun, 'deps' | 'signal'>,
 ): Promise<void> {
   caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
 }
@@ -95,15 +95,15 @@ function optionsOf({ kind: does }: PatchStep, signal: AbortSignal) {
   return { signal, subresource: ofStatus ? 'status' : undefined }
 }
 
-export async function reconcileVolume(key: string, parts: VolumeRunParts, signal: AbortSignal): Promise<Outcome> {
-  const volume = parts.caches.volumes.store.get(key)
+export async function reconcileVolume(key: string, deps: VolumeRunParts, signal: AbortSignal): Promise<Outcome> {
+  const volume = deps.caches.volumes.store.get(key)
   if (volume === undefined) return SETTLED
   try {
-    const claim = await claimOf(volume, parts, signal)
-    for (const step of decideVolume({ volume, claim })) await performForVolume(step, { volume, parts, signal })
+    const claim = await claimOf(volume, deps, signal)
+    for (const step of decideVolume({ volume, claim })) await performForVolume(step, { volume, deps, signal })
     return SETTLED
   } catch (error) {
-    if (isConflict(error) && parts.caches.volumes.store.get(key) !== volume) return AGAIN
+    if (isConflict(error) && deps.caches.volumes.store.get(key) !== volume) return AGAIN
     if (isNotFound(error)) return SETTLED
     throw error
   }
@@ -124,15 +124,15 @@ async function claimOf(
 
 interface VolumeRun {
   readonly volume: Volume
-  readonly parts: VolumeRunParts
+  readonly deps: VolumeRunParts
   readonly signal: AbortSignal
 }
 
-async function performForVolume(step: VolumeStep, { volume, parts, signal }: VolumeRun): Promise<void> {
+async function performForVolume(step: VolumeStep, { volume, deps: parts, signal }: VolumeRun): Promise<void> {
   switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
-      return await patchVolume(volume.key, step, { parts, signal })
+      return await patchVolume(volume.key, step, { deps: parts, signal })
     case 'recordOnVolume':
       return parts.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), step.event)
     case 'recordOnClaim':

@@ -12,33 +12,33 @@ const WORKERS = 10
 type SnapshotParts = ControllerParts & { readonly snapshotCaches: SnapshotCaches }
 
 /** Creates and deletes the content of each VolumeSnapshot, and copies the state of the content to the VolumeSnapshot. */
-export function snapshotControllers(parts: ControllerParts): readonly Controller[] {
-  const { snapshotCaches } = parts.caches
+export function snapshotControllers(deps: ControllerParts): readonly Controller[] {
+  const { snapshotCaches } = deps.caches
   if (snapshotCaches === undefined) return []
   return [
     {
-      ...baseController('snapshot', parts),
+      ...baseController('snapshot', deps),
       workers: WORKERS,
       sources: [
         keysOf(snapshotCaches.snapshots, presentKey),
         keysOf(snapshotCaches.contents, (event) => [objectOf(event).snapshot]),
       ],
-      reconcile: (key, { signal }) => reconcile(key, { ...parts, snapshotCaches }, signal),
+      reconcile: (key, { signal }) => reconcile(key, { ...deps, snapshotCaches }, signal),
     },
   ]
 }
 
-async function reconcile(key: string, parts: SnapshotParts, signal: AbortSignal): Promise<Outcome> {
-  const snapshot = parts.snapshotCaches.snapshots.store.get(key)
+async function reconcile(key: string, deps: SnapshotParts, signal: AbortSignal): Promise<Outcome> {
+  const snapshot = deps.snapshotCaches.snapshots.store.get(key)
   if (snapshot === undefined) return SETTLED
-  const step = decideSnapshot(await observe(snapshot, parts, signal))
+  const step = decideSnapshot(await observe(snapshot, deps, signal))
   // The event of each write enqueues the key again, so a run performs only one step.
-  if (step !== undefined) await except(isNotFound, perform(step, { snapshot, parts, signal }))
+  if (step !== undefined) await except(isNotFound, perform(step, { snapshot, deps, signal }))
   return SETTLED
 }
 
-async function observe(snapshot: CachedSnapshot, parts: SnapshotParts, signal: AbortSignal): Promise<SnapshotView> {
-  const { client, caches, snapshotCaches } = parts
+async function observe(snapshot: CachedSnapshot, deps: SnapshotParts, signal: AbortSignal): Promise<SnapshotView> {
+  const { client, caches, snapshotCaches } = deps
   const { uid, namespace, className: name } = snapshot
   const content = snapshotCaches.contents.store.get(`snapcontent-${uid}`)
   const claim = caches.claims.store.get(`${namespace}/${snapshot.claim}`)
@@ -53,11 +53,11 @@ async function observe(snapshot: CachedSnapshot, parts: SnapshotParts, signal: A
 
 interface SnapshotRun {
   readonly snapshot: CachedSnapshot
-  readonly parts: SnapshotParts
+  readonly deps: SnapshotParts
   readonly signal: AbortSignal
 }
 
-async function perform(step: SnapshotStep, { snapshot, parts, signal }: SnapshotRun): Promise<void> {
+async function perform(step: SnapshotStep, { snapshot, deps: parts, signal }: SnapshotRun): Promise<void> {
   const { client, snapshotCaches } = parts
   switch (step.kind) {
     case 'patch': {

@@ -105,8 +105,8 @@ export class ActualState {
   }
 
   #at(source: MountSource): Mutable {
-    const known = this.#volumes.get(source.volumeName)
-    if (known !== undefined) return known
+    const existing = this.#volumes.get(source.volumeName)
+    if (existing !== undefined) return existing
     const volume: Mutable = {
       source,
       attached: false,

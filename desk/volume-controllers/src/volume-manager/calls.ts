@@ -32,15 +32,15 @@ export interface NodeParts extends ControllerParts {
 }
 
 /** Stages a volume for all pods of the node. */
-export async function stage(source: CsiSource, parts: NodeParts, signal: AbortSignal): Promise<void> {
+export async function stage(source: CsiSource, deps: NodeParts, signal: AbortSignal): Promise<void> {
   // The first pod decides which Unix group gets the volume, as in kubelet.
-  const [pod] = parts.desired.get(source.volumeName)?.pods.values() ?? []
-  const call = callParts(source, pod, parts)
-  const secrets = await secretOf(source.csi.nodeStageSecretRef, parts, signal)
+  const [pod] = deps.desired.get(source.volumeName)?.pods.values() ?? []
+  const call = callParts(source, pod, deps)
+  const secrets = await secretOf(source.csi.nodeStageSecretRef, deps, signal)
   const request = { ...stageRequest(source, call), secrets }
   const limits = { timeoutMs: CALL_MS, signal }
   const point = { source, path: call.stagingTargetPath }
-  await mounting(point, parts, () => parts.driver.call(NodeStageVolume, request, limits))
+  await mounting(point, deps, () => deps.driver.call(NodeStageVolume, request, limits))
 }
 
 /** A volume and a pod that uses it. */
@@ -52,12 +52,12 @@ interface PodVolume<S extends MountSource> {
 /** Publishes a volume to one pod. */
 export async function publish(
   { source, pod }: PodVolume<MountSource>,
-  parts: NodeParts,
+  deps: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
   const { podUid } = pod
-  const call = await publishCall({ source, pod }, parts, signal)
-  await mounting({ source, path: targetOf(source, podUid, parts), podUid }, parts, call)
+  const call = await publishCall({ source, pod }, deps, signal)
+  await mounting({ source, path: targetOf(source, podUid, deps), podUid }, deps, call)
 }
 
 /** Runs a call that mounts a volume. Records the mount as uncertain before the call, and the result after it. */
@@ -91,30 +91,30 @@ class GroupError extends Error {
 /** Prepares the publish call of a volume, and returns a function that sends it. A failed preparation mounts nothing. */
 async function publishCall(
   { source, pod }: PodVolume<MountSource>,
-  parts: NodeParts,
+  deps: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
   if (source.kind === 'local') return async () => undefined
-  return await driverCall({ source, pod }, parts, signal)
+  return await driverCall({ source, pod }, deps, signal)
 }
 
 async function driverCall(
   { source, pod }: PodVolume<DriverSource>,
-  parts: NodeParts,
+  deps: NodeParts,
   signal: AbortSignal,
 ): Promise<() => Promise<void>> {
-  const { disk, driver } = parts
-  const call = callParts(source, pod, parts)
+  const { disk, driver } = deps
+  const call = callParts(source, pod, deps)
   const ref =
     source.kind === 'csi'
       ? source.csi.nodePublishSecretRef
       : { ...source.source.nodePublishSecretRef, namespace: pod.namespace }
-  const secrets = await secretOf(ref, parts, signal)
+  const secrets = await secretOf(ref, deps, signal)
   const request = source.kind === 'csi' ? publishRequest(source, pod, call) : ephemeralRequest(source, pod, call)
   const { fsGroup } = pod
   return async () => {
     await driver.call(NodePublishVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
-    if (fsGroup === undefined || groupsByOf(source, pod, parts) !== 'node') return
+    if (fsGroup === undefined || groupsByOf(source, pod, deps) !== 'node') return
     try {
       disk.give(call.targetPath, fsGroup)
     } catch (error) {
@@ -159,17 +159,17 @@ export function canStage({ driver }: Pick<NodeParts, 'driver'>): boolean {
 }
 
 /** Returns the request fields that the volume source does not contain. Throws if the node does not have the driver. */
-export function callParts(source: DriverSource, pod: PodMount | undefined, parts: NodeParts): CallParts {
-  const { driver, caches, actual } = parts
+export function callParts(source: DriverSource, pod: PodMount | undefined, deps: NodeParts): CallParts {
+  const { driver, caches, actual } = deps
   const name = source.kind === 'csi' ? source.csi.driver : source.source.driver
   if (name !== driver.name) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`)
   return {
     publishContext: actual.get(source.volumeName)?.publishContext ?? {},
-    stagingTargetPath: source.kind === 'csi' && canStage(parts) ? stagingOf(source, parts) : '',
-    targetPath: targetOf(source, pod?.podUid ?? '', parts),
+    stagingTargetPath: source.kind === 'csi' && canStage(deps) ? stagingOf(source, deps) : '',
+    targetPath: targetOf(source, pod?.podUid ?? '', deps),
     singleNodeMultiWriter: nodeCan(driver, NodeRpc.SINGLE_NODE_MULTI_WRITER),
     podInfo: caches.drivers.store.get(name)?.podInfoOnMount === true,
-    mountGroup: pod !== undefined && groupsByOf(source, pod, parts) === 'driver' ? String(pod.fsGroup?.gid ?? '') : '',
+    mountGroup: pod !== undefined && groupsByOf(source, pod, deps) === 'driver' ? String(pod.fsGroup?.gid ?? '') : '',
   }
 }
 

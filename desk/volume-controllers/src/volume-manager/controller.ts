@@ -39,25 +39,25 @@ const POD_WORKERS = 4
 const REPUBLISH_MS = 60_000
 
 /** Returns the controllers that do the volume work of the kubelets of several nodes. */
-export function volumeManagers(parts: VolumeManagerParts, nodes: readonly NodeOptions[]): readonly Controller[] {
-  return nodes.flatMap((options) => volumeManager(parts, options))
+export function volumeManagers(deps: VolumeManagerParts, nodes: readonly NodeOptions[]): readonly Controller[] {
+  return nodes.flatMap((options) => volumeManager(deps, options))
 }
 
 /** Returns the controllers of one node, which mount the volumes of its pods and report them. */
 function volumeManager(
-  parts: VolumeManagerParts,
-  { node, disk, paths, driver = parts.driver }: NodeOptions,
+  deps: VolumeManagerParts,
+  { node, disk, paths, driver = deps.driver }: NodeOptions,
 ): readonly Controller[] {
-  const { client, caches } = parts
+  const { client, caches } = deps
   const desired = new DesiredState()
   const actual = new ActualState()
   // Mounts from before a restart may still exist, so they are uncertain.
   for (const point of disk.records()) actual.record(point, 'uncertain')
   const inUse = inUseList({ client, nodes: caches.nodes }, () => usedVolumes(desired, actual))
-  const nodeParts: NodeParts = { ...parts, driver, node, disk, paths, desired, actual, inUse }
+  const nodeParts: NodeParts = { ...deps, driver, node, disk, paths, desired, actual, inUse }
   const pods = new KeyFeed()
   const volumes = new KeyFeed()
-  const podParts: PodParts = { ...nodeParts, lookAtVolume: (name) => volumes.add(name), removed: new Set() }
+  const podParts: PodParts = { ...nodeParts, lookAtVolume: (name) => volumes.add(name), deletedPods: new Set() }
   const lookAtPod = (uid: string): void => {
     for (const pod of podsOn(nodeParts)) {
       if (pod.uid === uid) pods.add(pod.key)
@@ -70,10 +70,10 @@ function podsOn({ node, caches }: NodeParts): readonly CachedPod[] {
   return caches.pods.store.byIndex(PODS_BY_NODE, node)
 }
 
-function podController(parts: PodParts, requested: Source): Controller {
-  const { caches, node, removed } = parts
+function podController(deps: PodParts, requested: Source): Controller {
+  const { caches, node, deletedPods: removed } = deps
   return {
-    ...baseController('pod', parts),
+    ...baseController('pod', deps),
     workers: POD_WORKERS,
     caches: [caches.pods, caches.nodes],
     sources: [
@@ -82,25 +82,25 @@ function podController(parts: PodParts, requested: Source): Controller {
       keysOf(caches.pods, (event) => (objectOf(event).nodeName === node ? presentKey(event) : [])),
       ...keysOfPodVolumes(caches, ({ key, nodeName }) => (nodeName === node ? [key] : [])),
     ],
-    reconcile: (key, { signal }) => reconcilePod(key, parts, signal),
+    reconcile: (key, { signal }) => reconcilePod(key, deps, signal),
   }
 }
 
-function volumeController(parts: PodParts & MountParts, requested: Source): Controller {
-  const { caches, clock, desired } = parts
+function volumeController(deps: PodParts & MountParts, requested: Source): Controller {
+  const { caches, clock, desired } = deps
   return {
-    ...baseController('volume', parts),
+    ...baseController('volume', deps),
     workers: VOLUME_WORKERS,
     caches: [caches.pods, caches.nodes],
     sources: [
-      populated(parts),
+      populated(deps),
       requested,
       keysOf(caches.pods, (event) => (event.type === 'deleted' ? desired.deletePod(event.object.uid) : [])),
-      keysOf(caches.nodes, (event) => (event.type === 'deleted' ? [] : attachedVolumes(objectOf(event), parts))),
+      keysOf(caches.nodes, (event) => (event.type === 'deleted' ? [] : attachedVolumes(objectOf(event), deps))),
       ...keysOfPodVolumes(caches, ({ uid }) => [...desired.volumesOf(uid)]),
-      periodicKeys(clock, REPUBLISH_MS, () => volumesToRepublish(parts)),
+      periodicKeys(clock, REPUBLISH_MS, () => volumesToRepublish(deps)),
     ],
-    reconcile: (key, { signal }) => reconcileMount(key, parts, signal),
+    reconcile: (key, { signal }) => reconcileMount(key, deps, signal),
   }
 }
 
@@ -108,10 +108,10 @@ function volumeController(parts: PodParts & MountParts, requested: Source): Cont
  * Adds all pods first, because a volume without a known pod would be unmounted. Then it enqueues all volumes that may
  * still be mounted from before a restart.
  */
-function populated(parts: PodParts): Source {
-  const { caches, node, actual } = parts
+function populated(deps: PodParts): Source {
+  const { caches, node, actual } = deps
   return (queue) => {
-    for (const pod of podsOn(parts)) populate(pod, parts)
+    for (const pod of podsOn(deps)) populate(pod, deps)
     const reported = caches.nodes.store.get(node)?.volumesInUse ?? []
     for (const volumeName of [...actual.volumeNames(), ...reported]) queue.add(volumeName)
     return () => undefined

@@ -77,13 +77,13 @@ export class DesiredState {
   add(source: MountSource, pod: PodMount, capacity: string | undefined): boolean {
     const { volumeName } = source
     const volume = this.#volumes.get(volumeName)
-    const known = volume?.pods.has(pod.podUid) === true && volume.capacity === capacity
+    const isUnchanged = volume?.pods.has(pod.podUid) === true && volume.capacity === capacity
     const pods = volume?.pods ?? new Map<string, PodMount>()
     pods.set(pod.podUid, pod)
     this.#volumes.set(volumeName, { source, capacity, pods })
     const volumes = this.#pods.get(pod.podUid) ?? new Set()
     this.#pods.set(pod.podUid, volumes.add(volumeName))
-    return !known
+    return !isUnchanged
   }
 
   /** Removes a pod. Returns the volumes that it wanted. */

@@ -13,21 +13,21 @@ import { expandRequest } from './requests.ts'
 /** Expands a mounted volume on its node to the allocated size of its claim. */
 export async function expand(
   { source, pod }: { readonly source: CsiSource; readonly pod: PodMount },
-  parts: NodeParts,
+  deps: NodeParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, actual, desired } = parts
+  const { client, actual, desired } = deps
   const { volumeName, claim: claimKey } = source
   const capacity = desired.get(volumeName)?.capacity
   if (capacity === undefined) return
   const claim = await client.get(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), { signal })
   const plan = decideExpansion(claimProjection(claim), capacity)
   if (plan.kind === 'wait') return
-  if (plan.kind === 'done' || (!plan.byNode && !nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME))) {
+  if (plan.kind === 'done' || (!plan.byNode && !nodeCan(deps.driver, NodeRpc.EXPAND_VOLUME))) {
     actual.markSize(volumeName, plan.size)
     return
   }
-  const run = { source, claimKey, pod, size: plan.size, parts, signal }
+  const run = { source, claimKey, pod, size: plan.size, deps, signal }
   const begun = plan.byNode ? await markInProgress(claim, run) : claim
   if (!(await callDriver(begun, run))) return
   recordSuccess(begun, run)
@@ -40,7 +40,7 @@ interface Run {
   readonly claimKey: string
   readonly pod: PodMount
   readonly size: string
-  readonly parts: NodeParts
+  readonly deps: NodeParts
   readonly signal: AbortSignal
 }
 
@@ -50,7 +50,7 @@ async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<P
   return await patchClaim(inProgressPatch(claim), run)
 }
 
-async function patchClaim(patch: Patch, { claimKey, parts, signal }: Run): Promise<PersistentVolumeClaim> {
+async function patchClaim(patch: Patch, { claimKey, deps: parts, signal }: Run): Promise<PersistentVolumeClaim> {
   const options = { signal, subresource: 'status' }
   const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
   parts.caches.claims.storeOwnWrite(patched)
@@ -59,7 +59,7 @@ async function patchClaim(patch: Patch, { claimKey, parts, signal }: Run): Promi
 
 /** Returns false if the driver refuses to expand a volume in use. The mount does not fail in this case. */
 async function callDriver(claim: PersistentVolumeClaim, run: Run): Promise<boolean> {
-  const { source, pod, size, parts, signal } = run
+  const { source, pod, size, deps: parts, signal } = run
   try {
     if (!nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME)) {
       throw new ExpansionRefused(`NodeExpand is not supported by the CSI driver ${parts.driver.name}`)
@@ -90,7 +90,7 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 
 /** Records the failure in the claim. Marks a size that failed twice and is no longer requested as infeasible. */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
-  const { source, size, parts } = run
+  const { source, size, deps: parts } = run
   const { actual, clock } = parts
   const { inUse, infeasible } = verdictOf(error)
   const failedBefore = actual.get(source.volumeName)?.expansion === 'failed'
@@ -102,7 +102,7 @@ async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run
   )
 }
 
-function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, parts }: Run): void {
+function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, deps: parts }: Run): void {
   const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
   const { recorder } = parts
   const target = { apiVersion: 'v1', kind: PERSISTENT_VOLUME_CLAIMS.kind, ...refOf(claimKey), uid: metadata?.uid }

@@ -79,9 +79,9 @@ export function failedPatch(claim: PersistentVolumeClaim, { message, infeasible,
     lastTransitionTime: rfc3339(now),
     message: `failed to expand pvc with ${message}`,
   }
-  const known = status.conditions ?? []
-  const present = known.some(({ type, status: written }) => type === error.type && written === error.status)
-  const conditions = present ? known : [...known.filter(({ type }) => type !== error.type), error]
+  const existing = status.conditions ?? []
+  const present = existing.some(({ type, status: written }) => type === error.type && written === error.status)
+  const conditions = present ? existing : [...existing.filter(({ type }) => type !== error.type), error]
   return statusPatch(claim, { ...status, conditions }, { requireVersion: false })
 }
 

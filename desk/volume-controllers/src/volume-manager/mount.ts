@@ -18,17 +18,17 @@ export interface MountParts extends NodeParts {
 }
 
 /** Moves one volume of the node towards the state that its pods want. */
-export async function reconcileMount(volumeName: string, parts: MountParts, signal: AbortSignal): Promise<Outcome> {
-  const view = observe(volumeName, parts)
-  if (view.desired !== undefined) parts.actual.begin(view.desired.source)
+export async function reconcileMount(volumeName: string, deps: MountParts, signal: AbortSignal): Promise<Outcome> {
+  const view = observe(volumeName, deps)
+  if (view.desired !== undefined) deps.actual.begin(view.desired.source)
   for (const step of decideMount(view)) {
-    if (!(await perform(step, { volumeName, parts, signal }))) break
+    if (!(await perform(step, { volumeName, deps, signal }))) break
   }
   return SETTLED
 }
 
-export function observe(volumeName: string, parts: NodeParts): MountView {
-  const { desired, actual, caches, node } = parts
+export function observe(volumeName: string, deps: NodeParts): MountView {
+  const { desired, actual, caches, node } = deps
   const desiredVolume = desired.get(volumeName)
   const present = actual.get(volumeName)
   const cached = caches.nodes.store.get(node)
@@ -37,21 +37,21 @@ export function observe(volumeName: string, parts: NodeParts): MountView {
   return {
     desired: desiredVolume,
     actual: present,
-    reported: parts.inUse.says(node, volumeName),
+    reported: deps.inUse.says(node, volumeName),
     isSaidAttached: cached?.volumesAttached.some(({ name }) => name === volumeName) === true,
-    canStage: canStage(parts),
+    canStage: canStage(deps),
     hasGrown: hasGrown(desiredVolume?.capacity, claim, present),
   }
 }
 
 interface MountRun {
   readonly volumeName: string
-  readonly parts: MountParts
+  readonly deps: MountParts
   readonly signal: AbortSignal
 }
 
 /** Performs one step. Returns false if the remaining steps must wait for another component. */
-async function perform(step: MountStep, { volumeName, parts, signal }: MountRun): Promise<boolean> {
+async function perform(step: MountStep, { volumeName, deps: parts, signal }: MountRun): Promise<boolean> {
   switch (step.kind) {
     case 'unpublish':
       await unmount(step, parts, signal)
@@ -109,30 +109,30 @@ async function verifyAttached(
 
 /** Runs a step. If the step fails, records an event on the pods that wait for the step. */
 async function withEvents(
-  { source, what }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
-  parts: NodeParts,
+  { source, what: target }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
+  deps: NodeParts,
   run: () => Promise<void>,
 ): Promise<void> {
   try {
     await run()
   } catch (error) {
-    const pods = typeof what === 'object' ? [what] : [...(parts.desired.get(source.volumeName)?.pods.values() ?? [])]
+    const pods = typeof target === 'object' ? [target] : [...(deps.desired.get(source.volumeName)?.pods.values() ?? [])]
     const block = source.kind === 'csi' && source.block
     const text =
-      what === 'expansion'
+      target === 'expansion'
         ? `NodeExpandVolume.NodeExpandVolume failed for volume "${source.name}" `
-        : failedText(source, what === 'device' ? 'MountDevice' : 'SetUp')
+        : failedText(source, target === 'device' ? 'MountDevice' : 'SetUp')
     const mountReason = block ? 'FailedMapVolume' : 'FailedMount'
-    const reason = what === 'expansion' ? 'VolumeResizeFailed' : mountReason
-    recordOnPods(pods, warning(reason, `${text}: ${messageOf(error)}`), parts)
+    const reason = target === 'expansion' ? 'VolumeResizeFailed' : mountReason
+    recordOnPods(pods, warning(reason, `${text}: ${messageOf(error)}`), deps)
     throw error
   }
 }
 
 /** Returns the start of kubelet's message about a failed mount, which differs for block volumes. */
-function failedText(source: MountSource, what: 'MountDevice' | 'SetUp'): string {
+function failedText(source: MountSource, operation: 'MountDevice' | 'SetUp'): string {
   const block = source.kind === 'csi' && source.block
-  const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[what] : what
+  const step = block ? { MountDevice: 'SetUpDevice', SetUp: 'MapPodDevice' }[operation] : operation
   return `${block ? 'MapVolume' : 'MountVolume'}.${step} failed for volume "${source.name}" `
 }
 
@@ -140,8 +140,8 @@ function warning(reason: string, message: string): EventText {
   return { type: 'Warning', reason, message }
 }
 
-function recordOnPods(pods: readonly PodMount[], event: EventText, parts: NodeParts): void {
+function recordOnPods(pods: readonly PodMount[], event: EventText, deps: NodeParts): void {
   for (const { podKey, podUid } of pods) {
-    parts.recorder.event({ apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, event)
+    deps.recorder.event({ apiVersion: 'v1', kind: PODS.kind, ...refOf(podKey), uid: podUid }, event)
   }
 }

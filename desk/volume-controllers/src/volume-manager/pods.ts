@@ -9,7 +9,7 @@ import { type Resolved, resolveVolumes } from './resolve.ts'
 export interface PodParts extends NodeParts {
   readonly lookAtVolume: (volumeName: string) => void
   /** The UIDs of pods whose deletion the API server has accepted. The event may still be pending. */
-  readonly removed: Set<string>
+  readonly deletedPods: Set<string>
 }
 
 /** An action of a kubelet for a pod, apart from mounts and unmounts. */
@@ -39,14 +39,14 @@ export function decidePod({ pod, isMounted, isReady }: PodView): PodStep {
 }
 
 /** Updates the desired state with the volumes of a pod, and writes the status of the pod. */
-export async function reconcilePod(key: string, parts: PodParts, signal: AbortSignal): Promise<Outcome> {
-  const { caches, actual } = parts
+export async function reconcilePod(key: string, deps: PodParts, signal: AbortSignal): Promise<Outcome> {
+  const { caches, actual } = deps
   const pod = caches.pods.store.get(key)
-  if (pod === undefined || pod.nodeName !== parts.node || parts.removed.has(pod.uid)) return SETTLED
-  const resolved = populate(pod, parts)
-  const isReady = wantsMounts(pod) && resolved.every((each) => isMounted(each, pod, parts))
+  if (pod === undefined || pod.nodeName !== deps.node || deps.deletedPods.has(pod.uid)) return SETTLED
+  const podVolumes = populate(pod, deps)
+  const isReady = wantsMounts(pod) && podVolumes.every((each) => isMounted(each, pod, deps))
   const step = decidePod({ pod, isMounted: actual.isMountedFor(pod.uid), isReady })
-  return await settledUnlessFailed(perform(step, { pod, parts, signal }))
+  return await settledUnlessFailed(perform(step, { pod, deps, signal }))
 }
 
 /** Reports whether the pod needs its mounts. A pod in deletion needs them until its containers have ended. */
@@ -55,35 +55,35 @@ function wantsMounts(pod: CachedPod): boolean {
 }
 
 /** Updates the desired state with one pod. Volumes that cannot be resolved now keep their state. */
-export function populate(pod: CachedPod, parts: PodParts): readonly Resolved[] {
-  const { caches, desired, recorder, lookAtVolume } = parts
+export function populate(pod: CachedPod, deps: PodParts): readonly Resolved[] {
+  const { caches, desired, recorder, lookAtVolume } = deps
   if (!wantsMounts(pod)) {
     for (const volumeName of desired.deletePod(pod.uid)) lookAtVolume(volumeName)
     return []
   }
-  const resolved = resolveVolumes(pod, caches)
-  for (const each of resolved) {
+  const podVolumes = resolveVolumes(pod, caches)
+  for (const each of podVolumes) {
     if (each.kind === 'mountable' && desired.add(each.source, each.mount, each.capacity)) {
       lookAtVolume(each.source.volumeName)
     }
     if (each.kind === 'refused')
       recorder.event(referenceTo(PODS, pod), { type: 'Warning', reason: 'FailedMount', message: each.why })
   }
-  return resolved
+  return podVolumes
 }
 
-function isMounted(resolved: Resolved, { uid }: CachedPod, { actual }: NodeParts): boolean {
-  if (resolved.kind === 'unused') return true
-  return resolved.kind === 'mountable' && actual.get(resolved.source.volumeName)?.pods.get(uid)?.kind === 'mounted'
+function isMounted(podVolume: Resolved, { uid }: CachedPod, { actual }: NodeParts): boolean {
+  if (podVolume.kind === 'unused') return true
+  return podVolume.kind === 'mountable' && actual.get(podVolume.source.volumeName)?.pods.get(uid)?.kind === 'mounted'
 }
 
 interface PodRun {
   readonly pod: CachedPod
-  readonly parts: PodParts
+  readonly deps: PodParts
   readonly signal: AbortSignal
 }
 
-async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<void> {
+async function perform(step: PodStep, { pod, deps: parts, signal }: PodRun): Promise<void> {
   const { client, caches, clock } = parts
   if (step.kind === 'remove') {
     // A pod that was recreated under this name must not be deleted.
@@ -91,7 +91,7 @@ async function perform(step: PodStep, { pod, parts, signal }: PodRun): Promise<v
     if (present.metadata?.uid !== pod.uid) return
     // A kubelet deletes an ended pod without a grace period.
     await client.delete(PODS, refOf(pod.key), { signal, gracePeriodSeconds: 0 })
-    parts.removed.add(pod.uid)
+    parts.deletedPods.add(pod.uid)
     return
   }
   if (step.kind === 'nothing') return

@@ -35,12 +35,12 @@ function withGroup(capability: VolumeCapability, { mountGroup }: Grouping): Volu
   return { ...capability, accessType: { ...accessType, value: { ...accessType.value, volumeMountGroup: mountGroup } } }
 }
 
-export function stageRequest(source: CsiSource, parts: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
+export function stageRequest(source: CsiSource, deps: CallParts): Omit<NodeStageVolumeRequest, 'secrets'> {
   return {
     volumeId: source.csi.volumeHandle,
-    publishContext: { ...parts.publishContext },
-    stagingTargetPath: parts.stagingTargetPath,
-    volumeCapability: capabilityOf(source, parts),
+    publishContext: { ...deps.publishContext },
+    stagingTargetPath: deps.stagingTargetPath,
+    volumeCapability: capabilityOf(source, deps),
     volumeContext: { ...source.csi.volumeAttributes },
   }
 }
@@ -48,12 +48,12 @@ export function stageRequest(source: CsiSource, parts: CallParts): Omit<NodeStag
 export function publishRequest(
   source: CsiSource,
   pod: PodMount,
-  parts: CallParts,
+  deps: CallParts,
 ): Omit<NodePublishVolumeRequest, 'secrets'> {
-  const { stagingTargetPath, targetPath } = parts
-  const podInfo = parts.podInfo ? podAttributes(pod, false) : {}
+  const { stagingTargetPath, targetPath } = deps
+  const podInfo = deps.podInfo ? podAttributes(pod, false) : {}
   return {
-    ...stageRequest(source, parts),
+    ...stageRequest(source, deps),
     stagingTargetPath,
     targetPath,
     readonly: pod.readOnly,
@@ -64,16 +64,16 @@ export function publishRequest(
 export function ephemeralRequest(
   { handle, source }: EphemeralSource,
   pod: PodMount,
-  parts: CallParts,
+  deps: CallParts,
 ): Omit<NodePublishVolumeRequest, 'secrets'> {
-  const { targetPath, podInfo, singleNodeMultiWriter } = parts
+  const { targetPath, podInfo, singleNodeMultiWriter } = deps
   const use = { accessModes: ['ReadWriteOnce'], fsType: source.fsType }
   return {
     volumeId: handle,
     publishContext: {},
     stagingTargetPath: '',
     targetPath,
-    volumeCapability: withGroup(volumeCapabilityOf(use, singleNodeMultiWriter), parts),
+    volumeCapability: withGroup(volumeCapabilityOf(use, singleNodeMultiWriter), deps),
     readonly: pod.readOnly,
     volumeContext: { ...source.volumeAttributes, ...(podInfo ? podAttributes(pod, true) : {}) },
   }
@@ -96,13 +96,13 @@ function podAttributes(
 export function expandRequest(
   source: CsiSource,
   size: string,
-  parts: CallParts,
+  deps: CallParts,
 ): Omit<NodeExpandVolumeRequest, 'secrets'> {
   return {
     volumeId: source.csi.volumeHandle,
-    volumePath: parts.targetPath,
+    volumePath: deps.targetPath,
     capacityRange: { requiredBytes: Quantity.parse(size).bytes(), limitBytes: 0n },
-    stagingTargetPath: parts.stagingTargetPath,
-    volumeCapability: capabilityOf(source, parts),
+    stagingTargetPath: deps.stagingTargetPath,
+    volumeCapability: capabilityOf(source, deps),
   }
 }

@@ -35,8 +35,8 @@ function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { kind: 'claim' }
   const { source } = volume
   const wrong = wrongLifecycle(source.driver, drivers.store.get(source.driver))
   if (wrong !== undefined) {
-    const what = 'kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode'
-    return { kind: 'refused', why: `MountVolume.SetUp failed for volume "${name}" : ${what}: ${wrong}` }
+    const failedStep = 'kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode'
+    return { kind: 'refused', why: `MountVolume.SetUp failed for volume "${name}" : ${failedStep}: ${wrong}` }
   }
   const handle = ephemeralHandle(pod.uid, name)
   const volumeName = `kubernetes.io/csi/${pod.uid}-${name}`
@@ -65,26 +65,26 @@ function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { kind: 'claim'
   if (claim.deleting && claim.finalizers?.includes(CLAIM_PROTECTION) !== true) {
     return { kind: 'refused', why: `error processing PVC ${key}: PVC is being deleted` }
   }
-  const bound = boundVolume(claim, stores)
-  if (bound === undefined) return { kind: 'unready', why: `error processing PVC ${key}: PVC is not bound` }
-  const wrong = wrongMode(pod, volume.name, bound)
+  const pair = boundVolume(claim, stores)
+  if (pair === undefined) return { kind: 'unready', why: `error processing PVC ${key}: PVC is not bound` }
+  const wrong = wrongMode(pod, volume.name, pair)
   if (wrong !== undefined) return { kind: 'refused', why: wrong }
   const { readOnly } = volume
-  const csi = csiSourceOf(bound)
-  if (csi === undefined) return mountable(pod, localSource('persistentVolume', bound.key, pod), { readOnly })
-  const { key: name, mountOptions, volumeMode } = bound
+  const csi = csiSourceOf(pair)
+  if (csi === undefined) return mountable(pod, localSource('persistentVolume', pair.key, pod), { readOnly })
+  const { key: name, mountOptions, volumeMode } = pair
   const source: MountSource = {
     kind: 'csi',
     volumeName: uniqueVolumeName(csi),
     name,
     csi,
-    accessModes: attachModesOf(bound),
+    accessModes: attachModesOf(pair),
     mountOptions,
     block: volumeMode === 'Block',
     attach: needsAttach(csi.driver, stores),
     claim: claim.key,
   }
-  return mountable(pod, source, { readOnly, capacity: bound.capacity })
+  return mountable(pod, source, { readOnly, capacity: pair.capacity })
 }
 
 function wrongMode(pod: CachedPod, name: string, { volumeMode }: Volume): string | undefined {

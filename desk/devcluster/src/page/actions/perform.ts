@@ -41,8 +41,8 @@ export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'run
 }
 
 /** Performs the action and returns a sentence about it. A refusal by the API server throws its error. */
-export function perform({ name, values }: PageAction, parts: ActionParts, signal: AbortSignal): Promise<string> {
-  return PERFORM[name](values, parts, signal)
+export function perform({ name, values }: PageAction, deps: ActionParts, signal: AbortSignal): Promise<string> {
+  return PERFORM[name](values, deps, signal)
 }
 
 const PERFORM: Readonly<Record<ActionName, Perform>> = {
@@ -62,14 +62,14 @@ const PERFORM: Readonly<Record<ActionName, Perform>> = {
     await cluster.client.create(PODS, { ...object, metadata: { ...inNamespace(claim), name } }, { signal })
     return `Pod ${name} is created.`
   },
-  async expandClaim({ claim = '', size = '' }, parts, signal) {
-    await patchClaim({ claim, spec: { resources: { requests: { storage: size } } } }, parts, signal)
+  async expandClaim({ claim = '', size = '' }, deps, signal) {
+    await patchClaim({ claim, spec: { resources: { requests: { storage: size } } } }, deps, signal)
     return `Claim ${claim} asks for ${size}.`
   },
-  async changeClass({ claim = '', class: className = '' }, parts, signal) {
-    const { client, driver } = parts.cluster
+  async changeClass({ claim = '', class: className = '' }, deps, signal) {
+    const { client, driver } = deps.cluster
     if (className === NAMES.gold) await ensure({ client, signal }, VOLUME_ATTRIBUTES_CLASSES, goldObject(driver.name))
-    await patchClaim({ claim, spec: { volumeAttributesClassName: className } }, parts, signal)
+    await patchClaim({ claim, spec: { volumeAttributesClassName: className } }, deps, signal)
     return `Claim ${claim} asks for class ${className}.`
   },
   async deletePod({ pod = '' }, { cluster }, signal) {
@@ -80,7 +80,7 @@ const PERFORM: Readonly<Record<ActionName, Perform>> = {
     await cluster.client.delete(PERSISTENT_VOLUME_CLAIMS, inNamespace(claim), { signal })
     return `Claim ${claim} is deleted.`
   },
-  drainNode: async ({ node = '' }, parts, signal) => await drain(node, parts, signal),
+  drainNode: async ({ node = '' }, deps, signal) => await drain(node, deps, signal),
   async uncordonNode({ node = '' }, { cluster }, signal) {
     await cluster.client.patch(NODES, { name: node }, schedulable(true), { signal })
     return `${node} is uncordoned.`
@@ -186,7 +186,7 @@ const ACTIONS: Readonly<Record<(typeof FAULTS)[number], DriverFault>> = {
 
 /** Lets the emulated driver answer the next calls of a method with a fault. */
 function injectFaults({ faults }: CsiDriver, { method, how, times }: Fault): void {
-  const known = FAULTS.find((fault) => fault === how)
-  if (known === undefined) throw new Error(`There is no fault "${how}".`)
-  faults.add({ match: { method }, times, action: ACTIONS[known] })
+  const fault = FAULTS.find((fault) => fault === how)
+  if (fault === undefined) throw new Error(`There is no fault "${how}".`)
+  faults.add({ match: { method }, times, action: ACTIONS[fault] })
 }

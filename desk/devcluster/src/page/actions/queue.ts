@@ -24,19 +24,19 @@ export class ActionQueue {
   readonly #options: ActionQueueOptions
   readonly #signal: AbortSignal
   readonly #actions: readonly ActionName[]
-  readonly #parts: ActionParts
+  readonly #deps: ActionParts
   #leave = (): void => undefined
 
   constructor(options: ActionQueueOptions, signal: AbortSignal) {
     const { cluster, clock, story } = options
     this.#options = options
     this.#signal = signal
-    this.#parts = {
+    this.#deps = {
       ...{ cluster, clock },
       runTo: story && ((step) => this.#runTo(story, step)),
       onTrouble: (text) => this.#trouble(text),
     }
-    this.#actions = actionsOf(this.#parts)
+    this.#actions = actionsOf(this.#deps)
   }
 
   /** Sends the page the possible actions, now and whenever the storage classes change. */
@@ -61,7 +61,7 @@ export class ActionQueue {
     try {
       action = parseAction(body)
       if (!this.#actions.includes(action.name)) throw new Error('This cannot be done here.')
-      const text = await perform(action, this.#parts, limit.signal)
+      const text = await perform(action, this.#deps, limit.signal)
       this.#options.say({ who: 'you', text })
       return { done: true, text }
     } catch (error) {
@@ -80,7 +80,7 @@ export class ActionQueue {
   }
 
   #ended(ending: Ending): void {
-    if (ending.kind === 'failed') this.#trouble(`Not true: ${ending.what}, in the step "${ending.step}"`)
+    if (ending.kind === 'failed') this.#trouble(`Not true: ${ending.expected}, in the step "${ending.step}"`)
   }
 
   #trouble(text: string): void {

@@ -58,8 +58,8 @@ export class ActorRegistry {
   }
 
   #entry(id: string): Entry {
-    const known = this.#entries.get(id)
-    if (known !== undefined) return known
+    const existing = this.#entries.get(id)
+    if (existing !== undefined) return existing
     const made: Entry = { ...whoIs(id), open: 0, turns: 0, troubles: 0 }
     this.#entries.set(id, made)
     return made

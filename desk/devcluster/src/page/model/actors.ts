@@ -71,11 +71,14 @@ const COMPONENTS: ReadonlyMap<string, ActorId> = new Map([
 ])
 
 /** Returns the actor for the component that has recorded an event. An unknown component becomes an actor itself. */
-export function actorOfComponent(component: string, about: { readonly driver: string; readonly node: string }): string {
-  if (component === 'kubelet' && about.node !== '') return kubeletOf(about.node)
+export function actorOfComponent(
+  component: string,
+  subject: { readonly driver: string; readonly node: string },
+): string {
+  if (component === 'kubelet' && subject.node !== '') return kubeletOf(subject.node)
   if (component.startsWith('external-resizer')) return 'csi-resizer'
   if (component.startsWith('external-attacher')) return 'csi-attacher'
   // The provisioner records events under a component name that starts with the driver's name.
-  if (component.startsWith(`${about.driver}_`)) return 'csi-provisioner'
+  if (component.startsWith(`${subject.driver}_`)) return 'csi-provisioner'
   return COMPONENTS.get(component) ?? (component === '' ? 'unknown' : component)
 }

@@ -7,7 +7,7 @@ import type { LastEvent, TimelineEntry } from '../view/wire.ts'
 export interface CachedEvent extends Cached {
   readonly kind: string
   /** The namespace and name of the involved object, such as `default/data`. */
-  readonly about: string
+  readonly subject: string
   readonly component: string
   readonly isWarning: boolean
   readonly reason: string
@@ -25,7 +25,7 @@ export function eventProjection(event: Event): CachedEvent {
   return {
     ...identityOf(event),
     kind,
-    about: namespace ? `${namespace}/${name}` : name,
+    subject: namespace ? `${namespace}/${name}` : name,
     component: source?.component || event.reportingComponent || '',
     isWarning: type === 'Warning',
     reason,
@@ -37,15 +37,18 @@ export function eventProjection(event: Event): CachedEvent {
 
 /** Returns the item that shows the last Event of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
-  const { kind, about, reason, message, isWarning, count } = event
+  const { kind, subject: about, reason, message, isWarning, count } = event
   const line = { at, text: message, ...(isWarning && { bad: true }) }
   return { is: 'event', id: `event/${of}`, of, said: line, reason, about: aboutText(kind, about), count }
 }
 
-export function eventLine({ kind, about, reason, message, isWarning }: CachedEvent, who: string): TimelineEntry {
+export function eventLine(
+  { kind, subject: about, reason, message, isWarning }: CachedEvent,
+  who: string,
+): TimelineEntry {
   return { who, text: `${aboutText(kind, about)}: ${reason}: ${message}`, ...(isWarning && { bad: true }) }
 }
 
-function aboutText(kind: string, about: string): string {
-  return `${kind} ${about.slice(about.indexOf('/') + 1)}`
+function aboutText(kind: string, subject: string): string {
+  return `${kind} ${subject.slice(subject.indexOf('/') + 1)}`
 }

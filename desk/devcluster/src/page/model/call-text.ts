@@ -32,8 +32,8 @@ export function callLine({ method, request, end }: LiveCall, who: string): Timel
   const { code, tookMs, message } = end
   const node = request['nodeId']
   const where = typeof node === 'string' && node !== '' ? ` on ${node}` : ''
-  const about = `${short(volumeOf({ request }))}${where}`.trim()
-  const call = about === '' ? method : `${method} ${about}:`
+  const volumeText = `${short(volumeOf({ request }))}${where}`.trim()
+  const call = volumeText === '' ? method : `${method} ${volumeText}:`
   if (code === 0) return { who, text: `${call} OK, ${duration(tookMs)}` }
   const suffix = message ? `: ${message}` : ''
   return { who, text: `${call} ${codeNameOf(code)}${suffix}, ${duration(tookMs)}`, bad: true }

@@ -147,7 +147,7 @@ export class PageModel {
     const of = event.type === 'updated' ? event.after : event.object
     const rows = rowsOfEvent(of, caches)
     const who = actorOfComponent(of.component, { driver: driver.name, node: nodeOfEvent(of, caches) })
-    if (caches.pods.store.get(of.about) !== undefined) this.#warnings.take(of)
+    if (caches.pods.store.get(of.subject) !== undefined) this.#warnings.take(of)
     const at = of.at ?? clock.now()
     for (const each of [...rows, who]) this.#lasts.set(`event/${each}`, () => lastEvent(each, of, at))
     this.#updateRows(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
@@ -261,7 +261,7 @@ function rowOfLine(rows: readonly string[]): { readonly row?: string } {
 export class Warnings {
   readonly #ofPods = new Map<string, Map<string, string>>()
 
-  take({ kind, about, isWarning, reason, message }: CachedEvent): void {
+  take({ kind, subject: about, isWarning, reason, message }: CachedEvent): void {
     if (kind !== 'Pod' || !isWarning) return
     const warnings = this.#ofPods.get(about) ?? new Map<string, string>()
     warnings.set(reason, message)

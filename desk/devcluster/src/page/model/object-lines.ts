@@ -106,17 +106,19 @@ function podLine(before: CachedPod | undefined, after: CachedPod | undefined): T
 function attachmentLine(before: Attachment | undefined, after: Attachment | undefined): TimelineEntry | undefined {
   const is = after ?? before
   if (is === undefined) return undefined
-  const what = `${short(is.pvName ?? 'the volume')}`
+  const volumeName = `${short(is.pvName ?? 'the volume')}`
   const { nodeName, attachError, detachError } = is
-  if (after === undefined) return { who: 'csi-attacher', text: `VolumeAttachment of ${what} to ${nodeName} gone` }
-  if (before === undefined) return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} created` }
+  if (after === undefined) return { who: 'csi-attacher', text: `VolumeAttachment of ${volumeName} to ${nodeName} gone` }
+  if (before === undefined)
+    return { who: 'attach-detach', text: `VolumeAttachment of ${volumeName} to ${nodeName} created` }
   if (!before.deleting && after.deleting)
-    return { who: 'attach-detach', text: `VolumeAttachment of ${what} to ${nodeName} deleted` }
-  if (!before.attached && after.attached) return { who: 'csi-attacher', text: `${what} is attached to ${nodeName}` }
+    return { who: 'attach-detach', text: `VolumeAttachment of ${volumeName} to ${nodeName} deleted` }
+  if (!before.attached && after.attached)
+    return { who: 'csi-attacher', text: `${volumeName} is attached to ${nodeName}` }
   if (attachError !== undefined && before.attachError !== attachError)
-    return { who: 'csi-attacher', text: `${what} is not attached to ${nodeName}: ${attachError}`, bad: true }
+    return { who: 'csi-attacher', text: `${volumeName} is not attached to ${nodeName}: ${attachError}`, bad: true }
   if (detachError !== undefined && before.detachError !== detachError)
-    return { who: 'csi-attacher', text: `${what} is not detached from ${nodeName}: ${detachError}`, bad: true }
+    return { who: 'csi-attacher', text: `${volumeName} is not detached from ${nodeName}: ${detachError}`, bad: true }
   return undefined
 }
 
@@ -154,9 +156,11 @@ function snapshotLine(
 }
 
 function contentLine(before: CachedContent | undefined, after: CachedContent | undefined): TimelineEntry | undefined {
-  const what = (snapshot: string): string => `VolumeSnapshotContent of ${snapshot}`
-  if (after === undefined) return before && { who: 'csi-snapshotter', text: `${what(before.snapshot)} gone` }
-  return before === undefined ? { who: 'snapshot-controller', text: `${what(after.snapshot)} created` } : undefined
+  const contentText = (snapshot: string): string => `VolumeSnapshotContent of ${snapshot}`
+  if (after === undefined) return before && { who: 'csi-snapshotter', text: `${contentText(before.snapshot)} gone` }
+  return before === undefined
+    ? { who: 'snapshot-controller', text: `${contentText(after.snapshot)} created` }
+    : undefined
 }
 
 function names({ volumesAttached }: CachedNode): readonly string[] {
@@ -166,8 +170,8 @@ function names({ volumesAttached }: CachedNode): readonly string[] {
 /** Returns the first name in `after` that is not in `before`. */
 function newIn(before: readonly string[], after: readonly string[]): string | undefined {
   if (before === after) return undefined
-  const known = new Set(before)
-  const fresh = after.filter((name) => !known.has(name))
+  const earlier = new Set(before)
+  const fresh = after.filter((name) => !earlier.has(name))
   return fresh[0]
 }
 

@@ -66,13 +66,13 @@ interface CallParts {
 
 export function rowsOfCall(call: Pick<LiveCall, 'request'>, { caches, driver, handles }: CallParts): readonly string[] {
   const volumeHandle = volumeOf(call)
-  const known = caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey({ driver, volumeHandle }))
-  if (known.length > 0) return known.flatMap(rowsOfVolume)
+  const volumes = caches.volumes.store.byIndex(VOLUMES_BY_HANDLE, handleKey({ driver, volumeHandle }))
+  if (volumes.length > 0) return volumes.flatMap(rowsOfVolume)
   const row = handles.rowOf(volumeHandle)
   return row === undefined ? [] : [row]
 }
 
-export function rowsOfEvent({ kind, about }: CachedEvent, caches: Caches): readonly string[] {
+export function rowsOfEvent({ kind, subject: about }: CachedEvent, caches: Caches): readonly string[] {
   switch (kind) {
     case 'PersistentVolumeClaim':
       return [`claim/${about}`]
@@ -90,7 +90,7 @@ export function rowsOfEvent({ kind, about }: CachedEvent, caches: Caches): reado
 }
 
 /** Returns the node of an event's pod, or of a running pod that uses the event's claim. Empty if there is none. */
-export function nodeOfEvent({ kind, about }: CachedEvent, { pods }: Caches): string {
+export function nodeOfEvent({ kind, subject: about }: CachedEvent, { pods }: Caches): string {
   if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
   const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''

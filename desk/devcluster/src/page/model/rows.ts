@@ -83,10 +83,10 @@ function placesOf({ attachments, pods }: RowView): readonly NodePlace[] {
     return { node: nodeName, state, pods: users, ...(error !== undefined && { error }) }
   })
   // If the driver needs no attach, only running pods show on which nodes the volume is mounted.
-  const known = new Set(places.map(({ node }) => node))
+  const placedNodes = new Set(places.map(({ node }) => node))
   for (const { nodeName } of running) {
-    if (!known.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })
-    known.add(nodeName)
+    if (!placedNodes.has(nodeName)) places.push({ node: nodeName, state: 'mounted', pods: on(nodeName) })
+    placedNodes.add(nodeName)
   }
   return places
 }

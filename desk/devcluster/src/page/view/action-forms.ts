@@ -12,7 +12,7 @@ export class ActionForms {
   readonly #player: Player
   readonly #forms = byId('forms')
   #inputs: readonly FieldInput[] = []
-  #shown = ''
+  #shownForm = ''
 
   constructor(player: Player) {
     this.#player = player
@@ -23,8 +23,8 @@ export class ActionForms {
     const { items } = this.#player
     if (changed.has('abilities')) this.#show(items.get('abilities'))
     if (this.#inputs.length === 0) return
-    const known = knownValues(items)
-    for (const input of this.#inputs) input.offer(known)
+    const existing = knownValues(items)
+    for (const input of this.#inputs) input.offer(existing)
   }
 
   readonly send = async (action: string, values: Values): Promise<ActionAnswer> => {
@@ -41,8 +41,8 @@ export class ActionForms {
     const can = abilities?.is === 'abilities' ? ACTION_NAMES.filter((name) => abilities.actions.includes(name)) : []
     const names = can.filter((name) => formOf(name).hidden !== true)
     byId('action-forms').hidden = names.length === 0
-    if (this.#shown === names.join()) return
-    this.#shown = names.join()
+    if (this.#shownForm === names.join()) return
+    this.#shownForm = names.join()
     const forms = names.map((name) => this.#form(name))
     this.#inputs = forms.flatMap(({ inputs }) => inputs)
     fill(this.#forms, ...forms.map(({ element }) => element))

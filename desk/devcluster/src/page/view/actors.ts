@@ -25,8 +25,8 @@ export class Actors {
   draw(changed: ReadonlySet<string>): void {
     const { items } = this.#player
     const all = [...items.values()].filter((item) => item.is === 'actor').filter(({ id }) => id !== 'you')
-    const shown = all.filter((actor, index) => index < MAX_IDLE || actor.state !== 'idle')
-    this.#cards.show(shown.map((actor) => [actor.id, actor]))
+    const visibleActors = all.filter((actor, index) => index < MAX_IDLE || actor.state !== 'idle')
+    this.#cards.show(visibleActors.map((actor) => [actor.id, actor]))
     for (const id of changed) {
       const of = id.replace(/^(call|event)\//, '')
       this.#drawn.get(of)?.draw(this.#player, of)
@@ -56,7 +56,7 @@ class Card {
     if (actor?.is !== 'actor') return
     const { name, does, state, last, open, turns, troubles, why } = actor
     const isFailing = state === 'fails' || state === 'away'
-    const about = [
+    const details = [
       open > 0 && `${counted(open, 'call')} under way`,
       turns > 0 && `${counted(turns, 'step')} to take`,
       troubles > 0 && `${troubles} in trouble`,
@@ -67,7 +67,7 @@ class Card {
       make(
         'p',
         { class: 'quiet' },
-        `${does}${about
+        `${does}${details
           .filter((text) => text !== false)
           .map((text) => `; ${text}`)
           .join('')}`,

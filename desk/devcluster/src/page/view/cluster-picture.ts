@@ -31,8 +31,8 @@ export class ClusterPicture {
     const chips = boxes.flatMap((box) => box.chips)
     const moves = !this.#still.matches && chips.length <= MAX_MOVING
     const places = new Map(moves ? [...this.#chips].map(([key, { element }]) => [key, placeOf(element)]) : [])
-    const known = this.#chips
-    this.#chips = new Map(chips.map((chip) => [chip.key, known.get(chip.key) ?? new ChipElement(chip)]))
+    const shownChips = this.#chips
+    this.#chips = new Map(chips.map((chip) => [chip.key, shownChips.get(chip.key) ?? new ChipElement(chip)]))
     for (const chip of chips) this.#chips.get(chip.key)?.draw(chip)
     this.#list.show(boxes.map((box) => [box.key, box]))
     for (const box of boxes) this.#boxes.get(box.key)?.draw(box, (key) => this.#chips.get(key)?.element)
@@ -85,8 +85,8 @@ class BoxElement {
   draw({ name, notes, chips, more }: Box, elementOf: (key: string) => HTMLElement | undefined): void {
     fill(this.#head, name, ...notes.flatMap((note) => [' ', tag(note)]))
     const desired = chips.flatMap(({ key }) => elementOf(key) ?? [])
-    const shown = [...this.#chips.children]
-    if (desired.length !== shown.length || desired.some((element, index) => element !== shown[index])) {
+    const visibleChips = [...this.#chips.children]
+    if (desired.length !== visibleChips.length || desired.some((element, index) => element !== visibleChips[index])) {
       fill(this.#chips, ...desired)
     }
     this.#chips.hidden = chips.length === 0

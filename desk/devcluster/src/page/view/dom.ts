@@ -54,18 +54,18 @@ export class Keyed<T, E extends Element> {
 
   /** Shows exactly one child for each value, in this order. */
   show(values: Iterable<readonly [key: string, value: T]>): void {
-    const shown = new Set<string>()
+    const keys = new Set<string>()
     let next = this.#parent.firstElementChild
     for (const [key, value] of values) {
-      shown.add(key)
-      const known = this.#made.get(key)
-      const element = known ?? this.#makeOne(value)
-      if (known === undefined) this.#made.set(key, element)
+      keys.add(key)
+      const existing = this.#made.get(key)
+      const element = existing ?? this.#makeOne(value)
+      if (existing === undefined) this.#made.set(key, element)
       if (element === next) next = next.nextElementSibling
       else this.#parent.insertBefore(element, next)
     }
     for (const [key, element] of this.#made) {
-      if (shown.has(key)) continue
+      if (keys.has(key)) continue
       element.remove()
       this.#made.delete(key)
     }
@@ -78,6 +78,6 @@ export function clockTime(at: number): string {
   return CLOCK.format(at)
 }
 
-export function counted(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`
+export function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

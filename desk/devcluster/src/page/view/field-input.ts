@@ -56,19 +56,19 @@ export class FieldInput {
   }
 
   /** Updates the list of values. The chosen value stays chosen if it is still in the list. */
-  offer(known: KnownValues): void {
+  offer(existing: KnownValues): void {
     if (!(this.#input instanceof HTMLSelectElement)) return
     const { kind, choices, optional, value = '' } = this.#field
-    const values = choices ?? [...new Set([...(kind === 'class' ? [value] : []), ...(known[kind] ?? [])])]
-    const shown = values.slice(0, MAX_VALUES)
-    if (this.#offered === shown.join('\n')) return
+    const values = choices ?? [...new Set([...(kind === 'class' ? [value] : []), ...(existing[kind] ?? [])])]
+    const offered = values.slice(0, MAX_VALUES)
+    if (this.#offered === offered.join('\n')) return
     const before = this.#offered === undefined ? value : this.#input.value
-    this.#offered = shown.join('\n')
-    const noChoice = shown.length === 0 ? `no ${kind} yet` : undefined
+    this.#offered = offered.join('\n')
+    const noChoice = offered.length === 0 ? `no ${kind} yet` : undefined
     const emptyLabel = optional || noChoice
     const none = emptyLabel === undefined ? undefined : optionOf('', emptyLabel)
-    fill(this.#input, none, ...shown.map((each) => optionOf(each)))
-    if (shown.includes(before) || (optional && before === '')) this.#input.value = before
+    fill(this.#input, none, ...offered.map((each) => optionOf(each)))
+    if (offered.includes(before) || (optional && before === '')) this.#input.value = before
   }
 }
 

@@ -80,11 +80,11 @@ export class PageEventText {
   readonly element = make('div', { class: 'event' })
 
   /** Shows the event. Its text is left out if it equals one of the texts in `known`, which are shown next to it. */
-  draw(event: LastEvent | undefined, known: readonly (string | undefined)[] = []): void {
+  draw(event: LastEvent | undefined, names: readonly (string | undefined)[] = []): void {
     this.element.hidden = event === undefined
     if (event === undefined) return
     const { said, reason, about, count } = event
-    const text = known.includes(said.text) ? '' : ` ${said.text}`
+    const text = names.includes(said.text) ? '' : ` ${said.text}`
     const often = count > 1 ? ` (${count} times)` : ''
     fill(
       this.element,

@@ -32,15 +32,15 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   const all = [...items]
   const nodes = all.filter((item) => item.is === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))
   const at = new Map<string, Chip[]>()
-  const put = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
+  const addChip = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
   const rows = all.filter((item) => item.is === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
-  for (const [box, chip] of podsOf(rows)) put(box, chip)
+  for (const [box, chip] of podsOf(rows)) addChip(box, chip)
   for (const row of rows) {
-    for (const [box, chip] of volumesOf(row)) put(box, chip)
+    for (const [box, chip] of volumesOf(row)) addChip(box, chip)
   }
-  const shown = nodes.slice(0, MAX_NODES)
+  const visibleNodes = nodes.slice(0, MAX_NODES)
   const boxes = [
-    ...shown.map(({ name, ready, schedulable }) => ({
+    ...visibleNodes.map(({ name, ready, schedulable }) => ({
       key: `node/${name}`,
       name,
       notes: [...(ready ? [] : ['not ready']), ...(schedulable ? [] : ['cordoned'])],
@@ -50,7 +50,7 @@ export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box
   ]
   return {
     boxes: boxes.map((box) => ({ ...box, ...atMost(at.get(box.key) ?? []) })),
-    moreNodes: nodes.length - shown.length,
+    moreNodes: nodes.length - visibleNodes.length,
   }
 }
 

@@ -46,8 +46,8 @@ export class Table {
   #arrange(changed: readonly string[]): void {
     this.#narrowed = false
     const { items } = this.#player
-    const known = new Set(this.#sorted)
-    if (changed.some((id) => known.has(id) !== items.has(id))) {
+    const present = new Set(this.#sorted)
+    if (changed.some((id) => present.has(id) !== items.has(id))) {
       this.#sorted = [...items.keys()].filter(isRowId).sort((a, b) => BY_NAME.compare(nameIn(a), nameIn(b)))
     }
     const searched = this.#filter.value.trim().toLowerCase()
@@ -136,17 +136,19 @@ class RowLine {
 }
 
 function wantedOf({ claim, pods, volume }: ClaimRow): readonly HTMLElement[] {
-  const parts: HTMLElement[] = []
+  const elements: HTMLElement[] = []
   if (claim !== undefined) {
     const { size, className, attributesClass, phase, deleting } = claim
     const second = attributesClass === '' ? '' : `, ${attributesClass}`
-    parts.push(make('div', {}, `${size.text}, ${classText(className)}${second} `, tag(deleting ? 'deleting' : phase)))
-  } else if (volume !== undefined) parts.push(make('div', { class: 'quiet' }, 'not claimed'))
+    elements.push(
+      make('div', {}, `${size.text}, ${classText(className)}${second} `, tag(deleting ? 'deleting' : phase)),
+    )
+  } else if (volume !== undefined) elements.push(make('div', { class: 'quiet' }, 'not claimed'))
   for (const { key, node, phase, deleting } of pods) {
     const where = node === '' ? 'on any node' : `on ${node}`
-    parts.push(make('div', {}, `pod ${nameIn(key)} ${where} `, tag(deleting ? 'deleting' : phase)))
+    elements.push(make('div', {}, `pod ${nameIn(key)} ${where} `, tag(deleting ? 'deleting' : phase)))
   }
-  return parts
+  return elements
 }
 
 function actualOf({ claim, volume, places, snapshots }: ClaimRow): readonly HTMLElement[] {
@@ -154,9 +156,15 @@ function actualOf({ claim, volume, places, snapshots }: ClaimRow): readonly HTML
   const { name, phase, size, capacity, attributesClass } = volume
   const more = capacity === size.text ? '' : `, volume ${capacity}`
   const second = attributesClass === '' ? '' : `, ${attributesClass}`
-  const about = make('div', { class: 'volume', title: name }, make('span', { class: 'cut' }, name), ' ', tag(phase))
+  const volumeCell = make(
+    'div',
+    { class: 'volume', title: name },
+    make('span', { class: 'cut' }, name),
+    ' ',
+    tag(phase),
+  )
   const bar = make('div', {}, sizeBar(claim?.size ?? size, size), `${more}${second}`)
-  return [about, bar, ...places.map(placeOf), ...snapshots.map(snapshotOf)]
+  return [volumeCell, bar, ...places.map(placeOf), ...snapshots.map(snapshotOf)]
 }
 
 function snapshotOf({ name, state, size }: Snapshot): HTMLElement {

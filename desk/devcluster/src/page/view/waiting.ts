@@ -25,18 +25,18 @@ export class Waiting {
   }
 
   draw(): void {
-    const shown = [...this.#player.items.values()].flatMap((item): Shown[] => {
+    const rows = [...this.#player.items.values()].flatMap((item): Shown[] => {
       if (item.is === 'row') return ofRow(item)
       return item.is === 'actor' ? ofActor(item, this.#player.time ?? 0) : []
     })
-    shown.sort((a, b) => orderOf(a.wait) - orderOf(b.wait) || a.wait.since - b.wait.since)
-    const stuck = shown.filter(({ wait }) => wait.stuck).length
-    const troubles = shown.filter(({ wait }) => !wait.stuck && wait.level === 'trouble').length
-    this.#list.show(shown.slice(0, MAX_WAITS).map((each) => [keyOf(each), each]))
+    rows.sort((a, b) => orderOf(a.wait) - orderOf(b.wait) || a.wait.since - b.wait.since)
+    const stuck = rows.filter(({ wait }) => wait.stuck).length
+    const troubles = rows.filter(({ wait }) => !wait.stuck && wait.level === 'trouble').length
+    this.#list.show(rows.slice(0, MAX_WAITS).map((each) => [keyOf(each), each]))
     byId('waiting').classList.toggle('trouble', stuck + troubles > 0)
-    setText(byId('waiting-title'), title({ stuck, failing: troubles, waiting: shown.length - stuck - troubles }))
-    byId('waiting-more').hidden = shown.length <= MAX_WAITS
-    setText(byId('waiting-more'), `and ${shown.length - MAX_WAITS} more`)
+    setText(byId('waiting-title'), title({ stuck, failing: troubles, waiting: rows.length - stuck - troubles }))
+    byId('waiting-more').hidden = rows.length <= MAX_WAITS
+    setText(byId('waiting-more'), `and ${rows.length - MAX_WAITS} more`)
   }
 
   #make({ wait, row }: Shown): HTMLLIElement {
@@ -75,8 +75,8 @@ function orderOf({ stuck, level }: Wait): number {
 
 /** Returns the title of the list, such as `1 stuck, 2 failing`. */
 function title(counts: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(counts).filter(([, count]) => count > 0)
-  return parts.map(([word, count]) => `${count} ${word}`).join(', ') || 'Nothing is stuck'
+  const counted = Object.entries(counts).filter(([, count]) => count > 0)
+  return counted.map(([word, count]) => `${count} ${word}`).join(', ') || 'Nothing is stuck'
 }
 
 function showRow(id: string): void {

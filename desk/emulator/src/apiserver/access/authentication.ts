@@ -42,9 +42,9 @@ export class Authentication {
     this.#withoutToken = options.open ? ADMIN : ANONYMOUS
     this.#tokens.set(options.adminToken, { user: ADMIN, expires: undefined })
     for (const { token, user, uid, groups = [] } of options.grants ?? []) {
-      const known = uid === undefined ? {} : { uid }
+      const uidField = uid === undefined ? {} : { uid }
       this.#tokens.set(token, {
-        user: { name: user, ...known, groups: [...groups, AUTHENTICATED] },
+        user: { name: user, ...uidField, groups: [...groups, AUTHENTICATED] },
         expires: undefined,
       })
     }

@@ -121,7 +121,7 @@ export function requireAccess(store: Store, user: AuthenticatedUser, access: Acc
   }
   const { group, resource, namespace, name = '' } = access
   const place = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`
-  const what = `resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${place}`
+  const target = `resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${place}`
   const [plural = ''] = resource.split('/')
-  throw forbidden({ group, plural }, name, `${who} ${what}`)
+  throw forbidden({ group, plural }, name, `${who} ${target}`)
 }

@@ -40,8 +40,8 @@ export function kindMismatch(kind: ServedKind, object: Json): string | undefined
   const version = textAt(object, 'apiVersion') || groupVersionOf(kind)
   const kindName = textAt(object, 'kind') || kind.kind
   if (version === groupVersionOf(kind) && kindName === kind.kind) return undefined
-  const known = KINDS.some((each) => groupVersionOf(each) === version && each.kind === kindName)
-  if (!known)
+  const isServed = KINDS.some((each) => groupVersionOf(each) === version && each.kind === kindName)
+  if (!isServed)
     return `no kind ${JSON.stringify(kindName)} is registered for version ${JSON.stringify(version)} in scheme "pkg/runtime/scheme.go:111"`
   const internal = kind.group === '' ? 'core' : kind.group.split('.')[0]
   return `converting (v1.${kindName}) to (${internal}.${kind.kind}): unknown conversion`

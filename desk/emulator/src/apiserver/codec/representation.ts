@@ -110,7 +110,7 @@ export function renderList(kind: ServedKind, listing: ListedPage, { shape, now }
   const metadata: JsonMap = {
     resourceVersion: String(listing.revision),
     continue: listing.next,
-    remainingItemCount: listing.remaining,
+    remainingItemCount: listing.remainingItemCount,
   }
   switch (shape.as) {
     case 'object': {

@@ -95,12 +95,12 @@ function qualified(subject: FailureSubject): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }
 
-function about(subject: FailureSubject, name: string): { readonly details: FailureDetails } {
+function failureDetails(subject: FailureSubject, name: string): { readonly details: FailureDetails } {
   return { details: { name: name || undefined, group: subject.group || undefined, kind: subject.plural } }
 }
 
 export function notFound(subject: FailureSubject, name: string): ApiFailure {
-  return new ApiFailure('NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name))
+  return new ApiFailure('NotFound', `${qualified(subject)} "${name}" not found`, failureDetails(subject, name))
 }
 
 /** Returns the failure for a path that the server does not serve. */
@@ -116,19 +116,20 @@ export function notServed(): ApiFailure {
 export function alreadyExists(subject: FailureSubject, name: string, deleting = false): ApiFailure {
   const moment = deleting ? 'object is being deleted: ' : ''
   const message = `${moment}${qualified(subject)} "${name}" already exists`
-  return new ApiFailure('AlreadyExists', message, about(subject, name))
+  return new ApiFailure('AlreadyExists', message, failureDetails(subject, name))
 }
 
-export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
+export const OBJECT_MODIFIED =
+  'the object has been modified; please apply your changes to the latest version and try again'
 
 export function conflict(subject: FailureSubject, name: string, why: string): ApiFailure {
   const message = `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`
-  return new ApiFailure('Conflict', message, about(subject, name))
+  return new ApiFailure('Conflict', message, failureDetails(subject, name))
 }
 
 export function forbidden(subject: FailureSubject, name: string, why: string): ApiFailure {
   const named = name === '' ? `${qualified(subject)} is forbidden` : `${qualified(subject)} "${name}" is forbidden`
-  return new ApiFailure('Forbidden', `${named}: ${why}`, about(subject, name))
+  return new ApiFailure('Forbidden', `${named}: ${why}`, failureDetails(subject, name))
 }
 
 /** Returns the 422 error that lists the errors of all fields. */

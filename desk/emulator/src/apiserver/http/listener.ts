@@ -56,7 +56,7 @@ function refusalOf(
   { headers }: IncomingMessage,
   { scheme, hostNames }: { scheme: 'http' | 'https'; hostNames: readonly string[] },
 ): ApiFailure | undefined {
-  const refused = (what: string): ApiFailure => new ApiFailure('Forbidden', `forbidden: ${what}`)
+  const refused = (reason: string): ApiFailure => new ApiFailure('Forbidden', `forbidden: ${reason}`)
   if (!isOwnHost(headers, hostNames))
     return refused(`the host ${JSON.stringify(headers.host ?? '')} is not this server`)
   if (isFromOtherSite(headers, scheme)) return refused('the request comes from another web site')

@@ -140,10 +140,10 @@ function inOrder(list: readonly Json[], { order, before, key }: Ordering): reado
   const indexIn = (items: readonly Json[], item: Json): number =>
     items.findIndex((each) => sameJson(keyOf(each), keyOf(item)))
   const by = (items: readonly Json[]) => (a: Json, b: Json) => indexIn(items, a) - indexIn(items, b)
-  const known = list.filter((item) => indexIn(order, item) >= 0).sort(by(order))
+  const ordered = list.filter((item) => indexIn(order, item) >= 0).sort(by(order))
   const others = list.filter((item) => indexIn(order, item) < 0).sort(by(before))
   const result: Json[] = []
-  for (const item of known) {
+  for (const item of ordered) {
     while (others.length > 0 && wasInFront(others[0] as Json, item)) result.push(others.shift() as Json)
     result.push(item)
   }

@@ -94,8 +94,8 @@ const ZEROS: Readonly<Record<Scalar, Json>> = {
 const ZERO_OBJECTS = new WeakMap<Schema, JsonMap>()
 
 function zeroOf(schema: Schema): JsonMap {
-  const known = ZERO_OBJECTS.get(schema)
-  if (known !== undefined) return known
+  const remembered = ZERO_OBJECTS.get(schema)
+  if (remembered !== undefined) return remembered
   const made = Object.freeze(objectOf(schema, {}, { path: '', unknown: [], owner: schema.name }))
   ZERO_OBJECTS.set(schema, made)
   return made

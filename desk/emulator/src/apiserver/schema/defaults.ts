@@ -65,8 +65,8 @@ const INNER = new WeakMap<Schema, readonly SchemaField[]>()
 
 /** Returns the fields of a type that contain objects with defaults, at any depth. */
 function innerOf(schema: Schema): readonly SchemaField[] {
-  const known = INNER.get(schema)
-  if (known !== undefined) return known
+  const remembered = INNER.get(schema)
+  if (remembered !== undefined) return remembered
   const fields = schema.fields.filter(({ type }) => {
     const inner = innerSchema(type)
     return inner !== undefined && (inner.name in DEFAULTS || innerOf(inner).length > 0)

@@ -80,10 +80,10 @@ authorization.k8s.io/v1/selfsubjectaccessreviews SelfSubjectAccessReview review
 `
 
 function kindIn(row: string): ServedKind {
-  const [path = '', kind = '', ...words] = row.split(' ')
+  const [path = '', kind = '', ...options] = row.split(' ')
   const [plural = '', version = '', group = ''] = path.split('/').reverse()
   const after = (prefix: string): string[] =>
-    words.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length))
+    options.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length))
   const [firstGeneration] = after('generation:').map(Number)
   return {
     group,
@@ -91,16 +91,16 @@ function kindIn(row: string): ServedKind {
     plural,
     singular: kind.toLowerCase(),
     kind,
-    namespaced: words.includes('namespaced'),
+    namespaced: options.includes('namespaced'),
     shortNames: after('short:'),
-    categories: words.includes('all') ? ['all'] : [],
+    categories: options.includes('all') ? ['all'] : [],
     subresources: after('/'),
-    createOnUpdate: words.includes('upsert'),
-    unconditionalUpdate: !words.includes('versioned'),
-    returnsDeleted: words.includes('returned'),
+    createOnUpdate: options.includes('upsert'),
+    unconditionalUpdate: !options.includes('versioned'),
+    returnsDeleted: options.includes('returned'),
     firstGeneration,
-    custom: words.includes('custom'),
-    reviewOnly: words.includes('review'),
+    custom: options.includes('custom'),
+    reviewOnly: options.includes('review'),
   }
 }
 

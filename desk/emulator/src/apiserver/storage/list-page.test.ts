@@ -23,7 +23,11 @@ function page(
   { namespace, query = '', revision = 20 }: Asked,
 ): { keys: string[]; next: string | undefined; remaining: number | undefined } {
   const parameters = new URLSearchParams(query)
-  const { entries, next, remaining } = listPage(collection, scopeOf(CONFIG_MAP, namespace, parameters), {
+  const {
+    entries,
+    next,
+    remainingItemCount: remaining,
+  } = listPage(collection, scopeOf(CONFIG_MAP, namespace, parameters), {
     revision,
     query: parameters,
   })

@@ -21,7 +21,7 @@ export interface ListedPage {
   readonly entries: readonly Pick<StoredEntry, 'object' | 'text'>[]
   readonly revision: number
   readonly next: string | undefined
-  readonly remaining: number | undefined
+  readonly remainingItemCount: number | undefined
 }
 
 export function scopeOf(kind: ServedKind, namespace: string | undefined, query: URLSearchParams): ListScope {
@@ -90,19 +90,24 @@ interface PageRequest {
 function page(collection: KindCollection, scope: ListScope, request: PageRequest): ListedPage {
   const then = request.inexact === true ? NOTHING : differences(collection, request)
   const entries: StoredEntry[] = []
-  let remaining = 0
+  let remainingItemCount = 0
   for (const key of keysOf(collection, scope, { then, after: request.after })) {
     const entry = then.has(key) ? then.get(key) : collection.get(key)
     if (entry === undefined || !scope.matches(entry.object)) continue
     if (request.limit === 0 || entries.length < request.limit) entries.push(entry)
-    else remaining += 1
+    else remainingItemCount += 1
   }
   const last = entries.at(-1)
-  if (remaining === 0 || last === undefined) {
-    return { entries, revision: request.revision, next: undefined, remaining: undefined }
+  if (remainingItemCount === 0 || last === undefined) {
+    return { entries, revision: request.revision, next: undefined, remainingItemCount: undefined }
   }
   const next = writeContinue({ revision: request.revision, after: last.key })
-  return { entries, revision: request.revision, next, remaining: scope.selective ? undefined : remaining }
+  return {
+    entries,
+    revision: request.revision,
+    next,
+    remainingItemCount: scope.selective ? undefined : remainingItemCount,
+  }
 }
 
 const NOTHING: ReadonlyMap<string, StoredEntry | undefined> = new Map()

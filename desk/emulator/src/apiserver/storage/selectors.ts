@@ -31,9 +31,9 @@ function labelTest(part: string): (labels: Labels) => boolean {
     if (operator === '!=') return (labels) => labels[key] !== value
     return (labels) => labels[key] === value
   }
-  const [, orderKey, order, bound] = ORDERED.exec(part) ?? []
+  const [, orderKey, order, limitText] = ORDERED.exec(part) ?? []
   if (orderKey !== undefined) {
-    const limit = Number(bound)
+    const limit = Number(limitText)
     return (labels) => {
       const here = Number.parseInt(labels[orderKey] ?? '', 10)
       return order === '>' ? here > limit : here < limit
@@ -81,9 +81,9 @@ export function fieldSelector(kind: ServedKind, text: string): FieldSelector {
 function fieldTerm(kind: ServedKind, part: string): { field: string; equal: boolean; value: string } {
   const [, field, operator, value = ''] = /^([^=!]+)(!=|==|=)(.*)$/.exec(part) ?? []
   if (field === undefined) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`)
-  const known = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
+  const isSupported = field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)
   const fieldsOfKind = FIELDS[kind.kind]
-  if (!known && fieldsOfKind?.includes(field) !== true) {
+  if (!isSupported && fieldsOfKind?.includes(field) !== true) {
     if (fieldsOfKind !== undefined) throw badRequest(`field label not supported: ${field}`)
     throw badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
   }

@@ -144,10 +144,10 @@ function checkClaimStatus(errors: FieldErrors, object: ApiObject): void {
   for (const [name, amount] of Object.entries(objectAt(object, 'status', 'capacity') ?? {})) {
     checkNotNegative(errors, `status.capacity[${name}]`, amount)
   }
-  const words = 'status.allocatedResourceStatuses'
+  const path = 'status.allocatedResourceStatuses'
   for (const [name, word] of Object.entries(objectAt(object, 'status', 'allocatedResourceStatuses') ?? {})) {
-    checkResourceName(errors, words, name)
-    if (!RESIZE_WORDS.includes(String(word))) errors.unsupported(words, name, RESIZE_WORDS)
+    checkResourceName(errors, path, name)
+    if (!RESIZE_WORDS.includes(String(word))) errors.unsupported(path, name, RESIZE_WORDS)
   }
   for (const [name, amount] of Object.entries(objectAt(object, 'status', 'allocatedResources') ?? {})) {
     checkResourceName(errors, 'status.allocatedResources', name)

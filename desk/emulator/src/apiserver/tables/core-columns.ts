@@ -60,8 +60,8 @@ export const CORE_COLUMNS: Columns = {
 
 function nodeState(object: ApiObject): string {
   const ready = listAt(object, 'status', 'conditions').find((condition) => textAt(condition, 'type') === 'Ready')
-  const known = textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
-  const state = ready === undefined ? 'Unknown' : known
+  const readiness = textAt(ready, 'status') === 'True' ? 'Ready' : 'NotReady'
+  const state = ready === undefined ? 'Unknown' : readiness
   return at(object, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state
 }
 

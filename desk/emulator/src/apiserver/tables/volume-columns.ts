@@ -88,8 +88,8 @@ const SHORT_MODES: Readonly<Record<string, string>> = {
 function accessModes(part: 'spec' | 'status'): (object: ApiObject) => string {
   return (object) => {
     const modes = listAt(object, part, 'accessModes')
-    const known = Object.entries(SHORT_MODES).filter(([mode]) => modes.includes(mode))
-    return known.map(([, short]) => short).join(',')
+    const shortModes = Object.entries(SHORT_MODES).filter(([mode]) => modes.includes(mode))
+    return shortModes.map(([, short]) => short).join(',')
   }
 }
 

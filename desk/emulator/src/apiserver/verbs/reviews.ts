@@ -8,9 +8,9 @@ import { SELF_SUBJECT_ACCESS_REVIEW, SELF_SUBJECT_REVIEW, type ServedKind, TOKEN
 import { type ObjectRegistry, timestamp, unstored, type WriteResult } from '../storage/registry.ts'
 
 /** Answers a POST of a kind that is not stored. */
-export function review(parts: ReviewParts, kind: ServedKind, input: ApiObject): WriteResult {
+export function review(deps: ReviewParts, kind: ServedKind, input: ApiObject): WriteResult {
   const { object, warnings } = decoded(kind, input, { fieldValidation: 'Warn' })
-  return { entry: unstored(answered(parts, kind, object)), created: true, warnings }
+  return { entry: unstored(answered(deps, kind, object)), created: true, warnings }
 }
 
 interface ReviewParts {

@@ -1,6 +1,6 @@
 import { decoded } from '../codec/decode.ts'
 import type { WriteOptions } from '../codec/query-options.ts'
-import { badRequest, conflict, invalid, MODIFIED } from '../http/api-failure.ts'
+import { badRequest, conflict, invalid, OBJECT_MODIFIED } from '../http/api-failure.ts'
 import { FieldErrors } from '../http/field-errors.ts'
 import { type ApiObject, type Json, type MetaChange, sameJson, withField, withMeta } from '../schema/json.ts'
 import { hasStatus, type ServedKind } from '../schema/kinds.ts'
@@ -32,7 +32,7 @@ export function update(
   const { object: asked, warnings: unknown } = decoded(kind, options.change(old), options)
   checkAddress(target, asked)
   const version = asked.metadata.resourceVersion ?? ''
-  if (version !== '' && version !== old.metadata.resourceVersion) throw conflict(kind, target.name, MODIFIED)
+  if (version !== '' && version !== old.metadata.resourceVersion) throw conflict(kind, target.name, OBJECT_MODIFIED)
   if (options.patched !== true) checkUid(target, asked, old)
   const now = timestamp(registry.clock)
   const merged = withMeta(asked, fixedMeta(asked, old))

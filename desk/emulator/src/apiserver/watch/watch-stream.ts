@@ -51,7 +51,7 @@ const GARBAGE_BYTES = Buffer.from([0, 0, 0, 4, 0x0a, 0x7f, 0x4d, 0x4f])
  * slow client needs no queue in the server.
  */
 export class WatchStream {
-  readonly #parts: WatchParts
+  readonly #deps: WatchParts
   readonly #response: HttpResponse
   readonly #request: WatchRequest
   readonly #cancels: Cancel[] = []
@@ -62,20 +62,20 @@ export class WatchStream {
   #silent = false
   #live = false
 
-  constructor(parts: WatchParts) {
-    this.#parts = parts
-    this.#response = parts.response
-    this.#request = parts.request
-    this.#position = parts.request.from
+  constructor(deps: WatchParts) {
+    this.#deps = deps
+    this.#response = deps.response
+    this.#request = deps.request
+    this.#position = deps.request.from
   }
 
   /** Runs the watch until the client or the server ends it. */
   async run(): Promise<void> {
     const { timeoutMs, fault } = this.#request
     this.#response.on('close', () => this.#finish())
-    this.#cancels.push(this.#parts.clock.schedule(timeoutMs, () => this.end('close')))
+    this.#cancels.push(this.#deps.clock.schedule(timeoutMs, () => this.end('close')))
     if (fault?.afterMs !== undefined)
-      this.#cancels.push(this.#parts.clock.schedule(fault.afterMs, () => this.end(fault.how)))
+      this.#cancels.push(this.#deps.clock.schedule(fault.afterMs, () => this.end(fault.how)))
     if (fault?.afterFrames === 0) this.end(fault.how)
     try {
       await this.#showInitial()
@@ -139,7 +139,7 @@ export class WatchStream {
       for (const change of behind) {
         if (this.#over) return
         let flowing = true
-        this.#parts.hub.replay(change, this.#request.matches, (event) => {
+        this.#deps.hub.replay(change, this.#request.matches, (event) => {
           flowing = this.#show(event)
         })
         this.#position = change.revision
@@ -149,13 +149,13 @@ export class WatchStream {
   }
 
   #behind(): readonly StoredChange[] {
-    return this.#parts.collection.since(this.#position)
+    return this.#deps.collection.since(this.#position)
   }
 
   /** Sends changes as they happen, until the socket is full or the watch ends. */
   async #follow(): Promise<void> {
     const full = Promise.withResolvers<void>()
-    const leave = this.#parts.hub.add(this.#request.matches, (event) => {
+    const leave = this.#deps.hub.add(this.#request.matches, (event) => {
       this.#position = event.revision
       if (this.#show(event)) return
       leave()
@@ -176,8 +176,8 @@ export class WatchStream {
   }
 
   #rendered(type: FrameType | 'BOOKMARK', entry: Pick<StoredEntry, 'object' | 'text'>): Buffer {
-    const rendering = { shape: this.#request.shape, now: this.#parts.clock.now() }
-    const object = renderObject(this.#parts.collection.kind, entry, { ...rendering, header: this.#frames === 0 })
+    const rendering = { shape: this.#request.shape, now: this.#deps.clock.now() }
+    const object = renderObject(this.#deps.collection.kind, entry, { ...rendering, header: this.#frames === 0 })
     return typeof object === 'string' ? Buffer.from(frameText(type, object)) : frameBytes(type, object)
   }
 
@@ -202,7 +202,7 @@ export class WatchStream {
     const drained = Promise.withResolvers<void>()
     const onDrain = (): void => drained.resolve()
     this.#response.once('drain', onDrain)
-    const cancel = this.#parts.clock.schedule(this.#parts.limits.stallMs, () => this.end('cut'))
+    const cancel = this.#deps.clock.schedule(this.#deps.limits.stallMs, () => this.end('cut'))
     await Promise.race([drained.promise, aborted(this.#ended.signal)])
     this.#response.off('drain', onDrain)
     cancel()
@@ -210,15 +210,15 @@ export class WatchStream {
 
   #scheduleBookmark(): void {
     if (!this.#request.bookmarks || this.#over) return
-    this.#cancelBookmark = this.#parts.clock.schedule(this.#parts.limits.bookmarkMs, () => {
+    this.#cancelBookmark = this.#deps.clock.schedule(this.#deps.limits.bookmarkMs, () => {
       // A bookmark must not overtake changes that wait for the socket.
-      if (this.#live) this.#bookmark(this.#parts.revisionNow(), false)
+      if (this.#live) this.#bookmark(this.#deps.revisionNow(), false)
       this.#scheduleBookmark()
     })
   }
 
   #bookmark(revision: number, initialEnd: boolean): void {
-    const { kind } = this.#parts.collection
+    const { kind } = this.#deps.collection
     const annotations = initialEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
     const metadata = { resourceVersion: String(revision), ...annotations }
     const object = completed(kind, { metadata })

@@ -65,7 +65,7 @@ export class Watches {
   /** Reads the parameters of a watch. Throws if kube-apiserver would refuse them. */
   requestOf(
     kind: ServedKind,
-    parts: {
+    deps: {
       namespace: string | undefined
       name: string | undefined
       query: URLSearchParams
@@ -73,8 +73,8 @@ export class Watches {
     },
     fault: FaultAction | undefined,
   ): WatchRequest {
-    const query = withName(parts.query, parts.name)
-    const scope = scopeOf(kind, parts.namespace, query)
+    const query = withName(deps.query, deps.name)
+    const scope = scopeOf(kind, deps.namespace, query)
     const asked = query.get('resourceVersion') ?? ''
     const bookmarks = query.get('allowWatchBookmarks') === 'true'
     const initialEvents = initialEventsOf(query)
@@ -88,7 +88,7 @@ export class Watches {
       bookmarks,
       markInitialEnd: bookmarks && initialEvents === true,
       timeoutMs: seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + this.#clock.random()),
-      shape: parts.shape,
+      shape: deps.shape,
       fault: fault?.kind === 'endWatch' ? fault : undefined,
     }
   }

@@ -118,11 +118,11 @@ function scalarOf(scalar: Scalar, value: bigint | Buffer): Json {
 }
 
 function intOrString(bytes: Buffer): Json {
-  const parts = [...fieldsOf(bytes)]
-  const text = parts.find(({ number }) => number === 3)
-  if (parts.some(({ number, value }) => number === 1 && value === 1n))
+  const fields = [...fieldsOf(bytes)]
+  const text = fields.find(({ number }) => number === 3)
+  if (fields.some(({ number, value }) => number === 1 && value === 1n))
     return asBytes(text?.value ?? Buffer.alloc(0)).toString()
-  const int = parts.find(({ number }) => number === 2)
+  const int = fields.find(({ number }) => number === 2)
   return Number(BigInt.asIntN(64, asNumber(int?.value ?? 0n)))
 }
 

@@ -16,8 +16,8 @@ function enveloped(apiVersion: string, kind: string, message: Uint8Array): Buffe
 const MESSAGES = new WeakMap<ApiObject, Buffer>()
 
 function messageOf(kind: ServedKind, object: ApiObject): Buffer {
-  const known = MESSAGES.get(object)
-  if (known !== undefined) return known
+  const remembered = MESSAGES.get(object)
+  if (remembered !== undefined) return remembered
   const message = encodeMessage(schemaOf(kind), object)
   if (Object.isFrozen(object)) MESSAGES.set(object, message)
   return message
@@ -28,7 +28,10 @@ export function objectBytes(kind: ServedKind, object: ApiObject): Buffer {
   return enveloped(groupVersionOf(kind), kind.kind, messageOf(kind, object))
 }
 
-export function listBytes(kind: ServedKind, { entries, revision, next, remaining }: ListedPage): Buffer {
+export function listBytes(
+  kind: ServedKind,
+  { entries, revision, next, remainingItemCount: remaining }: ListedPage,
+): Buffer {
   const listMeta = { resourceVersion: String(revision), continue: next, remainingItemCount: remaining }
   const metadata = bytesField(1, encodeMessage(schemaNamed('ListMeta'), listMeta))
   const items = entries.map(({ object }) => bytesField(2, messageOf(kind, object)))

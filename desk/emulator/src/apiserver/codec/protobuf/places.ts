@@ -8,8 +8,8 @@ export type Places = ReadonlyMap<number, FieldPlace>
 const PLACES = new WeakMap<Schema, Places>()
 
 export function placesOf(schema: Schema): Places {
-  const known = PLACES.get(schema)
-  if (known !== undefined) return known
+  const remembered = PLACES.get(schema)
+  if (remembered !== undefined) return remembered
   const places = placed(schema.fields.map((field) => ({ field, numbers: field.numbers })))
   PLACES.set(schema, places)
   return places
