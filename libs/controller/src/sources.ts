@@ -14,7 +14,7 @@ import type { WakeEvent } from './wake-event.ts'
 export interface Enqueuer<K extends string = never> {
   /** Adds the key, which runs as soon as possible. Its failures are not forgotten. */
   add(key: string, priority?: KeyPriority): void
-  /** Forgets the failures of the key, so that its next back-off is as short as the first. */
+  /** Forgets the failures of the key: its next back-off is the shortest. */
   resetBackoff(key: string): void
   /** Forgets the failures and the age of the key, which has other work. */
   renew(key: string): void

@@ -23,7 +23,7 @@ export class WaitingKeys {
     for (const listener of this.#listeners) listener(events)
   }
 
-  /** Calls the listener for each key that begins to wait. Returns the function that ends this. */
+  /** Calls the listener for each key that begins to wait. Returns the unsubscribe function. */
   onWait(listener: WaitListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

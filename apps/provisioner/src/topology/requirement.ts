@@ -66,8 +66,13 @@ export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): Top
     const topologyText = `topology ${termText(selected.term)} from selected node ${goQuote(node)}`
     throw failure(`${topologyText} is not in requisite: ${termsText(requisite)}`, node)
   }
-  const preferred = [...requisite.slice(first), ...requisite.slice(0, first)]
+  const preferred = rotated(requisite, first)
   return { requisite: toTopologies(requisite), preferred: toTopologies(preferred) }
+}
+
+/** Returns the terms from `first` on, followed by the terms before it. */
+function rotated(terms: readonly Term[], first: number): readonly Term[] {
+  return [...terms.slice(first), ...terms.slice(0, first)]
 }
 
 interface NodeTopology {

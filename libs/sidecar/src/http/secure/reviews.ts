@@ -59,7 +59,7 @@ export class Reviews {
     this.#rights = new ReviewCache(clock)
   }
 
-  /** Returns the user of a token, undefined for an invalid one. Rejects without the API server. */
+  /** Returns the user of a valid token. Rejects without the API server. */
   userOf(token: string): Promise<ReviewedUser | undefined> {
     return this.#users.get(token, async () => {
       const spec = { token }
