@@ -10,5 +10,5 @@ it.each([
   ['the field', {}, 'field', 'field'],
   ['neither', {}, undefined, ''],
 ])('`classNameOf` reads the name of the class from %s', (_, annotations, classField, name) => {
-  expect(classNameOf({ wanted: { annotations }, classField } as unknown as ProvisionerClaim)).toBe(name)
+  expect(classNameOf({ requestedVolume: { annotations }, classField } as unknown as ProvisionerClaim)).toBe(name)
 })
