@@ -145,6 +145,9 @@ const MAX_BYTES = {
   'csi-sidecars': 1_050_000,
 }
 
+/** The largest size of a code cache in parts of its bundle. It has the compiled functions that a start uses. */
+const MAX_CACHE_PARTS = 1.1
+
 /** The path of the Node.js for which `npm run build` has created the code caches. */
 const BUILD_NODE = execFileSync(
   process.execPath,
@@ -155,10 +158,10 @@ const BUILD_NODE = execFileSync(
 describe.each(SIDECARS)('sidecar bundle %s', (name) => {
   const { file, cache, flags } = readBundle(name)
 
-  it('the bundle stays below its size limit, and its code cache is smaller than the bundle', () => {
+  it('the bundle and its code cache stay below their size limits', () => {
     const { size } = statSync(file)
     expect(size).toBeLessThan(MAX_BYTES[name])
-    expect(statSync(cache).size).toBeLessThan(size)
+    expect(statSync(cache).size).toBeLessThan(MAX_CACHE_PARTS * size)
   })
 
   it('the bundle contains only ASCII, so that V8 keeps one byte for each character', () => {

@@ -52,8 +52,8 @@ it('docker-bake.hcl builds each sidecar, on the common base and on UBI, for the 
   expect(ubi).toMatch(/target += "\$\{app\}-nonroot"/)
   expect(ubi).toMatch(/BASE = "registry\.access\.redhat\.com\/ubi9\/ubi-minimal:/)
   const platforms = JSON.parse(/platforms = (\[.*\])/.exec(BAKE)?.[1] ?? '[]') as string[]
-  expect(readFileSync(join(ROOT, 'docs/drivers.md'), 'utf8')).toContain(`| platforms | ${platforms.join(', ')}.`)
-  expect(readFileSync(join(ROOT, 'docs/releases.md'), 'utf8')).toContain(` ${platforms.join(', ')} in one index |`)
+  expect(readFileSync(join(ROOT, 'docs/drivers.md'), 'utf8')).toContain(`**Platforms**: ${platforms.join(', ')}.`)
+  expect(readFileSync(join(ROOT, 'docs/releases.md'), 'utf8')).toContain(` ${platforms.join(', ')} in one index;`)
 })
 
 const withBuildah = lacking === undefined ? describe : describe.skip
