@@ -340,7 +340,7 @@ check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', 
 })
 
 check('embedded cluster: a failed demo step leads to exit code 1', 'emulator', async ({ folder, executables }) => {
-  const args = ['--exit', '--patience=3', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
+  const args = ['--exit', '--patience=15', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
   const { code, output } = await runProgram('devcluster', folder, args)
 
   equal(code, 1)

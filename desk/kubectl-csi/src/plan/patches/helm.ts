@@ -40,7 +40,7 @@ const nested =
   })
 const capitalized = (task: string): string => `${task.slice(0, 1).toUpperCase()}${task.slice(1)}`
 
-/** The values of the images of sidecars in public charts. docs/drivers.md has the same table. */
+/** The values of the images of sidecars in public charts. */
 const CHARTS: Readonly<Record<string, (sidecar: SidecarName) => ImageValues>> = {
   'aws-ebs-csi-driver': nested((task) => `sidecars.${task}.image`),
   'ceph-csi-rbd': nested((task) => `provisioner.${task}.image`),
