@@ -192,6 +192,8 @@ function checkMissingPermission(node: NodeRecord): void {
   const log = kubectl(node, '-n', NAMESPACE, 'logs', TEST_POD, '--all-containers')
   const isNamed = /^FAILED .* may not patch volumeattachments\/status/m.test(log)
   expectThat(status !== 0 && isNamed, `helm test ended with ${status}: ${log}`)
+  // Helm keeps the pod of a failed test, also after the removal of the release.
+  remove(node, '-n', NAMESPACE, `pod/${TEST_POD}`)
 }
 
 /** Creates a claim and a pod that uses its volume, and waits for the pod. */
