@@ -1,9 +1,10 @@
 import { type Outcome, SETTLED } from '@csi-sidecars/controller'
-import { isConflict, isForbidden, isNotFound } from '@csi-sidecars/kube-client'
-import { CSI_NODES, type KubeObject, NODES, PERSISTENT_VOLUMES, type Resource } from '@csi-sidecars/kube-types'
+import { isConflict, isForbidden } from '@csi-sidecars/kube-client'
+import { CSI_NODES, NODES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { claimProjection, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import { editClaim } from '../edit.ts'
+import { readIfExists } from '../read-if-exists.ts'
 import { mayLoseNode } from './decide.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { withoutSelectedNode } from './patches.ts'
@@ -58,21 +59,6 @@ async function reasonToLeave(run: ClaimRun, { node: name, volumeName }: NodeChec
     run.signal.throwIfAborted()
     // The client reports the missing permission. The claim then waits for its node, as without this check.
     if (isForbidden(error)) return undefined
-    throw error
-  }
-}
-
-/** Reads an object from the API server. Returns undefined if it does not exist. */
-async function readIfExists<T extends KubeObject>(
-  { deps, signal }: ClaimRun,
-  resource: Resource<T>,
-  name: string,
-): Promise<T | undefined> {
-  try {
-    return await deps.api.get(resource, { name }, { signal })
-  } catch (error) {
-    signal.throwIfAborted()
-    if (isNotFound(error)) return undefined
     throw error
   }
 }

@@ -4,6 +4,7 @@ import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/cont
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerVolume } from '../caches/volume.ts'
+import { readIfExists } from '../read-if-exists.ts'
 import { secretsForDeletion } from '../request/secrets.ts'
 import { type DeleteStep, decideVolume, isToBeDeleted, type PersistentVolumeStep } from './decide.ts'
 import { deletionOf } from './deletion.ts'
@@ -66,15 +67,10 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
   }
 }
 
-async function readAgain({ deps, signal }: VolumeRun, name: string): Promise<PersistentVolume | undefined> {
-  try {
-    const pv = await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
-    deps.volumes.storeOwnWrite(pv)
-    return pv
-  } catch (error) {
-    if (isNotFound(error)) return undefined
-    throw error
-  }
+async function readAgain(run: VolumeRun, name: string): Promise<PersistentVolume | undefined> {
+  const pv = await readIfExists(run, PERSISTENT_VOLUMES, name)
+  if (pv !== undefined) run.deps.volumes.storeOwnWrite(pv)
+  return pv
 }
 
 /** A PersistentVolume whose volume must be deleted, as the API server has it now, or the outcome if it must not. */
