@@ -143,16 +143,15 @@ function watchDriver(
   { service, settings, terminationMessage }: ServeOptions,
   end: (ending: ProcessEnding) => void,
 ): { dispose(): void } {
-  const listen = (event: DriverEvent): void => {
-    if (event.type === 'failed') end({ code: 1 })
-    if (event.type !== 'lost' || settings.onDriverLoss !== 'exit') return
+  const endIfNeeded = (state: Driver['state']): void => {
+    if (state === 'failed') end({ code: 1 })
+    if (state !== 'lost' || settings.onDriverLoss !== 'exit') return
     service.log.error(undefined, LOST_CONNECTION_EXITING)
     void terminationMessage(LOST_CONNECTION_EXITING).finally(() => end({ code: 1 }))
   }
-  const dispose = service.driver.subscribe(listen)
-  // Both states may begin during the start, before this function subscribes.
-  if (service.driver.state === 'lost') listen({ type: 'lost' })
-  if (service.driver.state === 'failed') end({ code: 1 })
+  const dispose = service.driver.subscribe(({ type }) => endIfNeeded(type))
+  // The state may have changed during the start, before this function subscribes.
+  endIfNeeded(service.driver.state)
   return { dispose }
 }
 
