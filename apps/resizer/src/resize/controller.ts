@@ -43,7 +43,7 @@ export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind>
       ...podsEnded,
       () => nodeSteps.open(),
       objectsOf(claims, (claim) => {
-        memory.forget(claim.key)
+        memory.forget(claim)
         inUse?.forget(claim)
       }),
       resetsOf(claims, requestChanged),

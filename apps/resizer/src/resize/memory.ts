@@ -1,5 +1,6 @@
 import type { Clock } from '@csi-sidecars/base'
 import { EventDeduplicator } from '@csi-sidecars/controller'
+import type { ResizerClaim } from '../caches/claim.ts'
 import { SlowSet } from '../claim/slow-set.ts'
 
 /** Results of the driver that are kept in memory only. It does no harm if a restart or a lost Lease drops them. */
@@ -16,8 +17,9 @@ export class ResizeMemory {
   }
 
   /** Forgets a claim that is gone. */
-  forget(key: string): void {
+  forget({ key, uid }: Pick<ResizerClaim, 'key' | 'uid'>): void {
     this.finallyFailed.delete(key)
     this.slow.remove(key)
+    this.refusals.forget(uid)
   }
 }

@@ -30,7 +30,7 @@ export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Ru
     },
     perform: (expansion: ControllerExpansion) => expand(run, expansion),
     forget: (claim) => {
-      deps.memory.forget(key)
+      deps.memory.forget(claim)
       deps.inUse?.forget(claim)
     },
   })
