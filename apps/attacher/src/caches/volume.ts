@@ -78,12 +78,11 @@ function digestOf(handle = ''): number {
 
 /** Returns the fields of the spec that ControllerPublishVolume and ControllerUnpublishVolume need. */
 export function callSpec(spec: PersistentVolumeSpec = {}, intern = new Interner()): PersistentVolumeSpec {
-  const csi = spec.csi == null ? undefined : csiSource(spec.csi, intern)
   return {
     accessModes: intern.list(asTexts(spec.accessModes)),
     volumeMode: intern.text(spec.volumeMode),
     mountOptions: intern.list(asTexts(spec.mountOptions)),
-    csi,
+    csi: spec.csi == null ? undefined : csiSource(spec.csi, intern),
   }
 }
 

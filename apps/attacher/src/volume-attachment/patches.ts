@@ -30,12 +30,11 @@ export function addFinalizerPatch(
   va: CachedAttachment,
   { nodeId, finalizer, remember }: PublishNote,
 ): Patch | undefined {
-  const volume = remember !== undefined && !isSameVolume(remember, va.remembered) ? remember : undefined
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId
-  if (volume !== undefined) {
-    annotations[HANDLE_ANNOTATION] = volume.handle
-    annotations[VOLUME_UID_ANNOTATION] = volume.uid
+  if (remember !== undefined && !isSameVolume(remember, va.remembered)) {
+    annotations[HANDLE_ANNOTATION] = remember.handle
+    annotations[VOLUME_UID_ANNOTATION] = remember.uid
   }
   return testedPatch(va, [...annotate(va, annotations), ...addFinalizer(va, finalizer)])
 }
