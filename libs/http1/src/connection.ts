@@ -24,7 +24,7 @@ export class EndOfStreamError extends Error {
  * - Each begun exchange ends once, by `end` or by `fail`. It is over before the sink hears of its end, so that the sink
  *   can begin the next exchange or release the connection.
  * - A sink never receives bytes that arrived before its request was sent. Such bytes make the connection unusable.
- * - `onLost` is called once, whoever ends the connection.
+ * - `onLost` is called once, no matter which side ends the connection.
  *
  * Caveats: `usable` must be true when an exchange begins. A connection has no time limit of its own: `exchange` and
  * `openStream` have them.

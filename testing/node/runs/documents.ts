@@ -88,7 +88,7 @@ class DocumentedCommands {
       .replace(/oci:\/\/\S+\/charts\/csi-sidecars --version \S+/, this.#chart)
       .replace('--values driver.yaml', `--values ${this.#values}`)
       .replace('deployment/<name>', `deployment/${DEPLOYMENT}`)
-    expectThat(!/<[a-z]+>/.test(here), `nobody has filled in the command ${here}`)
+    expectThat(!/<[a-z]+>/.test(here), `the command has a placeholder without a value: ${here}`)
     this.#count += 1
     return inside(this.node, ['sh', '-c', here])
   }
