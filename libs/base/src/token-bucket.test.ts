@@ -5,14 +5,14 @@ import { InvariantError } from './errors.ts'
 import { FakeClock } from './testing/fake-clock.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Records the order in which callers of `take` are served, and the times. */
+/** Records the order in which callers of `acquire` are served, and the times. */
 function line(
   bucket: TokenBucket,
   clock: FakeClock,
 ): { served: string[]; ask(name: string, signal?: AbortSignal): void } {
   const served: string[] = []
   const ask = (name: string, signal?: AbortSignal): void => {
-    bucket.take(signal).then(
+    bucket.acquire(signal).then(
       () => served.push(`${name}@${clock.monotonic()}`),
       () => served.push(`${name} left@${clock.monotonic()}`),
     )
@@ -69,16 +69,16 @@ describe('TokenBucket', () => {
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
-  test('`take` of a bucket returns how long the caller has waited', async () => {
+  test('`acquire` of a bucket returns how long the caller has waited', async () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
-    const waits = [bucket.take(), bucket.take()]
+    const waits = [bucket.acquire(), bucket.acquire()]
     await clock.advance(1000)
     expect(await Promise.all(waits)).toEqual([200, 400])
-    expect(await bucket.take()).toBe(0)
+    expect(await bucket.acquire()).toBe(0)
   })
 
-  test('if a waiting caller of `take` cancels, the callers behind it move up in order', async () => {
+  test('if a waiting caller of `acquire` cancels, the callers behind it move up in order', async () => {
     const { clock, bucket } = make()
     const { served, ask } = line(bucket, clock)
     for (let token = 0; token < 10; token += 1) bucket.reserve()
@@ -98,7 +98,7 @@ describe('TokenBucket', () => {
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const controller = new AbortController()
     const reason = new Error('shutting down')
-    const takes = [bucket.take(controller.signal), bucket.take(controller.signal)]
+    const takes = [bucket.acquire(controller.signal), bucket.acquire(controller.signal)]
     controller.abort(reason)
     expect(await Promise.allSettled(takes)).toEqual(takes.map(() => ({ status: 'rejected', reason })))
     expect([clock.pending, getEventListeners(controller.signal, 'abort').length]).toEqual([0, 0])
@@ -108,7 +108,7 @@ describe('TokenBucket', () => {
   test('a bucket gives no token to a caller whose signal is already aborted', async () => {
     const { bucket } = make()
     const reason = new Error('too late')
-    await expect(bucket.take(AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(bucket.acquire(AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(Array.from({ length: 11 }, () => bucket.reserve()).indexOf(200)).toBe(10)
   })
 
@@ -116,7 +116,7 @@ describe('TokenBucket', () => {
     const { clock, bucket } = make()
     for (let token = 0; token < 10; token += 1) bucket.reserve()
     const { signal } = new AbortController()
-    const pending = bucket.take(signal)
+    const pending = bucket.acquire(signal)
     await clock.advance(200)
     await pending
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
@@ -144,7 +144,7 @@ describe('a bucket', () => {
     const clock = new FakeClock()
     const bucket = new TokenBucket({ clock, qps: Number.POSITIVE_INFINITY, burst: 1 })
     expect(new Set(Array.from({ length: 100 }, () => bucket.reserve()))).toEqual(new Set([0]))
-    expect(await bucket.take()).toBe(0)
+    expect(await bucket.acquire()).toBe(0)
   })
 
   test.each([
@@ -170,7 +170,7 @@ describe('a bucket', () => {
           const served: { order: number; at: number }[] = []
           for (const [order, { pause, leaves }] of takers.entries()) {
             const controller = new AbortController()
-            bucket.take(controller.signal).then(
+            bucket.acquire(controller.signal).then(
               () => served.push({ order, at: clock.monotonic() }),
               () => {},
             )

@@ -7,7 +7,7 @@ interface Taker {
 }
 
 /**
- * A bucket that contains at most `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `take`
+ * A bucket that contains at most `burst` tokens and gains `qps` tokens a second. It is full at first. Callers of `acquire`
  * are served in order. If a waiting caller cancels, the callers behind it move up.
  */
 export class TokenBucket {
@@ -21,7 +21,7 @@ export class TokenBucket {
   readonly #turns: number[] = []
   #cancel: Cancel | undefined
 
-  /** Callers of `take` never wait if `qps` is Infinity. */
+  /** Callers of `acquire` never wait if `qps` is Infinity. */
   constructor(options: { clock: Clock; qps: number; burst: number }) {
     const { clock, qps, burst } = options
     invariant(qps > 0, `a bucket that gains ${qps} tokens a second`)
@@ -42,7 +42,7 @@ export class TokenBucket {
   }
 
   /** Waits for a token and returns the milliseconds of the wait. A caller whose signal is aborted takes no token. */
-  async take(signal?: AbortSignal): Promise<number> {
+  async acquire(signal?: AbortSignal): Promise<number> {
     signal?.throwIfAborted()
     const asked = this.#clock.monotonic()
     const turn = this.#claim()
@@ -82,7 +82,7 @@ export class TokenBucket {
     if (this.#takers.size === 0) this.#arm()
   }
 
-  /** Sets the only timer of the bucket, for the first waiting caller of `take`. */
+  /** Sets the only timer of the bucket, for the first waiting caller of `acquire`. */
   #arm(): void {
     this.#cancel?.()
     const [turn] = this.#turns

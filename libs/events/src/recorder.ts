@@ -124,7 +124,7 @@ class QueueingRecorder implements Recorder {
     for (let tries = 1; ; tries += 1) {
       try {
         // The pause for an unreachable server delays no other event, because it does not count as a running write.
-        return await this.#turns.take(write)
+        return await this.#turns.run(write)
       } catch (error) {
         if (!isUnreachable(error) || tries >= TRIES) throw error
         await clock.sleep(PAUSE_MS)
@@ -155,11 +155,11 @@ class Turns {
     this.#free = atOnce
   }
 
-  async take<T>(run: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free -= 1
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     try {
-      return await run()
+      return await work()
     } finally {
       // The caller that has waited longest runs at once. Otherwise a new caller could overtake it.
       const next = this.#waiting.shift()

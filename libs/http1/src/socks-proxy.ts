@@ -52,23 +52,23 @@ export function throughSocksProxy(proxy: URL): OpenStream {
 async function negotiate(socket: Socket, replies: Replies, { username, password }: URL): Promise<void> {
   const methods = username === '' ? [NO_AUTHENTICATION] : [NO_AUTHENTICATION, USER_AND_PASSWORD]
   socket.write(Buffer.from([VERSION, methods.length, ...methods]))
-  const [version, method] = await replies.take(2)
+  const [version, method] = await replies.readExactly(2)
   expectVersion(version)
   if (method === NO_AUTHENTICATION) return
   if (method !== USER_AND_PASSWORD || username === '') throw new NetworkError('no acceptable authentication methods')
   socket.write(Buffer.concat([Buffer.from([1]), short(decoded(username)), short(decoded(password))]))
-  const [, status] = await replies.take(2)
+  const [, status] = await replies.readExactly(2)
   if (status !== 0) throw new NetworkError('username/password authentication failed')
 }
 
 async function connect(socket: Socket, replies: Replies, { host, port }: Address): Promise<void> {
   socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), addressOf(host), portOf(port)]))
-  const [version, status = 0, , kind = 0] = await replies.take(4)
+  const [version, status = 0, , kind = 0] = await replies.readExactly(4)
   expectVersion(version)
   if (status !== 0) throw new NetworkError(`unknown error ${REFUSALS[status] ?? `unknown code: ${status}`}`)
-  const length = kind === NAME ? (await replies.take(1))[0] : ADDRESS_BYTES[kind]
+  const length = kind === NAME ? (await replies.readExactly(1))[0] : ADDRESS_BYTES[kind]
   if (length === undefined) throw new NetworkError(`unknown address type ${kind}`)
-  await replies.take(length + 2)
+  await replies.readExactly(length + 2)
 }
 
 function expectVersion(version: number | undefined): void {
@@ -120,7 +120,7 @@ class Replies {
   }
 
   /** Resolves with exactly the next `count` bytes. */
-  async take(count: number): Promise<Buffer> {
+  async readExactly(count: number): Promise<Buffer> {
     while (this.#bytes.length < count) {
       const more: Buffer | null = this.#socket.read()
       if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more])

@@ -20,7 +20,7 @@ test('a silent streaming list without a final bookmark is replaced by a list in 
     [Symbol.asyncIterator]: () => ({ next: () => next(...args) }),
   })
   cache.create({ client: { list, watch } as unknown as KubeClient })
-  cache.server.put('a')
+  cache.server.upsert('a')
   await cache.start()
   await cache.clock.advance(9999)
   expect(cache.informer.store.synced).toBe(false)
@@ -30,7 +30,7 @@ test('a silent streaming list without a final bookmark is replaced by a list in 
 
 test('a streaming list that delivers objects without end is replaced by pages after a minute', async () => {
   const { list } = cache.server.client
-  const object = cache.server.put('a')
+  const object = cache.server.upsert('a')
   const watch = (_: unknown, { signal, onActivity }: WatchOptions) => ({
     [Symbol.asyncIterator]: () => ({
       next: async () => {
@@ -50,7 +50,7 @@ test('a streaming list that delivers objects without end is replaced by pages af
 
 test('a streaming list of many objects may take longer than a minute', async () => {
   const { list } = cache.server.client
-  const object = cache.server.put('a')
+  const object = cache.server.upsert('a')
   const watch = async function* (_: unknown, { signal, onActivity, onChange }: WatchOptions) {
     for (let second = 0; second < 80; second += 1) {
       await cache.clock.sleep(1000, signal)
@@ -110,24 +110,24 @@ describe('rereads', () => {
   const sendReread = (object: Thing): boolean => listener({ name: object.metadata.name }, object)
 
   test('an object that is read again after an unanswered write causes an event only if it has changed', async () => {
-    const before = cache.server.put('a')
+    const before = cache.server.upsert('a')
     await cache.start()
     cache.server.mute = true
     expect(sendReread(before)).toBe(false)
-    const after = cache.server.put('a')
+    const after = cache.server.upsert('a')
     expect(sendReread(after)).toBe(true)
     expect(cache.informer.store.get('a')).toEqual(project(after))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'change a'])
     // The read has already updated `a` in the cache, so the watch event of the same write causes no event.
     cache.server.mute = false
-    cache.server.put('b')
+    cache.server.upsert('b')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'change a', 'added b'])
   })
 
   test('a new read after an unanswered write removes a deleted object from the cache', async () => {
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
     cache.server.mute = true
     cache.server.delete('a')
@@ -151,12 +151,12 @@ describe('rereads', () => {
 })
 
 test('a stopped informer can be started again, and reports the changes that it has missed', async () => {
-  cache.server.put('a')
-  cache.server.put('b')
+  cache.server.upsert('a')
+  cache.server.upsert('b')
   await cache.start()
   await cache.end()
   cache.server.delete('a')
-  cache.server.put('b')
+  cache.server.upsert('b')
   cache.stop = new AbortController()
   await cache.start()
   expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'change b'])
@@ -171,10 +171,10 @@ describe('caughtUp', () => {
       list: (...args: Parameters<typeof list>) => asked.push('list') && list(...args),
       watch: (...args: Parameters<typeof watch>) => asked.push('watch') && watch(...args),
     })
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
     cache.server.mute = true
-    cache.server.put('b')
+    cache.server.upsert('b')
     await cache.clock.advance(100)
   })
 
@@ -188,7 +188,7 @@ describe('caughtUp', () => {
       heard: ['added a', 'added b'],
     })
     cache.server.mute = false
-    cache.server.put('c')
+    cache.server.upsert('c')
     await cache.clock.advance(0)
     expect(cache.keys).toEqual(['a', 'b', 'c'])
   })
@@ -229,7 +229,7 @@ describe('caughtUp', () => {
 
 test('`caughtUp` waits for the first list of the informer', async () => {
   const caughtUp = cache.informer.caughtUp(Number.NEGATIVE_INFINITY, cache.stop.signal)
-  cache.server.put('a')
+  cache.server.upsert('a')
   await cache.start()
   await caughtUp
   expect(cache.keys).toEqual(['a'])

@@ -97,7 +97,7 @@ describe('the last state of a deleted object', () => {
     cache.informer.subscribe((event) => {
       if (event.type === 'deleted') deleted.push(event)
     })
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
   })
 
@@ -128,11 +128,11 @@ describe('invalid objects', () => {
         return project(thing)
       },
     })
-    for (const name of ['a', 'bad', 'b']) cache.server.put(name)
+    for (const name of ['a', 'bad', 'b']) cache.server.upsert(name)
     await cache.start()
-    cache.server.put('bad')
+    cache.server.upsert('bad')
     cache.server.delete('bad')
-    cache.server.put('c')
+    cache.server.upsert('c')
     await cache.clock.advance(0)
     expect(cache.keys).toEqual(['a', 'b', 'c'])
     expect(cache.log.lines.filter(({ level }) => level === 'error')).toMatchObject([
@@ -141,11 +141,11 @@ describe('invalid objects', () => {
   })
 
   test('the informer skips objects without a name or without any metadata, and continues', async () => {
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
     const odd = [{}, { metadata: {} }, { metadata: { name: 7 } }] as unknown as Thing[]
     for (const object of odd) cache.server.send({ type: 'MODIFIED', object })
-    cache.server.put('b')
+    cache.server.upsert('b')
     await cache.clock.advance(0)
     expect(cache.keys).toEqual(['a', 'b'])
   })
@@ -154,17 +154,17 @@ describe('invalid objects', () => {
 test('the cache contains an object only while the projection accepts it', async () => {
   const foreign = new Set(['b'])
   cache.create({ project: (thing) => (foreign.has(thing.metadata.name) ? undefined : project(thing)) })
-  cache.server.put('a')
-  cache.server.put('b')
+  cache.server.upsert('a')
+  cache.server.upsert('b')
   await cache.start()
   expect(cache.keys).toEqual(['a'])
   foreign.add('a').delete('b')
-  cache.server.put('a')
-  cache.server.put('b')
+  cache.server.upsert('a')
+  cache.server.upsert('b')
   await cache.clock.advance(0)
   expect(cache.keys).toEqual(['b'])
   foreign.delete('a')
-  cache.server.put('a')
+  cache.server.upsert('a')
   await cache.clock.advance(0)
   expect(cache.heard).toEqual(['added a', 'deleted a', 'added b', 'added a'])
 })
@@ -177,10 +177,10 @@ test('the informer passes the same interner to all calls of a projection', async
       return project(thing)
     },
   })
-  cache.server.put('a')
-  cache.server.put('b')
+  cache.server.upsert('a')
+  cache.server.upsert('b')
   await cache.start()
-  cache.server.put('c')
+  cache.server.upsert('c')
   await cache.clock.advance(0)
   expect(interners.size).toBe(1)
   expect(cache.keys).toEqual(['a', 'b', 'c'])
@@ -188,9 +188,9 @@ test('the informer passes the same interner to all calls of a projection', async
 
 describe('own writes', () => {
   test('`storeOwnWrite` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
-    const result = cache.server.put('a')
+    const result = cache.server.upsert('a')
     expect(cache.informer.storeOwnWrite(result)).toEqual(project(result))
     expect(cache.informer.store.get('a')).toEqual(project(result))
     await cache.clock.advance(0)
@@ -198,15 +198,15 @@ describe('own writes', () => {
   })
 
   test('`storeOwnWrite` ignores an answer that is older than the stored object, and returns the stored object', async () => {
-    const old = cache.server.put('a')
-    const fresh = cache.server.put('a')
+    const old = cache.server.upsert('a')
+    const fresh = cache.server.upsert('a')
     await cache.start()
     expect(cache.informer.storeOwnWrite(old)).toEqual(project(fresh))
     expect(cache.heard).toEqual(['added a'])
   })
 
   test('`storeOwnWrite` deletes an object from the store when our write removes its last finalizer', async () => {
-    const { metadata, ...rest } = cache.server.put('a')
+    const { metadata, ...rest } = cache.server.upsert('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
     expect(cache.informer.storeOwnWrite(result)).toBeUndefined()
@@ -217,7 +217,7 @@ describe('own writes', () => {
   })
 
   test('`storeOwnWrite` ignores a late answer to our own write for a deleted object', async () => {
-    const result = cache.server.put('a')
+    const result = cache.server.upsert('a')
     await cache.start()
     cache.server.delete('a')
     await cache.clock.advance(0)
@@ -230,8 +230,8 @@ describe('resync', () => {
   test('the informer reports every object as updated at each resync interval, but not before the first list', async () => {
     cache.create({ resyncMs: 60_000 })
     cache.server.restart(70_000)
-    cache.server.put('a')
-    cache.server.put('b')
+    cache.server.upsert('a')
+    cache.server.upsert('b')
     await cache.start()
     await cache.clock.advance(130_000)
     cache.heard.length = 0
@@ -240,7 +240,7 @@ describe('resync', () => {
   })
 
   test('`resync` of the informer reports every object as updated', async () => {
-    cache.server.put('a')
+    cache.server.upsert('a')
     await cache.start()
     cache.informer.resync()
     expect(cache.heard).toEqual(['added a', 'resync a'])
@@ -251,8 +251,8 @@ test('an error of an event handler is logged with the object, and the handler ge
   cache.informer.subscribe(({ type }) => {
     if (type === 'added') throw new Error('no')
   })
-  cache.server.put('a')
-  cache.server.put('b')
+  cache.server.upsert('a')
+  cache.server.upsert('b')
   await cache.start()
   const errors = cache.log.lines.filter(({ level }) => level === 'error')
   expect(errors).toMatchObject(
@@ -267,7 +267,7 @@ test('an error of an event handler is logged with the object, and the handler ge
 test('`lastActivity` of the informer is the time of the last answer of the server', async () => {
   await cache.start()
   await cache.clock.advance(5000)
-  cache.server.put('a')
+  cache.server.upsert('a')
   await cache.clock.advance(1000)
   expect(cache.informer.lastActivity).toBe(5000)
 })

@@ -132,7 +132,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     }
     const projected = this.#projector.project(object)
     if (projected === undefined) return undefined
-    this.#dispatcher.emit(this.#writer.put(projected, 'write'))
+    this.#dispatcher.emit(this.#writer.upsert(projected, 'write'))
     return this.store.get(projected.key)
   }
 
@@ -157,7 +157,9 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     const identity = this.#projector.identify(object)
     if (identity === undefined) return false
     const projected = this.#projector.project(object)
-    this.#dispatcher.emit(projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'read'))
+    this.#dispatcher.emit(
+      projected === undefined ? this.#writer.remove(identity) : this.#writer.upsert(projected, 'read'),
+    )
     return this.store.get(identity.key) !== before
   }
 
@@ -192,7 +194,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
       this.#dispatcher.emit(this.#writer.remove(identity, projected))
     } else {
       this.#dispatcher.emit(
-        projected === undefined ? this.#writer.remove(identity) : this.#writer.put(projected, 'watch'),
+        projected === undefined ? this.#writer.remove(identity) : this.#writer.upsert(projected, 'watch'),
       )
     }
     this.#writer.advanceTo(identity.resourceVersion)

@@ -105,7 +105,7 @@ async function soak(seed: number): Promise<void> {
     const name = NAMES[Math.floor(random() * NAMES.length)] ?? 'a'
     const step = random()
     if (step < 0.45) {
-      const result = server.put(name)
+      const result = server.upsert(name)
       // The answer to our own write may come long before its watch event, or long after the deletion of the object.
       if (random() < 0.5) clock.schedule(random() * 200, () => informer.storeOwnWrite(result))
     } else if (step < 0.7) server.delete(name)

@@ -44,40 +44,40 @@ describe('states', () => {
     ['ignores the state that it already has', [5, 5], ['added a 5']],
     ['compares versions as numbers, not as texts', [9, 10, 9], ['added a 9', 'a 9->10 change']],
     ['treats a later state as newer if versions are not numbers', ['x', 'y', 'y'], ['added a x', 'a x->y change']],
-  ])('`put` of the store %s', (_, states, outcome) => {
-    expect(inWords(states.flatMap((version) => writer.put(thing('a', version), 'watch')))).toEqual(outcome)
+  ])('`upsert` of the store %s', (_, states, outcome) => {
+    expect(inWords(states.flatMap((version) => writer.upsert(thing('a', version), 'watch')))).toEqual(outcome)
   })
 
   test('an older state from the watch never replaces the state of our own write in the store', () => {
     replace(5, thing('a', 5))
     const events = [
-      ...writer.put(thing('a', 9), 'write'),
-      ...writer.put(thing('a', 7), 'watch'),
-      ...writer.put(thing('a', 9), 'watch'),
-      ...writer.put(thing('a', 10), 'watch'),
+      ...writer.upsert(thing('a', 9), 'write'),
+      ...writer.upsert(thing('a', 7), 'watch'),
+      ...writer.upsert(thing('a', 9), 'watch'),
+      ...writer.upsert(thing('a', 10), 'watch'),
     ]
     expect(inWords(events)).toEqual(['a 5->9 change', 'a 9->10 change'])
   })
 
   test('the store treats a state with another UID as another object', () => {
-    writer.put(thing('a', 5, { uid: 'first' }), 'watch')
-    expect(inWords(writer.put(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
-    expect(inWords(writer.put(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
+    writer.upsert(thing('a', 5, { uid: 'first' }), 'watch')
+    expect(inWords(writer.upsert(thing('a', 8, { uid: 'second' }), 'watch'))).toEqual(['deleted a 5', 'added a 8'])
+    expect(inWords(writer.upsert(thing('a', 6, { uid: 'first' }), 'watch'))).toEqual([])
   })
 })
 
 describe('a deletion', () => {
   test('the event of a deletion contains the last cached state of the object', () => {
-    writer.put(thing('a', 5), 'watch')
+    writer.upsert(thing('a', 5), 'watch')
     expect(inWords(writer.remove(thing('a', 6)))).toEqual(['deleted a 5'])
     expect(versions()).toEqual({})
   })
 
   test('the last state of a deletion is in its event only if it belongs to the removed object', () => {
-    writer.put(thing('a', 5, { uid: 'first' }), 'watch')
+    writer.upsert(thing('a', 5, { uid: 'first' }), 'watch')
     const second = thing('a', 9, { uid: 'second' })
     expect(writer.remove(second, second)).toEqual([expect.not.objectContaining({ last: expect.anything() })])
-    writer.put(thing('b', 5), 'watch')
+    writer.upsert(thing('b', 5), 'watch')
     expect(writer.remove(thing('b', 6), thing('b', 6))).toMatchObject([{ last: { resourceVersion: '6' } }])
   })
 
@@ -86,9 +86,9 @@ describe('a deletion', () => {
   })
 
   test('a deletion removes an object even if our own write of it is newer, but keeps a recreated object', () => {
-    writer.put(thing('a', 9), 'write')
+    writer.upsert(thing('a', 9), 'write')
     expect(inWords(writer.remove(thing('a', 7)))).toEqual(['deleted a 9'])
-    writer.put(thing('b', 9, { uid: 'second' }), 'watch')
+    writer.upsert(thing('b', 9, { uid: 'second' }), 'watch')
     expect(inWords(writer.remove(thing('b', 7, { uid: 'first' })))).toEqual([])
   })
 
@@ -96,28 +96,28 @@ describe('a deletion', () => {
     replace(5, thing('a', 5))
     writer.remove(thing('a', 8))
     writer.advanceTo('8')
-    expect(inWords(writer.put(thing('a', 7), source))).toEqual([])
-    expect(inWords(writer.put(thing('a', 12, { uid: 'second' }), source))).toEqual(['added a 12'])
+    expect(inWords(writer.upsert(thing('a', 7), source))).toEqual([])
+    expect(inWords(writer.upsert(thing('a', 12, { uid: 'second' }), source))).toEqual(['added a 12'])
   })
 
   test('a late answer to our own write does not restore an object that a newer list lacks', () => {
     replace(20)
-    expect(inWords(writer.put(thing('a', 15), 'write'))).toEqual([])
+    expect(inWords(writer.upsert(thing('a', 15), 'write'))).toEqual([])
     writer.advanceTo('30')
-    expect(inWords(writer.put(thing('b', 25), 'write'))).toEqual([])
-    expect(inWords(writer.put(thing('c', 31), 'write'))).toEqual(['added c 31'])
+    expect(inWords(writer.upsert(thing('b', 25), 'write'))).toEqual([])
+    expect(inWords(writer.upsert(thing('c', 31), 'write'))).toEqual(['added c 31'])
   })
 
   test('an object that the projection has rejected is stored again if the projection accepts a newer version', () => {
-    writer.put(thing('a', 5), 'watch')
+    writer.upsert(thing('a', 5), 'watch')
     writer.remove(thing('a', 6))
-    expect(inWords(writer.put(thing('a', 7), 'watch'))).toEqual(['added a 7'])
+    expect(inWords(writer.upsert(thing('a', 7), 'watch'))).toEqual(['added a 7'])
   })
 
   test('the store remembers the newest of many deletions and forgets the oldest', () => {
     for (let at = 0; at < 5000; at += 1) writer.remove(thing(`gone-${at}`, 6))
-    expect(inWords(writer.put(thing('gone-4999', 5), 'watch'))).toEqual([])
-    expect(inWords(writer.put(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
+    expect(inWords(writer.upsert(thing('gone-4999', 5), 'watch'))).toEqual([])
+    expect(inWords(writer.upsert(thing('gone-0', 5), 'watch'))).toEqual(['added gone-0 5'])
   })
 })
 
@@ -153,7 +153,7 @@ describe('a list', () => {
   test('a list does not replace a newer state of an object that was read while the list was running', () => {
     replace(5, thing('a', 5))
     const snapshot = writer.beginList()
-    expect(inWords(writer.put(thing('a', 12), 'read'))).toEqual(['a 5->12 change'])
+    expect(inWords(writer.upsert(thing('a', 12), 'read'))).toEqual(['a 5->12 change'])
     snapshot.set(thing('a', 7))
     expect(inWords(writer.replace(snapshot, '10'))).toEqual([])
     expect(versions()).toEqual({ a: '12' })
@@ -162,9 +162,9 @@ describe('a list', () => {
   test('a list replaces the result of our own write unless the result is newer than the list', () => {
     replace(5, thing('a', 5), thing('b', 5), thing('gone', 5))
     const snapshot = writer.beginList()
-    writer.put(thing('a', 12), 'write')
-    writer.put(thing('b', 8), 'write')
-    writer.put(thing('gone', 8), 'write')
+    writer.upsert(thing('a', 12), 'write')
+    writer.upsert(thing('b', 8), 'write')
+    writer.upsert(thing('gone', 8), 'write')
     snapshot.set(thing('a', 7))
     snapshot.set(thing('b', 9))
     expect(inWords(writer.replace(snapshot, '10'))).toEqual(['deleted gone 8', 'b 8->9 change'])
@@ -196,7 +196,7 @@ describe('a list', () => {
   test('after a restore of the server from a backup, a list replaces newer states of objects', () => {
     replace(500, thing('a', 400), thing('b', 500))
     expect(inWords(replace(50, thing('a', 40)))).toEqual(['deleted b 500', 'a 400->40 change'])
-    expect(inWords(writer.put(thing('a', 51), 'watch'))).toEqual(['a 40->51 change'])
+    expect(inWords(writer.upsert(thing('a', 51), 'watch'))).toEqual(['a 40->51 change'])
   })
 
   test('the first list makes the store synced, and the store stays synced', async () => {
@@ -223,7 +223,7 @@ describe('an index', () => {
   test('an index of the store finds objects by their current values', () => {
     replace(5, thing('a', 1, { owner: 'x' }), thing('b', 2, { owner: 'x,y' }), thing('c', 3, { owner: '' }))
     expect([owned('x'), owned('y'), owned('z')]).toEqual([['a', 'b'], ['b'], []])
-    writer.put(thing('a', 6, { owner: 'y' }), 'watch')
+    writer.upsert(thing('a', 6, { owner: 'y' }), 'watch')
     writer.remove(thing('b', 7))
     expect([owned('x'), owned('y')]).toEqual([[], ['a']])
     expect(writer.reader.byIndex('owner', 'y')).toEqual([thing('a', 6, { owner: 'y' })])
@@ -232,7 +232,7 @@ describe('an index', () => {
   test('an index of the store returns an object once, even if the index function returns a value twice', () => {
     replace(5, thing('a', 1, { owner: 'x,x' }))
     expect(owned('x')).toEqual(['a'])
-    writer.put(thing('a', 6, { owner: 'y' }), 'watch')
+    writer.upsert(thing('a', 6, { owner: 'y' }), 'watch')
     expect(owned('x')).toEqual([])
   })
 

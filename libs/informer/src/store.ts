@@ -32,7 +32,7 @@ export class StoreWriter<T extends Cached> {
    * Stores a state of an object from the watch, from our own write or from a single read. Returns the events, and none
    * if the state is outdated.
    */
-  put(after: T, source: 'watch' | 'write' | 'read'): readonly InformerEvent<T>[] {
+  upsert(after: T, source: 'watch' | 'write' | 'read'): readonly InformerEvent<T>[] {
     if (this.#tombstones.covers(after)) return []
     const before = this.#current.objects.get(after.key)
     // An object that was created and deleted between two lists has no tombstone. A late answer must not add it.

@@ -32,7 +32,7 @@ const fresh = (streamable = true): WatchState => ({ ...watch(0, streamable, true
 const GO = false
 const WAIT = true
 
-describe.each<[string, WatchState, [what: string, reply: WatchReply, state: WatchState, wait: boolean][]]>([
+describe.each<[string, WatchState, [name: string, reply: WatchReply, state: WatchState, wait: boolean][]]>([
   [
     'a streaming list',
     stream(),

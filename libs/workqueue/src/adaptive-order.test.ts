@@ -15,9 +15,9 @@ beforeEach(() => {
 const push = (count: number): void => {
   for (let key = 0; key < count; key += 1) order.push(`k${key}`, 'normal')
 }
-const takeAll = (): readonly string[] => {
+const popAll = (): readonly string[] => {
   const keys: string[] = []
-  for (let key = order.take(); key !== undefined; key = order.take()) keys.push(key)
+  for (let key = order.pop(); key !== undefined; key = order.pop()) keys.push(key)
   return keys
 }
 const refuse = (keys: readonly string[]): void => {
@@ -30,32 +30,32 @@ const refuse = (keys: readonly string[]): void => {
 describe('AdaptiveOrder', () => {
   it('starts with its upper bound', () => {
     push(10)
-    expect([takeAll().length, order.length, limits]).toEqual([8, 2, [8]])
+    expect([popAll().length, order.length, limits]).toEqual([8, 2, [8]])
   })
 
   it('halves the limit once if the runs of many keys are refused at once', async () => {
     push(10)
-    const keys = takeAll()
+    const keys = popAll()
     await clock.advance(10)
     refuse(keys)
-    expect([order.limit, takeAll().length]).toEqual([3, 2])
+    expect([order.limit, popAll().length]).toEqual([3, 2])
   })
 
   it('never starts fewer than one key', async () => {
     push(8)
     for (let round = 0; round < 6; round += 1) {
-      const keys = takeAll()
+      const keys = popAll()
       await clock.advance(10)
       refuse(keys)
       push(8)
     }
-    expect([order.limit, takeAll().length]).toEqual([1, 1])
+    expect([order.limit, popAll().length]).toEqual([1, 1])
   })
 
   it('does not change the limit if one or two keys are refused again and again', async () => {
     for (let round = 0; round < 20; round += 1) {
       push(2)
-      const keys = takeAll()
+      const keys = popAll()
       await clock.advance(10)
       refuse(keys)
     }
@@ -64,12 +64,12 @@ describe('AdaptiveOrder', () => {
 
   it('raises the limit by one after each round of successes, up to its upper bound', async () => {
     push(8)
-    const keys = takeAll()
+    const keys = popAll()
     await clock.advance(10)
     refuse(keys)
     for (let success = 0; success < 200; success += 1) {
       push(1)
-      for (const key of takeAll()) {
+      for (const key of popAll()) {
         order.succeeded()
         order.release(key)
       }
@@ -79,11 +79,11 @@ describe('AdaptiveOrder', () => {
 
   it('forgets refusals after a minute without a running key', async () => {
     push(8)
-    const keys = takeAll()
+    const keys = popAll()
     await clock.advance(10)
     refuse(keys)
     await clock.advance(60_000)
     push(10)
-    expect([takeAll().length, limits]).toEqual([8, [8, 3, 8]])
+    expect([popAll().length, limits]).toEqual([8, [8, 3, 8]])
   })
 })

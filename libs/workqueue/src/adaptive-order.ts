@@ -60,11 +60,11 @@ export class AdaptiveOrder implements KeyOrder {
     return this.#options.order.blockedBy?.(key)
   }
 
-  take(): string | undefined {
+  pop(): string | undefined {
     const now = this.#options.clock.monotonic()
     if (this.#started.size === 0 && now - this.#idleSince >= FORGET_MS) this.#forget()
     if (this.#limit.isFull) return undefined
-    const key = this.#options.order.take()
+    const key = this.#options.order.pop()
     if (key === undefined) return undefined
     this.#limit.begin()
     this.#started.set(key, now)

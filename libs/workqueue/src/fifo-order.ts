@@ -60,10 +60,10 @@ export class FifoOrder implements KeyOrder {
     this.#move(ticket, { among: this.#preferred })
   }
 
-  take(): string | undefined {
+  pop(): string | undefined {
     const isFull = this.#inWork >= this.#workers
     if (isFull && this.#inWork - this.#retriesInWork.size >= this.#reserved) return undefined
-    const ticket = this.#preferred.take(isFull) ?? this.#keys.take(isFull)
+    const ticket = this.#preferred.pop(isFull) ?? this.#keys.pop(isFull)
     if (ticket === undefined) return undefined
     const { key, priority } = ticket
     this.#waiting.delete(key)
@@ -98,12 +98,12 @@ class Tickets {
     this.#queues[ticket.priority].push(ticket)
   }
 
-  take(normalOnly: boolean): Ticket | undefined {
+  pop(normalOnly: boolean): Ticket | undefined {
     const { normal, retry } = this.#queues
-    if (normalOnly) return normal.take()
+    if (normalOnly) return normal.pop()
     const isTurnOfRetries = this.#picks % FAIRNESS_INTERVAL === FAIRNESS_INTERVAL - 1
     const [first, second] = isTurnOfRetries ? [retry, normal] : [normal, retry]
-    const ticket = first.take() ?? second.take()
+    const ticket = first.pop() ?? second.pop()
     if (ticket !== undefined) this.#picks += 1
     return ticket
   }
@@ -119,7 +119,7 @@ class TicketQueue {
     this.#tickets.push(ticket)
   }
 
-  take(): Ticket | undefined {
+  pop(): Ticket | undefined {
     for (;;) {
       const ticket = this.#tickets[this.#head]
       if (ticket === undefined) return undefined

@@ -4,9 +4,9 @@ export type KeyPriority = 'normal' | 'retry'
 /**
  * The order in which waiting keys run.
  *
- * Guarantees: a key waits at most once. `take` returns only keys that can start.
+ * Guarantees: a key waits at most once. `pop` returns only keys that can start.
  *
- * Caveats: a queue calls `release` once for each taken key. An order that limits groups must implement `blockedBy`.
+ * Caveats: a queue calls `release` once for each popped key. An order that limits groups must implement `blockedBy`.
  */
 export interface KeyOrder {
   /** The number of waiting keys, including keys that cannot start yet. */
@@ -15,9 +15,9 @@ export interface KeyOrder {
   push(key: string, priority: KeyPriority): void
   /** Called when a waiting key is added again: its position may change. */
   touch(key: string): void
-  /** Takes the next key that can start. Undefined if there is none. */
-  take(): string | undefined
-  /** Ends the work on a taken key, which may allow other keys to start. */
+  /** Removes and returns the next key that can start. Undefined if there is none. */
+  pop(): string | undefined
+  /** Ends the work on a popped key, which may allow other keys to start. */
   release(key: string): void
   /** Returns the group that blocks a key. Undefined if it waits for its turn. */
   blockedBy?(key: string): string | undefined

@@ -9,7 +9,7 @@ test('`blockedBy` returns the group whose limit delays a waiting key', () => {
     placementOf: (key) => ({ lane: 0, limits: key.startsWith('a') ? [group] : [] }),
   })
   for (const key of ['a1', 'a2', 'b1', 'b2']) lanes.push(key)
-  expect([lanes.take(), lanes.take(), lanes.take()]).toEqual(['a1', 'b1', undefined])
+  expect([lanes.pop(), lanes.pop(), lanes.pop()]).toEqual(['a1', 'b1', undefined])
   expect(['a1', 'a2', 'b1', 'b2', 'none'].map((key) => lanes.blockedBy(key))).toEqual([
     undefined,
     'volume a',

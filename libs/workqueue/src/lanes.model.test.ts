@@ -89,7 +89,7 @@ class PlainLanes {
     })
   }
 
-  take(): string | undefined {
+  pop(): string | undefined {
     const lanes = [...this.#reserved.keys()]
     const all = this.#reserved.reduce((sum, each) => sum + each, 0)
     const reservedOf = (lane: number): number => this.#reserved[lane] ?? 0
@@ -185,7 +185,7 @@ describe('lanes', () => {
               plain.push(each.key, each.priority)
             }
           } else if (each.kind === 'take') {
-            expect(lanes.take()).toBe(plain.take())
+            expect(lanes.pop()).toBe(plain.pop())
           } else {
             const [picked] = [...plain.working.keys()].slice(each.pick % Math.max(plain.working.size, 1))
             if (picked !== undefined) release(picked)
@@ -195,8 +195,8 @@ describe('lanes', () => {
           expect(plain.working.size).toBeLessThanOrEqual(lanes.capacity)
         }
         while (plain.waiting.length > 0) {
-          for (let next = plain.take(); next !== undefined; next = plain.take()) expect(lanes.take()).toBe(next)
-          expect(lanes.take()).toBeUndefined()
+          for (let next = plain.pop(); next !== undefined; next = plain.pop()) expect(lanes.pop()).toBe(next)
+          expect(lanes.pop()).toBeUndefined()
           for (const each of plain.working.keys()) release(each)
         }
         expect(lanes.length).toBe(0)
@@ -211,13 +211,13 @@ describe('lanes', () => {
         const { placements, lanes } = build(drawn)
         const waiting = new Set<string>()
         const working = new Set<string>()
-        const take = (): string | undefined => {
-          const taken = lanes.take()
-          if (taken === undefined) return undefined
-          expect(waiting.delete(taken)).toBe(true)
-          working.add(taken)
+        const pop = (): string | undefined => {
+          const popped = lanes.pop()
+          if (popped === undefined) return undefined
+          expect(waiting.delete(popped)).toBe(true)
+          working.add(popped)
           expect(working.size).toBeLessThanOrEqual(lanes.capacity)
-          return taken
+          return popped
         }
         const release = (each: string): void => {
           working.delete(each)
@@ -225,7 +225,7 @@ describe('lanes', () => {
         }
         for (const each of drawn.steps) {
           if (each.kind === 'place') placements.set(each.key, each.placement)
-          else if (each.kind === 'take') take()
+          else if (each.kind === 'take') pop()
           else if (each.kind === 'release') {
             const [picked] = [...working].slice(each.pick % Math.max(working.size, 1))
             if (picked !== undefined) release(picked)
@@ -236,7 +236,7 @@ describe('lanes', () => {
           expect(lanes.length).toBe(waiting.size)
         }
         do for (const each of [...working]) release(each)
-        while (take() !== undefined)
+        while (pop() !== undefined)
         expect([[...waiting], lanes.length]).toEqual([[], 0])
       }),
       { numRuns: 400 },

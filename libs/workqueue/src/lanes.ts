@@ -83,14 +83,14 @@ export class Lanes implements KeyOrder {
     }
   }
 
-  take(): string | undefined {
+  pop(): string | undefined {
     const lastArrival = this.#arrivals
     for (const lane of this.#lanesInTurn()) {
       const entry = this.#next(lane)
       if (entry !== undefined) return this.#start(entry)
     }
     // If a key has moved to a lane that was already searched, the search starts again.
-    return this.#arrivals === lastArrival ? undefined : this.take()
+    return this.#arrivals === lastArrival ? undefined : this.pop()
   }
 
   blockedBy(key: string): string | undefined {

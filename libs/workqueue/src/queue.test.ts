@@ -10,8 +10,8 @@ const reason = new Error('shutting down')
 const settle = (): Promise<void> => new FakeClock().settle()
 
 /** Takes all keys that the queue hands out now. The last item is undefined if the queue is shut down. */
-async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
-  const taken: (string | undefined)[] = []
+async function popAll(queue: Queue): Promise<(string | undefined)[]> {
+  const popped: (string | undefined)[] = []
   for (;;) {
     const stop = new AbortController()
     const next = queue.get(stop.signal)
@@ -20,10 +20,10 @@ async function takeAll(queue: Queue): Promise<(string | undefined)[]> {
     if (typeof key === 'symbol') {
       stop.abort(reason)
       await expect(next).rejects.toBe(reason)
-      return taken
+      return popped
     }
-    taken.push(key)
-    if (key === undefined) return taken
+    popped.push(key)
+    if (key === undefined) return popped
   }
 }
 
@@ -32,28 +32,28 @@ describe('a queue', () => {
     const queue = new Queue()
     for (const key of ['b', 'a', 'c']) queue.add(key)
     expect(queue.length).toBe(3)
-    expect(await takeAll(queue)).toEqual(['b', 'a', 'c'])
+    expect(await popAll(queue)).toEqual(['b', 'a', 'c'])
     expect([queue.length, queue.inWork]).toEqual([0, 3])
   })
 
   test('a queue hands out a key only once, however often the key was added before', async () => {
     const queue = new Queue()
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key)
-    expect(await takeAll(queue)).toEqual(['a', 'b'])
+    expect(await popAll(queue)).toEqual(['a', 'b'])
   })
 
   test('a key that is added during its run is handed out again when the run ends', async () => {
     const queue = new Queue()
     queue.add('a')
-    await takeAll(queue)
+    await popAll(queue)
     queue.add('a')
     queue.add('a')
     queue.add('b')
-    expect([queue.length, await takeAll(queue)]).toEqual([1, ['b']])
+    expect([queue.length, await popAll(queue)]).toEqual([1, ['b']])
     queue.done('a')
-    expect(await takeAll(queue)).toEqual(['a'])
+    expect(await popAll(queue)).toEqual(['a'])
     queue.done('a')
-    expect(await takeAll(queue)).toEqual([])
+    expect(await popAll(queue)).toEqual([])
     expect([queue.length, queue.inWork]).toEqual([0, 1])
   })
 
@@ -61,17 +61,17 @@ describe('a queue', () => {
     const queue = new Queue()
     queue.add('a')
     queue.markSeen('a')
-    expect(await takeAll(queue)).toEqual(['a'])
+    expect(await popAll(queue)).toEqual(['a'])
     queue.add('a')
     queue.markSeen('a')
     queue.done('a')
-    expect(await takeAll(queue)).toEqual([])
+    expect(await popAll(queue)).toEqual([])
     queue.add('a')
-    await takeAll(queue)
+    await popAll(queue)
     queue.markSeen('a')
     queue.add('a')
     queue.done('a')
-    expect(await takeAll(queue)).toEqual(['a'])
+    expect(await popAll(queue)).toEqual(['a'])
   })
 
   test('a queue serves waiting workers in the order of their arrival', async () => {
@@ -97,7 +97,7 @@ describe('a queue', () => {
         keys.push(key)
       },
       touch: (key) => void calls.push(`touch ${key}`),
-      take() {
+      pop() {
         const [first, ...others] = keys
         keys = others
         return first
@@ -123,7 +123,7 @@ describe('a queue', () => {
       touch: () => {
         open = true
       },
-      take: () => (open ? keys.shift() : undefined),
+      pop: () => (open ? keys.shift() : undefined),
       release() {},
     }
     const queue = new Queue({ order })
@@ -142,21 +142,21 @@ describe('paused', () => {
     queue.pause()
     queue.add('a')
     queue.add('b')
-    expect(await takeAll(queue)).toEqual([])
+    expect(await popAll(queue)).toEqual([])
     expect(queue.length).toBe(2)
     queue.resume()
     expect(await waiting).toBe('a')
-    expect(await takeAll(queue)).toEqual(['b'])
+    expect(await popAll(queue)).toEqual(['b'])
   })
 
   test('a paused queue lets keys in work end', async () => {
     const queue = new Queue()
     queue.add('a')
-    await takeAll(queue)
+    await popAll(queue)
     queue.pause()
     queue.add('a')
     queue.done('a')
-    expect([queue.length, queue.inWork, await takeAll(queue)]).toEqual([1, 0, []])
+    expect([queue.length, queue.inWork, await popAll(queue)]).toEqual([1, 0, []])
   })
 
   test('after the shutdown of a paused queue, `resume` does not open the queue again', async () => {
@@ -167,7 +167,7 @@ describe('paused', () => {
     queue.pause()
     queue.resume()
     queue.add('b')
-    expect(await takeAll(queue)).toEqual(['a', undefined])
+    expect(await popAll(queue)).toEqual(['a', undefined])
   })
 })
 
@@ -210,7 +210,7 @@ describe('shutdown', () => {
     queue.shutDown()
     queue.add('b')
     expect(queue.isShut).toBe(true)
-    expect(await takeAll(queue)).toEqual(['a', undefined])
+    expect(await popAll(queue)).toEqual(['a', undefined])
   })
 
   test('`shutDown` of a queue ends the waiting of all workers', async () => {
@@ -225,11 +225,11 @@ describe('shutdown', () => {
   test('a queue still hands out a running key that was added again before `shutDown`', async () => {
     const queue = new Queue()
     queue.add('a')
-    await takeAll(queue)
+    await popAll(queue)
     queue.add('a')
     queue.shutDown()
     queue.done('a')
-    expect(await takeAll(queue)).toEqual(['a', undefined])
+    expect(await popAll(queue)).toEqual(['a', undefined])
   })
 })
 

@@ -87,7 +87,7 @@ export class Queue {
    */
   get(signal?: AbortSignal): Promise<string | undefined> {
     if (signal?.aborted) return Promise.reject(signal.reason)
-    const key = this.#take()
+    const key = this.#pop()
     if (key !== undefined || this.#ended()) return Promise.resolve(key)
     return new Promise((resolve, reject) => {
       const forget = onAbort(signal, () => {
@@ -135,9 +135,9 @@ export class Queue {
     return this.#state === 'shut' && this.#order.length === 0
   }
 
-  #take(): string | undefined {
+  #pop(): string | undefined {
     if (this.#state === 'paused') return undefined
-    const key = this.#order.take()
+    const key = this.#order.pop()
     if (key === undefined) return undefined
     this.#dirty.delete(key)
     this.#processing.add(key)
@@ -147,7 +147,7 @@ export class Queue {
 
   #handOut(): void {
     for (const waiter of this.#waiters) {
-      const key = this.#take()
+      const key = this.#pop()
       if (key === undefined && !this.#ended()) return
       this.#waiters.delete(waiter)
       waiter.forget()

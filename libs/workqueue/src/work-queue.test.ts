@@ -38,7 +38,7 @@ describe('WorkQueue', () => {
     await clock.advance(300)
     for (const key of ['d', 'c']) queue.add(key)
     const order: (string | undefined)[] = []
-    for (let taken = 0; taken < 4; taken += 1) order.push(await queue.get())
+    for (let count = 0; count < 4; count += 1) order.push(await queue.get())
     expect(order).toEqual(['d', 'c', 'a', 'b'])
   })
 

@@ -66,7 +66,7 @@ describe('decideRelease', () => {
   const va = withFinalizer()
   const alone = volume({}, { finalizers: ['a/b'] })
   const awaitDetach = { kind: 'awaitDetach', waitsFor: [{ kind: 'attachment', name: va.key }] }
-  it.each<[what: string, pv: CachedVolume, users: (typeof va)[], finalizerRemoved: boolean, plan: object[]]>([
+  it.each<[name: string, pv: CachedVolume, users: (typeof va)[], finalizerRemoved: boolean, plan: object[]]>([
     ['a volume in use keeps its finalizer', volume(), [va], false, []],
     [
       'a deleted volume loses its finalizer',

@@ -34,7 +34,7 @@ const volumes = {
 beforeEach(() => {
   api = new ObjectApi()
   cached = project(pv())
-  api.put(pv())
+  api.store(pv())
 })
 
 // The tested code only reads and patches, so the fake client has no other methods.
@@ -72,7 +72,7 @@ describe('reconcileVolume', () => {
     log = recordingLogger()
     undone = new Map()
     cached = project(pv(deleted))
-    api.put(pv(deleted))
+    api.store(pv(deleted))
   })
 
   it('the attacher removes the finalizer of a deleted volume without attachments', async () => {
@@ -88,14 +88,14 @@ describe('reconcileVolume', () => {
   })
 
   it('the attacher reads a volume again if the cached finalizers are outdated before the removal', async () => {
-    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
+    api.store(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(await run()).toBe(DONE)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 
   it('the attacher logs no error if another writer has changed the finalizers before the removal', async () => {
-    api.put(pv({ ...deleted, finalizers: [FINALIZER] }))
+    api.store(pv({ ...deleted, finalizers: [FINALIZER] }))
     await run()
     expect(log.lines.filter(({ message }) => message === FAILED)).toEqual([
       { level: 3, message: FAILED, pairs: { PersistentVolume: 'pv1', err: expect.any(ApiError) } },
@@ -115,7 +115,7 @@ describe('reconcileVolume', () => {
   })
 
   it('the attacher does not apply the patch of a deleted volume to the recreated volume', async () => {
-    api.put(pv({ ...deleted, uid: 'v' }))
+    api.store(pv({ ...deleted, uid: 'v' }))
     expect(await run()).toMatchObject({ kind: 'retry' })
     expect(api.get('pv1')?.metadata.finalizers).toEqual(deleted.finalizers)
     expect(cached?.uid).toBe('v')

@@ -146,7 +146,7 @@ export class FailureReporter {
   ): Promise<void> {
     const { permission, clock, log } = this.#options
     if (permission.isRefused(clock)) return
-    await this.#bucket.take(signal)
+    await this.#bucket.acquire(signal)
     try {
       const previous = series.events.get(recipient)
       series.events.set(recipient, await this.#writer.write({ target, ...text }, { count, previous, signal }))

@@ -18,7 +18,7 @@ export class ObjectApi {
   readonly failures: { readonly request: string; readonly error: unknown; left: number }[] = []
   #version = 1
 
-  put(object: Stored): void {
+  store(object: Stored): void {
     this.objects.set(object.metadata.name, this.#next(object))
   }
 

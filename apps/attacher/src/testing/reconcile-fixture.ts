@@ -64,8 +64,8 @@ export class ReconcileFixture {
   lastRun: RecordingRun = recordingRun(this.signal.signal)
 
   constructor() {
-    this.api.put(va())
-    this.api.put(pv())
+    this.api.store(va())
+    this.api.store(pv())
   }
 
   run(change: Partial<AttachmentDeps> = {}, key = 'va1'): Promise<Outcome> {

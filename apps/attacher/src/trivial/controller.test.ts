@@ -55,7 +55,7 @@ function run(
 }
 
 it('if the driver cannot attach, the attacher pauses before it repeats an undone status write', async () => {
-  api.put(va() as never)
+  api.store(va() as never)
   waitMs = 1_000
   expect(await run()).toEqual({ kind: 'postponed', ms: 1_000 })
   expect(api.requests).toEqual([])
@@ -81,7 +81,7 @@ it.each([
   { name: 'attached', object: va({ status: { attached: true } }), requests: [] },
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
 ])('if the driver cannot attach, an attachment ($name) causes the requests $requests', async ({ object, requests }) => {
-  api.put(object)
+  api.store(object)
   expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
   expect(api.requests).toEqual(requests)
   expect(storedWrites.map(({ attached }) => attached)).toEqual(requests.map(() => true))
@@ -92,7 +92,7 @@ it('if the driver cannot attach, the attacher sends nothing for a deleted attach
 })
 
 it('if the driver cannot attach, a status that another writer reverts is written again at once', async () => {
-  api.put(va())
+  api.store(va())
   const statusReverted = (object: VolumeAttachment): VolumeAttachment => ({ ...object, status: { attached: false } })
   expect(await run(undefined, statusReverted)).toMatchObject({
     kind: 'superseded',
@@ -101,13 +101,13 @@ it('if the driver cannot attach, a status that another writer reverts is written
 })
 
 it('if the driver cannot attach, a run succeeds when the attachment is deleted during the run', async () => {
-  api.put(va())
+  api.store(va())
   expect(await run(undefined, () => undefined)).toBe(DONE)
 })
 
 it('if the driver cannot attach, a run tries again when the status cannot be stored', async () => {
   const refused = apiError(500, 'InternalError', 'no')
-  api.put(va())
+  api.store(va())
   api.fail('patch', refused)
   expect(await run()).toEqual({ kind: 'retry', cause: refused })
   expect(log.lines.at(-1)).toMatchObject({
@@ -119,7 +119,7 @@ it('if the driver cannot attach, a run tries again when the status cannot be sto
 })
 
 it('if the driver cannot attach, a run does not change a recreated attachment', async () => {
-  api.put(va())
+  api.store(va())
   api.fail('patch', uidMismatch('u'))
   expect(await run()).toMatchObject({ kind: 'retry' })
   expect(log.lines.map(({ level }) => level)).toEqual([3])
@@ -128,7 +128,7 @@ it('if the driver cannot attach, a run does not change a recreated attachment', 
 it('if the driver cannot attach, a cancelled run logs nothing', async () => {
   const stop = new AbortController()
   stop.abort(new Error('stop'))
-  api.put(va())
+  api.store(va())
   api.fail('patch', new Error('stop'))
   await expect(run(stop.signal)).rejects.toThrow('stop')
   expect(log.lines).toEqual([])

@@ -32,8 +32,8 @@ describe('attach', () => {
   })
 
   it('a repeatedly failing attach sends low-priority requests, but stores its first error and its success with normal priority', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
-    fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store({ metadata: { name: 'creds' }, data: {} } as never)
     fixture.publish = async () => {
       throw new Error('full')
     }
@@ -51,7 +51,7 @@ describe('attach', () => {
     ['an unpublish from an earlier handle if it was never marked as attached', {}, ['former on node1-id']],
     ['no unpublish from an earlier handle of an attached volume, which a pod may use', { attached: true }, []],
   ])('a forced publish enqueues %s', async (_, status, keys) => {
-    fixture.api.put(va({ metadata: FINALIZED, status: status as never }))
+    fixture.api.store(va({ metadata: FINALIZED, status: status as never }))
     fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     const request = { volumeId: 'former', nodeId: 'node1-id' }
     const former = { volume: 'former', nodeName: 'node1', request, secret: undefined, migrated: false }
@@ -61,14 +61,14 @@ describe('attach', () => {
   })
 
   it('an attach does not write the finalizer of an attachment that has it', async () => {
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(va({ metadata: FINALIZED }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([expect.stringMatching(/^patch va1\/status /)])
   })
 
   it('an attach clears a stored error that the cache does not show yet', async () => {
     const attachError = { message: 'full', time: '2023-11-14T22:13:20Z' }
-    fixture.api.put(va({ metadata: FINALIZED, status: { attachError } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attachError } }))
     fixture.late.set('va1', va({ metadata: FINALIZED }))
     const { client } = fixture.api
     // The cache shows the answer of a write at once.
@@ -83,7 +83,7 @@ describe('attach', () => {
   })
 
   it('an attach runs again if another writer reverts the status during the run', async () => {
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(va({ metadata: FINALIZED }))
     const back = { ...va({ metadata: FINALIZED }), status: { attached: false } }
     const patch = async (): Promise<object> => back
     expect(await fixture.run({ api: { ...fixture.api.client, patch } as never })).toMatchObject({
@@ -99,7 +99,7 @@ describe('attach', () => {
       [apiError(404, 'NotFound', 'gone'), [{ kind: 'volume', name: 'pv1' }]],
       [apiError(500, 'InternalError', 'no'), []],
     ] as const) {
-      fixture.api.put(unfinalized)
+      fixture.api.store(unfinalized)
       fixture.volumeAfterWrite = () => {
         throw error
       }
@@ -111,12 +111,12 @@ describe('attach', () => {
   })
 
   it('an attach succeeds when the status shows that the volume is attached', async () => {
-    fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
+    fixture.api.store({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
     expect(await fixture.run()).toBe(DONE)
   })
 
   it('an attach ends without an error if it is cancelled while it writes the status', async () => {
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(va({ metadata: FINALIZED }))
     const patch = async (): Promise<never> => {
       fixture.signal.abort(new Error('enough'))
       throw apiError(500, 'InternalError', 'no')
@@ -125,7 +125,7 @@ describe('attach', () => {
   })
 
   it('an attach returns the error of the API server if the status cannot be written', async () => {
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(va({ metadata: FINALIZED }))
     const failure = apiError(500, 'InternalError', 'no')
     fixture.api.fail('patch va1/status', failure)
     expect(await fixture.run()).toMatchObject({ cause: { message: 'failed to mark as attached: no', cause: failure } })

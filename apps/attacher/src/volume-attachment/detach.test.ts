@@ -12,20 +12,20 @@ const SECRET_REF = { controllerPublishSecretRef: { namespace: 'ns', name: 'login
 let fixture: ReconcileFixture
 beforeEach(() => {
   fixture = new ReconcileFixture()
-  fixture.api.put(deleting())
+  fixture.api.store(deleting())
 })
 
 describe('detach', () => {
   it('a detach reads the secret for the CSI call', async () => {
-    fixture.api.put(pv(SECRET_REF))
-    fixture.api.put({ metadata: { name: 'login' }, data: { user: 'YWRtaW4=' } } as never)
+    fixture.api.store(pv(SECRET_REF))
+    fixture.api.store({ metadata: { name: 'login' }, data: { user: 'YWRtaW4=' } } as never)
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {"user":"admin"}'])
   })
 
   it('a detach sends requests of low priority while it fails repeatedly', async () => {
-    fixture.api.put(pv(SECRET_REF))
-    fixture.api.put({ metadata: { name: 'login' }, data: {} } as never)
+    fixture.api.store(pv(SECRET_REF))
+    fixture.api.store({ metadata: { name: 'login' }, data: {} } as never)
     fixture.unpublish = async () => {
       throw new Error('away')
     }
@@ -65,9 +65,9 @@ describe('detach', () => {
   })
 
   it('a detach sends nothing if our finalizer is removed and `attached` is false', async () => {
-    fixture.api.put(deleting({ finalizers: ['a/b'] }))
+    fixture.api.store(deleting({ finalizers: ['a/b'] }))
     const { status } = fixture.api.get('va1') as { status?: object }
-    fixture.api.put({ ...deleting({ finalizers: ['a/b'] }), status: { ...status, attached: false } } as never)
+    fixture.api.store({ ...deleting({ finalizers: ['a/b'] }), status: { ...status, attached: false } } as never)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect([fixture.calls, fixture.api.requests]).toEqual([[], []])
   })
@@ -127,7 +127,7 @@ describe('lost volume', () => {
 it('NotFound from the driver counts as detached only if the PersistentVolume is gone', async () => {
   await fixture.run()
   expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
-  fixture.api.put(deleting())
+  fixture.api.store(deleting())
   fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
   expect(await fixture.run()).toMatchObject({ kind: 'retry' })
 })
@@ -148,7 +148,7 @@ describe('attached attachments', () => {
   })
 
   it('the attacher restores its finalizer on an attached attachment without a CSI call', async () => {
-    fixture.api.put(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
+    fixture.api.store(va({ metadata: { finalizers: ['a/b'] }, status: { attached: true } }))
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.get('va1')?.metadata.finalizers).toEqual(['a/b', FINALIZER])
@@ -156,7 +156,7 @@ describe('attached attachments', () => {
   })
 
   it('the attacher pauses before it restores a finalizer that another writer removes repeatedly', async () => {
-    fixture.api.put(va({ status: { attached: true } }))
+    fixture.api.store(va({ status: { attached: true } }))
     noteRemoval(fixture)
     noteRemoval(fixture)
     expect(await fixture.run()).toEqual({ kind: 'postponed', ms: 1_000 })
@@ -164,7 +164,7 @@ describe('attached attachments', () => {
   })
 
   it('the attacher stores no attach error if the API server refuses to restore the finalizer', async () => {
-    fixture.api.put(va({ status: { attached: true } }))
+    fixture.api.store(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(403, 'Forbidden', 'policy'))
     await expect(fixture.run()).rejects.toThrow('could not restore the finalizer: policy')
@@ -172,7 +172,7 @@ describe('attached attachments', () => {
   })
 
   it('the attacher does not repeat a patch of the finalizer that the API server refuses as invalid', async () => {
-    fixture.api.put(va({ status: { attached: true } }))
+    fixture.api.store(va({ status: { attached: true } }))
     noteRemoval(fixture)
     fixture.api.fail('patch va1 ', apiError(422, 'Invalid', 'policy'), 9)
     await expect(fixture.run()).rejects.toThrow('policy')
@@ -180,7 +180,7 @@ describe('attached attachments', () => {
   })
 
   it('if a listing confirms the attach, one patch clears the attach error', async () => {
-    fixture.api.put(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attached: true, attachError } }))
     fixture.memory.update(VA, { listing: 'same' })
     await fixture.run()
     await fixture.run()
@@ -190,7 +190,7 @@ describe('attached attachments', () => {
   })
 
   it('if a listing lacks an attached volume, a failed publish is repeated', async () => {
-    fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.update(VA, { listing: 'different' })
     fixture.publish = () => Promise.reject(new Error('no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })

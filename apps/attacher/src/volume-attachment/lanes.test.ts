@@ -137,7 +137,7 @@ describe('attachmentLanes', () => {
     const keys: string[] = []
     for (const wave of waves) {
       for (const { key } of wave) lanes.push(key)
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) keys.push(key)
+      for (let key = lanes.pop(); key !== undefined; key = lanes.pop()) keys.push(key)
     }
     return keys
   }
@@ -179,7 +179,7 @@ describe('attachmentLanes', () => {
     const lanes = attachmentLanes({ workers: 10, maxInflightPerNode: 0 }, sources)
     const startAll = (): string[] => {
       const keys: string[] = []
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) keys.push(key)
+      for (let key = lanes.pop(); key !== undefined; key = lanes.pop()) keys.push(key)
       return keys
     }
     for (const { key } of vas) lanes.push(key)

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 
 describe('detach', () => {
-  beforeEach(() => fixture.api.put(deleting()))
+  beforeEach(() => fixture.api.store(deleting()))
 
   it('a detach unpublishes, and then removes the finalizer in one write', async () => {
     expect(await fixture.run()).toBe(DONE)
@@ -23,7 +23,7 @@ describe('detach', () => {
   })
 
   it('a detach writes the status if a foreign finalizer keeps the attachment in the API', async () => {
-    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.store(deleting({ finalizers: ['a/b', FINALIZER] }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1 [{"op":"test","path":"/metadata/uid","value":"va1-uid"},{"op":"test","path":"/metadata/finalizers/1","value":"external-attacher/csi-example-com"},{"op":"remove","path":"/metadata/finalizers/1"}]',
@@ -32,7 +32,7 @@ describe('detach', () => {
   })
 
   it('a detach repeats a failed status write without another unpublish', async () => {
-    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.store(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(500, 'InternalError', 'no'))
     expect(await fixture.run()).toMatchObject({
       kind: 'retry',
@@ -50,7 +50,7 @@ describe('detach', () => {
   })
 
   it('a detach drops a pending status write once the attachment is gone', async () => {
-    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.store(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
     expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(true)
@@ -60,7 +60,7 @@ describe('detach', () => {
   })
 
   it('a detach drops a pending status write if the API server reports that the attachment is gone', async () => {
-    fixture.api.put(deleting({ finalizers: ['a/b', FINALIZER] }))
+    fixture.api.store(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.unpublish = async () => {
       fixture.late.set('va1', deleting({ finalizers: ['a/b', FINALIZER] }))
     }
@@ -92,7 +92,7 @@ describe('detach', () => {
   })
 
   it('a repeated unpublish writes nothing if the attachment has no finalizer and is not marked as attached', async () => {
-    fixture.api.put(va({ metadata: { deletionTimestamp: TIME } }))
+    fixture.api.store(va({ metadata: { deletionTimestamp: TIME } }))
     fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(1)
@@ -100,7 +100,7 @@ describe('detach', () => {
   })
 
   it('a repeated unpublish writes the status if the attachment has no finalizer but is marked as attached', async () => {
-    fixture.api.put(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
+    fixture.api.store(va({ metadata: { deletionTimestamp: TIME }, status: { attached: true } }))
     fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -111,7 +111,7 @@ describe('detach', () => {
 
 it('a detach uses the node ID of the publish, even if the ID of the node has changed', async () => {
   await fixture.run()
-  fixture.api.put(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
+  fixture.api.store(deleting({ annotations: { 'csi.alpha.kubernetes.io/node-id': 'new' } }))
   await fixture.run({
     observe: async () =>
       view({

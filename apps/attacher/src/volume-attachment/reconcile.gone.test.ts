@@ -17,7 +17,7 @@ describe('deleted attachment', () => {
 
   /** Removes the finalizer by hand, and recreates the attachment. */
   function replaced(): void {
-    fixture.api.put(again())
+    fixture.api.store(again())
   }
 
   it('the result of a publish for a deleted attachment is not stored in the recreated attachment', async () => {
@@ -86,7 +86,7 @@ describe('deleted attachment', () => {
       metadata,
     } = object as { nodeName?: string; attacher?: string; metadata: object }
     const other = va({ metadata: { ...metadata, name: 'va2' } })
-    fixture.api.put({ ...other, spec: { ...other.spec, nodeName, attacher } } as never)
+    fixture.api.store({ ...other, spec: { ...other.spec, nodeName, attacher } } as never)
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       return {}
@@ -98,8 +98,8 @@ describe('deleted attachment', () => {
   })
 
   it('the volume of a deleted attachment is unpublished with the same secret as the publish', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
-    fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     fixture.publish = async () => {
       fixture.api.objects.delete('va1')
       return {}
@@ -127,9 +127,9 @@ describe('deleted attachment', () => {
   })
 
   it('an attach does not publish if the cache shows the deletion of the attachment before the call', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
-    fixture.api.put({ metadata: { name: 'creds' }, data: {} } as never)
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store({ metadata: { name: 'creds' }, data: {} } as never)
+    fixture.api.store(va({ metadata: FINALIZED }))
     const get = fixture.api.client.get
     const slow = {
       ...fixture.api.client,
@@ -155,7 +155,7 @@ describe('deleted attachment', () => {
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(2)
     fixture.late.clear()
-    fixture.api.put(va())
+    fixture.api.store(va())
     fixture.memory.forget({ uid: 'va1-uid' })
     await fixture.run()
     expect(fixture.calls).toHaveLength(3)
@@ -178,14 +178,14 @@ describe('deleted attachment', () => {
   })
 
   it('an attachment that was reported as gone by mistake is attached', async () => {
-    fixture.api.put(va({ metadata: FINALIZED }))
+    fixture.api.store(va({ metadata: FINALIZED }))
     fixture.memory.update({ uid: 'va1-uid' }, { gone: true })
     expect(await fixture.run()).toBe(DONE)
     expect(fixture.calls).toHaveLength(1)
   })
 
   it('a detach does not change an attachment that is recreated during the unpublish', async () => {
-    fixture.api.put(deleting())
+    fixture.api.store(deleting())
     fixture.unpublish = async () => replaced()
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.get('va1')).toMatchObject({ metadata: { uid: 'later' }, status: { attached: false } })
@@ -193,7 +193,7 @@ describe('deleted attachment', () => {
   })
 
   it('a failed detach stores no error in the recreated attachment', async () => {
-    fixture.api.put(deleting())
+    fixture.api.store(deleting())
     fixture.unpublish = async () => {
       replaced()
       throw new RpcError(CODES.Internal, 'no')

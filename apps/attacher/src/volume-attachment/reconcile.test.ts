@@ -38,21 +38,21 @@ describe('attach', () => {
   })
 
   it('an attach adds the finalizer of the volume before the finalizer of the attachment', async () => {
-    fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } })
+    fixture.api.store({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } })
     await fixture.run()
     expect(fixture.api.requests.slice(0, 2)).toEqual(['hold pv1', ADD_FINALIZER])
   })
 
   it('an attach reads the secret for the CSI call before it adds the finalizer', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
-    fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store({ metadata: { name: 'creds' }, data: { key: Buffer.from('word').toString('base64') } } as never)
     await fixture.run()
     expect(fixture.api.requests.slice(0, 2)).toEqual(['get creds', ADD_FINALIZER])
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {"key":"word"}'])
   })
 
   it('an attach reports a missing secret, and adds no finalizer', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
     fixture.api.fail('get creds', apiError(404, 'NotFound', 'secrets "creds" not found'))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
@@ -86,7 +86,7 @@ describe('attach', () => {
   })
 
   it('an attach clears the error of an earlier try when it succeeds', async () => {
-    fixture.api.put(va({ metadata: FINALIZED, status: { attachError: { message: 'x', time: TIME } } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attachError: { message: 'x', time: TIME } } }))
     await fixture.run()
     expect(fixture.api.requests).toEqual([
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":true,"attachError":null}}',
@@ -137,7 +137,7 @@ describe('attach', () => {
     fixture.api.objects.delete('pv1')
     await fixture.run()
     expect(fixture.lastRun.waitsFor).toEqual([{ kind: 'volume', name: 'pv1' }])
-    fixture.api.put(pv())
+    fixture.api.store(pv())
     await fixture.run()
     expect(fixture.lastRun.waitsFor).toEqual([])
   })
@@ -145,13 +145,13 @@ describe('attach', () => {
   it('an attach sends nothing if the attachment is gone or attached', async () => {
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attached: true } }))
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.requests).toEqual([])
   })
 
   it('an attach publishes again if a listing disagrees with the status, and does not write an unchanged status', async () => {
-    fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
+    fixture.api.store(va({ metadata: FINALIZED, status: { attached: true } }))
     fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     await fixture.run()
     await fixture.run()
@@ -160,8 +160,8 @@ describe('attach', () => {
   })
 
   it('an attach with a secret that is not UTF-8 text fails without a CSI call', async () => {
-    fixture.api.put(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
-    fixture.api.put({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
+    fixture.api.store(pv({ controllerPublishSecretRef: { name: 'creds', namespace: 'ns' } }))
+    fixture.api.store({ metadata: { name: 'creds' }, data: { key: Buffer.from([0xff]).toString('base64') } } as never)
     await fixture.run()
     expect(fixture.calls).toEqual([])
     expect(fixture.api.requests.at(-1)).toContain('"errorCode":13')
@@ -169,7 +169,7 @@ describe('attach', () => {
 })
 
 describe('recreated volume', () => {
-  beforeEach(() => fixture.api.put({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
+  beforeEach(() => fixture.api.store({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid', finalizers: [] } }))
 
   it.each([
     { name: 'a recreated volume', pv: () => projectVolume({ ...pv(), metadata: { ...pv().metadata, uid: 'later' } }) },
@@ -205,7 +205,7 @@ describe('recreated volume', () => {
 })
 
 it('an attach whose queue group has changed is queued again, and publishes in its next run', async () => {
-  fixture.api.put(va({ metadata: FINALIZED, status: { attached: true } }))
+  fixture.api.store(va({ metadata: FINALIZED, status: { attached: true } }))
   fixture.memory.update({ uid: 'va1-uid' }, { listing: 'different' })
   expect(await fixture.run({ placementUnchanged: () => false })).toEqual({ kind: 'again' })
   expect([fixture.api.requests, fixture.calls]).toEqual([[], []])
@@ -221,13 +221,13 @@ describe('refusals', () => {
     fixture.publish = async () => ({})
     await fixture.run()
     expect(fixture.lastRun.waitsFor).toEqual([])
-    fixture.api.put(deleting())
+    fixture.api.store(deleting())
     await fixture.run()
     expect(fixture.woken).toEqual([{ kind: 'unpublish', name: 'handle-1' }])
   })
 
   it('an unpublish that the driver refuses wakes no waiting publish', async () => {
-    fixture.api.put(deleting())
+    fixture.api.store(deleting())
     fixture.unpublish = () => Promise.reject(new RpcError(CODES.Internal, 'no'))
     await fixture.run()
     expect(fixture.woken).toEqual([])

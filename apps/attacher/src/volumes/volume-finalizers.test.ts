@@ -31,7 +31,7 @@ const volumes = {
 beforeEach(() => {
   api = new ObjectApi()
   cached = project(pv())
-  api.put(pv())
+  api.store(pv())
 })
 
 // The tested code only reads and patches, so the fake client has no other methods.
@@ -47,7 +47,7 @@ describe('VolumeFinalizers', () => {
 
   it('the attacher adds its finalizer after foreign finalizers', async () => {
     cached = project(pv({ finalizers: ['a/b'] }))
-    api.put(pv({ finalizers: ['a/b'] }))
+    api.store(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD])
   })
@@ -60,19 +60,19 @@ describe('VolumeFinalizers', () => {
   })
 
   it('the attacher reads a volume again if the cached finalizers are outdated', async () => {
-    api.put(pv({ finalizers: ['a/b'] }))
+    api.store(pv({ finalizers: ['a/b'] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD])
   })
 
   it('the attacher adds no finalizer if a fresh read of the volume shows it', async () => {
-    api.put(pv({ finalizers: [FINALIZER] }))
+    api.store(pv({ finalizers: [FINALIZER] }))
     await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1'])
   })
 
   it('the attacher adds its finalizer to a recreated volume that the cache does not show yet', async () => {
-    api.put({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
+    api.store({ ...pv({ uid: 'v' }), spec: { csi: csi({ volumeHandle: 'handle-2' }) } } as never)
     const added = await finalizers().add('pv1', signal)
     expect(api.requests).toEqual([ADD_FIRST, 'get pv1', ADD_FIRST.replace('"u"', '"v"')])
     expect([added?.uid, added?.finalizers, added?.spec?.csi?.volumeHandle]).toEqual(['v', [FINALIZER], 'handle-2'])

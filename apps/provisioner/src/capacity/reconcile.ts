@@ -32,7 +32,7 @@ async function publishCapacity(run: CapacityRun, { parameters, item, object }: A
 }
 
 async function performPublication(run: CapacityRun, step: PublicationStep): Promise<void> {
-  await run.bucket?.take(run.signal)
+  await run.bucket?.acquire(run.signal)
   switch (step.kind) {
     case 'create':
       return await createObject(run, step)
@@ -64,7 +64,7 @@ async function updateObject(
 }
 
 async function deleteObject({ deps, bucket, signal }: CapacityRun, { key, uid }: CapacityObject): Promise<void> {
-  await bucket?.take(signal)
+  await bucket?.acquire(signal)
   try {
     await deps.api.delete(CSI_STORAGE_CAPACITIES, namespacedRef(key), { signal, uid })
   } catch (error) {

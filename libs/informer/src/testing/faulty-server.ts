@@ -63,7 +63,7 @@ export class FaultyServer {
   }
 
   /** Creates or updates an object. Returns the object, as the answer to a write contains it. */
-  put(name: string): Thing {
+  upsert(name: string): Thing {
     const before = this.objects.get(name)
     this.#version += 1
     this.#uids += before === undefined ? 1 : 0

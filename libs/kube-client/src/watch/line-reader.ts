@@ -52,7 +52,7 @@ export class LineReader implements ByteReader<string> {
     for (let chunk = this.#chunks[this.#searched]; chunk !== undefined; chunk = this.#chunks[this.#searched]) {
       const end = chunk.indexOf(LINE_FEED, this.#searched === 0 ? this.#from : 0)
       if (end >= 0) {
-        const text = this.#take(chunk, end)
+        const text = this.#consume(chunk, end)
         if (text !== '' && text !== '\r') return text
       } else {
         this.#searched += 1
@@ -63,7 +63,7 @@ export class LineReader implements ByteReader<string> {
   }
 
   /** Returns the text up to `end` in the chunk that was searched last, and removes this text. */
-  #take(chunk: Buffer, end: number): string {
+  #consume(chunk: Buffer, end: number): string {
     const last = this.#searched
     const text = last === 0 ? chunk.toString('utf8', this.#from, end) : this.#join(chunk.subarray(0, end))
     if (last > 0) this.#drop(last)

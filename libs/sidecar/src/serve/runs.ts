@@ -72,8 +72,8 @@ class TimedOrder implements KeyOrder {
     return this.#order.blockedBy?.(key)
   }
 
-  take(): string | undefined {
-    const key = this.#order.take()
+  pop(): string | undefined {
+    const key = this.#order.pop()
     const since = key === undefined ? undefined : this.#since.get(key)
     if (key !== undefined && since !== undefined) {
       this.#since.delete(key)

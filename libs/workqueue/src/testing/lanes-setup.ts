@@ -12,7 +12,7 @@ export interface LanesSetup {
   precede(key: string, group: string): void
   push(...keys: readonly string[]): void
   /** Starts all keys that can start, and returns them. */
-  takeAll(): string[]
+  popAll(): string[]
   release(...keys: readonly string[]): void
 }
 
@@ -31,10 +31,10 @@ export function lanesOf(workers: number, reserved: readonly number[]): LanesSetu
     push(...keys) {
       for (const key of keys) lanes.push(key)
     },
-    takeAll() {
-      const taken: string[] = []
-      for (let key = lanes.take(); key !== undefined; key = lanes.take()) taken.push(key)
-      return taken
+    popAll() {
+      const popped: string[] = []
+      for (let key = lanes.pop(); key !== undefined; key = lanes.pop()) popped.push(key)
+      return popped
     },
     release(...keys) {
       for (const key of keys) lanes.release(key)
