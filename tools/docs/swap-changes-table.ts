@@ -1,4 +1,10 @@
-import { CHANGES, type Keep, OLDEST_EXAMINED, type SidecarName, type SwapChange } from '@csi-sidecars/swap-changes'
+import {
+  CHANGES,
+  OLDEST_EXAMINED,
+  type Restoration,
+  type SidecarName,
+  type SwapChange,
+} from '@csi-sidecars/swap-changes'
 import { code, table } from './markdown.ts'
 
 const ORIGINALS: Readonly<Record<SidecarName, string>> = {
@@ -26,7 +32,7 @@ function changesTable(sidecar: SidecarName): string {
     change.change,
     change.effect,
     change.affects,
-    keepText(change.keep),
+    keepText(change.restoration),
   ])
   const oldest = OLDEST_EXAMINED[sidecar]
   return table(
@@ -47,7 +53,7 @@ function sinceText({ since, weight, sidecar, source }: SwapChange): string {
   return weight === 'danger' ? `**${link}**` : link
 }
 
-function keepText(keep: Keep): string {
+function keepText(keep: Restoration): string {
   switch (keep.kind) {
     case 'argument':
       return code(keep.argument)

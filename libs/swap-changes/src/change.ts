@@ -29,8 +29,8 @@ export type SwapCondition =
   /** The cluster has the resource, by its name in the API, for example `volumegroupsnapshots`. */
   | { readonly kind: 'resource'; readonly resource: string }
 
-/** How to keep the behaviour of the older version. */
-export type Keep =
+/** The step that restores the behaviour of the older version. */
+export type Restoration =
   /** The argument that restores it, for example `--feature-gates=Topology=false`. */
   | { readonly kind: 'argument'; readonly argument: string }
   /** Something else that a person does. */
@@ -70,7 +70,7 @@ export interface SwapChange {
   readonly affects: string
   /** All conditions must hold for an effect. Empty: every installation is affected. */
   readonly conditions: readonly SwapCondition[]
-  readonly keep: Keep
+  readonly restoration: Restoration
   /** The rules that the role must have, for changes of kind `right`. */
   readonly rules?: readonly Rule[]
   readonly source: ChangeSource

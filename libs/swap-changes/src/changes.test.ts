@@ -50,7 +50,9 @@ describe('CHANGES', () => {
   })
 
   it('an argument that keeps the older behaviour is one flag with its value', () => {
-    const wrong = CHANGES.filter(({ keep }) => keep.kind === 'argument' && !/^--[a-z-]+(=\S+)?$/.test(keep.argument))
+    const wrong = CHANGES.filter(
+      ({ restoration }) => restoration.kind === 'argument' && !/^--[a-z-]+(=\S+)?$/.test(restoration.argument),
+    )
     expect(wrong).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-export type { Keep, SidecarName, SwapChange, SwapCondition } from './change.ts'
+export type { Restoration, SidecarName, SwapChange, SwapCondition } from './change.ts'
 export { CHANGES } from './changes/all.ts'
 export { changesAfter, OLDEST_EXAMINED } from './changes-after.ts'
 export { concerns, type Facts } from './concerns.ts'

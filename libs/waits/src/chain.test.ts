@@ -45,19 +45,19 @@ const context: ClaimContext = {
 }
 
 const ofClaim = (reason: ObjectWait['reason'], names?: readonly string[]): ObjectWait => ({
-  about: { kind: 'claim', name: 'data' },
+  object: { kind: 'claim', name: 'data' },
   reason,
   on: 'you',
   ...(names && { names }),
 })
 const ofPod = (reason: ObjectWait['reason'], node?: string, name = 'web'): ObjectWait => ({
-  about: { kind: 'pod', name },
+  object: { kind: 'pod', name },
   reason,
   on: 'scheduler',
   ...(node && { node }),
 })
 
-it.each<[what: string, wait: ObjectWait, awaited: readonly string[]]>([
+it.each<[name: string, wait: ObjectWait, awaited: readonly string[]]>([
   ['a pod without a volume awaits its claim', ofPod('PodWithoutVolume'), ['claim data']],
   ['a claim whose class waits for a pod awaits the pods without a node', ofClaim('ConsumerNotScheduled'), ['pod web']],
   ['a claim in deletion awaits the pods that use it', ofClaim('ClaimInUse', ['old']), ['pod old']],

@@ -9,7 +9,7 @@ export interface Awaited {
 
 /** Returns the objects for which an object waits. Empty if only a component or a person can end the wait. */
 export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: ClaimContext): readonly Awaited[] {
-  const { reason, names, node, about } = wait
+  const { reason, names, node, object } = wait
   switch (reason) {
     case 'PodWithoutVolume':
     case 'PodLostVolume':
@@ -26,7 +26,7 @@ export function awaitedBy(wait: ObjectWait, { claim, pods, attachments }: ClaimC
     case 'DetachedElsewhereFirst':
     case 'DetachedHereFirst':
     case 'DetachFails':
-      if (about.kind !== 'pod') return []
+      if (object.kind !== 'pod') return []
       return attachments
         .filter(({ nodeName }) => nodeName === node)
         .map(({ key: name }) => ({ kind: 'attachment', name }))
@@ -54,7 +54,8 @@ export function causesFirst(waits: readonly ObjectWait[], context: ClaimContext)
 }
 
 /** Returns the key of the waiting object. A volume that is detached from a node has the key of its attachment. */
-function objectOf({ about }: ObjectWait, { attachments }: ClaimContext): string {
-  const attachment = about.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === about.node)
-  return attachment === undefined ? `${about.kind} ${about.name}` : `attachment ${attachment.key}`
+function objectOf({ object }: ObjectWait, { attachments }: ClaimContext): string {
+  const attachment =
+    object.node === undefined ? undefined : attachments.find(({ nodeName }) => nodeName === object.node)
+  return attachment === undefined ? `${object.kind} ${object.name}` : `attachment ${attachment.key}`
 }

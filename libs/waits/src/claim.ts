@@ -4,11 +4,11 @@ import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 
 /** Returns why a claim waits, in the order in which the reasons end. Empty if the claim has all that it requests. */
 export function claimWaits(claim: WaitingClaim, context: ClaimContext): readonly ObjectWait[] {
-  const about = { kind: 'claim', name: claim.name } as const
+  const object = { kind: 'claim', name: claim.name } as const
   const lost = lostVolume(claim, context)
-  if (lost !== undefined) return [...ending(claim, context), lost].map((wait) => ({ ...wait, about }))
+  if (lost !== undefined) return [...ending(claim, context), lost].map((wait) => ({ ...wait, object }))
   const rest = binding(claim, context) ?? [...resize(claim, context), ...modification(claim, context)]
-  return [...ending(claim, context), ...rest].map((wait) => ({ ...wait, about }))
+  return [...ending(claim, context), ...rest].map((wait) => ({ ...wait, object }))
 }
 
 function lostVolume({ phase }: WaitingClaim, { volume, volumeGone }: ClaimContext): WaitOf | undefined {

@@ -10,7 +10,7 @@ import { failingOr, type ObjectWait, type WaitOf, withMessage } from './wait.ts'
 /** Returns why a pod waits because of one claim. Undefined if the pod runs or has ended. */
 export function podWait(pod: PodState, context: ClaimContext): ObjectWait | undefined {
   const wait = pod.deleting ? leaving(pod, context) : arriving(pod, context)
-  return wait && { ...wait, about: { kind: 'pod', name: pod.name } }
+  return wait && { ...wait, object: { kind: 'pod', name: pod.name } }
 }
 
 function leaving({ nodeName }: PodState, context: ClaimContext): WaitOf {

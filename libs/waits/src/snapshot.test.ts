@@ -20,7 +20,7 @@ const SNAPSHOT: SnapshotContext = {
 }
 const SOURCE = 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection'
 
-it.each<[what: string, change: Partial<SnapshotContext>, reason: string | undefined]>([
+it.each<[name: string, change: Partial<SnapshotContext>, reason: string | undefined]>([
   ['a snapshot without a content waits for the content', {}, 'ContentNotCreated'],
   ['a ready snapshot waits for nothing', { ready: true, content: 'present' }, undefined],
   ['a snapshot with a content waits for the content', { content: 'present', claim: 'missing' }, 'ContentNotReady'],
@@ -63,7 +63,7 @@ const CONTENT: ContentContext = {
   snapshot: 'present',
 }
 
-it.each<[what: string, change: Partial<ContentContext>, reason: string | undefined]>([
+it.each<[name: string, change: Partial<ContentContext>, reason: string | undefined]>([
   ['the reason of a new content is that its snapshot has not begun', {}, 'SnapshotNotBegun'],
   ['a ready content waits for nothing', { ready: true, class: 'missing' }, undefined],
   ['a content with a missing class is blocked', { class: 'missing', error: 'no' }, 'SnapshotClassMissing'],

@@ -12,14 +12,14 @@ import { failingOr, type ObjectWait, type WaitOf } from './wait.ts'
 /** Returns why a volume that is being detached or deleted waits. */
 export function volumeWaits(context: ClaimContext): readonly ObjectWait[] {
   const { volume } = context
-  const about = { kind: 'volume', name: volume?.key ?? '' } as const
+  const object = { kind: 'volume', name: volume?.key ?? '' } as const
   if (volume === undefined) return leaving(context)
   const reclaimed = reclaim(volume, context)
   // If the volume waits for the provisioner, the provisioner's finalizer is not listed as a separate reason.
   const others = deletion(volume, context).filter(
     ({ names }) => reclaimed.length === 0 || !names?.every((each) => each.startsWith(PROVISIONER_FINALIZERS)),
   )
-  return [...leaving(context), ...[...others, ...reclaimed].map((wait) => ({ ...wait, about }))]
+  return [...leaving(context), ...[...others, ...reclaimed].map((wait) => ({ ...wait, object }))]
 }
 
 /** Returns why attachments that no pod needs still exist. */
@@ -28,14 +28,14 @@ function leaving(context: ClaimContext): readonly ObjectWait[] {
   return attachments.flatMap((attachment): ObjectWait[] => {
     const { nodeName: node, deleting } = attachment
     if (pods.some((pod) => pod.nodeName === node && !isTerminated(pod))) return []
-    const about = { kind: 'volume', name: volume?.key ?? '', node } as const
-    if (deleting) return [{ ...detaching(attachment, context, 'Detaching'), about }]
+    const object = { kind: 'volume', name: volume?.key ?? '', node } as const
+    if (deleting) return [{ ...detaching(attachment, context, 'Detaching'), object }]
     const on = `kubelet/${node}` as const
     const failed = failing(on, ...UNMOUNT)
-    if (failed !== undefined) return [{ reason: 'UnmountFails', on, node, about, message: failed }]
+    if (failed !== undefined) return [{ reason: 'UnmountFails', on, node, object, message: failed }]
     const isInUse = nameOnNodes !== undefined && context.node(node)?.volumesInUse.includes(nameOnNodes) === true
-    if (isInUse) return [{ reason: 'Unmounting', on, node, about }]
-    return [{ reason: 'DetachNotAskedFor', on: 'attach-detach', node, about }]
+    if (isInUse) return [{ reason: 'Unmounting', on, node, object }]
+    return [{ reason: 'DetachNotAskedFor', on: 'attach-detach', node, object }]
   })
 }
 

@@ -12,7 +12,7 @@ export type Party =
   | `kubelet/${string}`
 
 /** The object that waits. */
-export interface About {
+export interface WaitingObject {
   readonly kind: 'claim' | 'pod' | 'volume'
   readonly name: string
   /** The node from which the volume is detached. Undefined for other waits. */
@@ -21,7 +21,7 @@ export interface About {
 
 /** The reason why an object waits, and who has to act next (`on`). Each program has its own texts. */
 export interface ObjectWait {
-  readonly about: About
+  readonly object: WaitingObject
   readonly reason: WaitReason
   readonly on: Party
   /** The node that the reason is about, or another node that has the volume. */
@@ -32,7 +32,7 @@ export interface ObjectWait {
   readonly message?: string
 }
 
-export type WaitOf = Omit<ObjectWait, 'about'>
+export type WaitOf = Omit<ObjectWait, 'object'>
 
 /** Returns `otherwise`. If there is an error message, adds it and replaces the reason by `fails`. */
 export function failingOr(message: string | undefined, fails: WaitReason, otherwise: WaitOf): WaitOf {

@@ -114,7 +114,7 @@ export class UnreferencedVolumes {
   async read(): Promise<UnreferencedFindings> {
     const { clock, volumes, memory, handleFilter } = this.#options
     const candidates = new Map(
-      [...this.#unnamed.confirmed()].map((each) => [comparableHandle(each.thing.handle), each]),
+      [...this.#unnamed.seenTwice()].map((each) => [comparableHandle(each.thing.handle), each]),
     )
     const byLastPart = groupByLastPart(candidates.keys())
     // These are read first: a volume that is stored while the PersistentVolumes are read is then still among them.
@@ -180,7 +180,7 @@ export class UnreferencedVolumes {
   }
 
   *#unlistedItems(): Generator<UnreferencedItem> {
-    for (const { thing, since } of this.#unlisted.confirmed()) {
+    for (const { thing, since } of this.#unlisted.seenTwice()) {
       const { name, uid, handle } = thing
       const pv = this.#options.volumes.store.get(name)
       if (pv?.uid !== uid || pv.handle !== handle || !mustBeListed(pv)) continue

@@ -111,7 +111,7 @@ export class UnreferencedSnapshots {
   async read(): Promise<UnreferencedFindings> {
     const { clock, contents, memories, handleFilter } = this.#options
     const groupContents = this.#options.groupContents?.store.synced === true ? this.#options.groupContents : undefined
-    const candidates = new Map([...this.#unnamed.confirmed()].map((each) => [each.thing.handle, each]))
+    const candidates = new Map([...this.#unnamed.seenTwice()].map((each) => [each.thing.handle, each]))
     const creating = new Set<string>()
     const groups = new Set<string>()
     const excludeContent = (content: Content): void => {
@@ -149,7 +149,7 @@ export class UnreferencedSnapshots {
   }
 
   *#unlistedItems(): Generator<UnreferencedItem> {
-    for (const { thing, since } of this.#unlisted.confirmed()) {
+    for (const { thing, since } of this.#unlisted.seenTwice()) {
       const { name, uid, handle } = thing
       const content = this.#options.contents.store.get(name)
       if (content?.uid !== uid || !mustBeListed(content) || !handlesOf(content).includes(handle)) continue

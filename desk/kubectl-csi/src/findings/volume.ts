@@ -35,7 +35,7 @@ export function volumeFindings(pv: PersistentVolume, facts: ClusterFacts): reado
     ],
   }
   return volumeWaits(context)
-    .filter(({ about }) => about.node === undefined)
+    .filter(({ object }) => object.node === undefined)
     .flatMap((wait) => {
       const message = wait.message ?? status?.message
       const ofClaim = wait.reason === 'VolumeBound' && claimRef !== undefined

@@ -7,7 +7,7 @@ function listed(sightings: Sightings<string>, ids: readonly string[], now = 0): 
   listing.end()
 }
 const confirmedIds = (sightings: Sightings<string>): readonly string[] =>
-  [...sightings.confirmed()].map(({ thing }) => thing)
+  [...sightings.seenTwice()].map(({ thing }) => thing)
 
 describe('Sightings', () => {
   it('a thing is confirmed by the second of two consecutive listings, with the time of the first', () => {
@@ -15,7 +15,7 @@ describe('Sightings', () => {
     listed(sightings, ['a', 'b'], 1000)
     expect(confirmedIds(sightings)).toEqual([])
     listed(sightings, ['b', 'c'], 2000)
-    expect([...sightings.confirmed()]).toEqual([{ thing: 'b', firstListing: 1, since: 1000 }])
+    expect([...sightings.seenTwice()]).toEqual([{ thing: 'b', firstListing: 1, since: 1000 }])
   })
 
   it('a thing that one listing has missed starts again', () => {
@@ -25,7 +25,7 @@ describe('Sightings', () => {
     listed(sightings, ['a'], 3000)
     expect(confirmedIds(sightings)).toEqual([])
     listed(sightings, ['a'], 4000)
-    expect([...sightings.confirmed()]).toEqual([{ thing: 'a', firstListing: 3, since: 3000 }])
+    expect([...sightings.seenTwice()]).toEqual([{ thing: 'a', firstListing: 3, since: 3000 }])
   })
 
   it('a listing that did not end has no effect', () => {

@@ -69,7 +69,7 @@ export class Sightings<T> {
   }
 
   /** Returns the things that the last listing and the listing before had. */
-  *confirmed(): Generator<SightedThing<T>> {
+  *seenTwice(): Generator<SightedThing<T>> {
     for (const sighting of this.#sightings.values()) {
       if (sighting.firstListing < this.#listing) yield sighting
     }

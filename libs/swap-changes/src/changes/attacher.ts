@@ -15,7 +15,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
       '`status.attachError.errorCode` has the code of a failed attach. With `nodeAllocatableUpdatePeriodSeconds` in the CSIDriver the kubelet updates the limit of a full node',
     affects: 'all',
     conditions: [{ kind: 'gate-not-given', gate: 'MutableCSINodeAllocatableCount' }],
-    keep: { kind: 'argument', argument: '--feature-gates=MutableCSINodeAllocatableCount=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=MutableCSINodeAllocatableCount=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.12.md', heading: 'Feature', pull: 695 },
   },
   {
@@ -29,7 +29,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'A watcher may see that the VolumeAttachment is deleted without having seen `attached: false`',
     affects: 'programs that wait for `attached: false`',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.9.md', heading: 'Bug or Regression', pull: 624 },
   },
   {
@@ -43,7 +43,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'More series for each pod',
     affects: 'pods that are scraped',
     conditions: [{ kind: 'flag-given', flags: ['http-endpoint', 'metrics-address'] }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.9.md', heading: 'Feature', pull: 630 },
   },
   {
@@ -57,7 +57,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `flag provided but not defined`',
     affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
     conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
-    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    restoration: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
     source: { kind: 'code', file: 'cmd/csi-attacher/main.go', between: ['v4.5.0', 'v4.6.0'] },
   },
   {
@@ -71,7 +71,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'Searches for older messages find nothing',
     affects: 'alerts and searches on the log',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.6.md', heading: 'Feature', pull: 549 },
   },
   {
@@ -85,7 +85,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'A publish call for a PersistentVolume without `fsType` names no file system',
     affects: 'drivers that read `fs_type` in ControllerPublishVolume',
     conditions: [{ kind: 'flag-not-given', flag: 'default-fstype' }],
-    keep: { kind: 'argument', argument: '--default-fstype=ext4' },
+    restoration: { kind: 'argument', argument: '--default-fstype=ext4' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.0.md', heading: 'Urgent Upgrade Notes', pull: 358 },
   },
   {
@@ -99,7 +99,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'The driver gets another access mode for the same volume',
     affects: 'drivers with the capability `SINGLE_NODE_MULTI_WRITER`',
     conditions: [{ kind: 'capability', capability: 'SINGLE_NODE_MULTI_WRITER' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.3.md', heading: 'Feature', pull: 308 },
   },
   {
@@ -113,7 +113,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'Detaches from removed nodes succeed',
     affects: 'all',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.2.md', heading: 'Bug or Regression', pull: 299 },
   },
   {
@@ -127,7 +127,7 @@ export const ATTACHER_CHANGES: readonly SwapChange[] = [
     effect: 'Rules that group by all labels show two series for each method',
     affects: 'drivers that replace an in-tree plugin',
     conditions: [{ kind: 'migrated-driver' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.2.md', heading: 'Urgent Upgrade Notes', pull: 292 },
   },
 ]

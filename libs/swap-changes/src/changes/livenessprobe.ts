@@ -14,7 +14,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
     effect: 'A slow driver is reported later. A `livenessProbe` with a `timeoutSeconds` below 3 fails first',
     affects: 'command lines without the flag',
     conditions: [{ kind: 'flag-not-given', flag: 'probe-timeout' }],
-    keep: { kind: 'argument', argument: '--probe-timeout=1s' },
+    restoration: { kind: 'argument', argument: '--probe-timeout=1s' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.17.md', heading: 'Uncategorized', pull: 365 },
   },
   {
@@ -28,7 +28,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `flag provided but not defined`',
     affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
     conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
-    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    restoration: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.12.md', heading: 'Feature', pull: 202 },
   },
   {
@@ -42,7 +42,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
     effect: 'Fewer restarts of its container',
     affects: 'all',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.12.md', heading: 'Bug or Regression', pull: 240 },
   },
   {
@@ -56,7 +56,7 @@ export const LIVENESSPROBE_CHANGES: readonly SwapChange[] = [
     effect: 'The kubelet restarts the container of the driver',
     affects: 'all',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.1.md', heading: 'Bug or Regression', pull: 69 },
   },
 ]

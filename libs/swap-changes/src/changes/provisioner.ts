@@ -15,7 +15,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'A volume may be created in another zone than before',
     affects: 'drivers with topology whose nodes have different sets of keys',
     conditions: [{ kind: 'capability', capability: 'VOLUME_ACCESSIBILITY_CONSTRAINTS' }],
-    keep: { kind: 'step', step: 'name the zones in `allowedTopologies` of the StorageClass' },
+    restoration: { kind: 'step', step: 'name the zones in `allowedTopologies` of the StorageClass' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.4.md', heading: 'Bug or Regression', pull: 1582 },
   },
   {
@@ -30,7 +30,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Alerts on the Warning no longer fire for attached volumes',
     affects: 'drivers that attach volumes',
     conditions: [{ kind: 'capability', capability: 'PUBLISH_UNPUBLISH_VOLUME' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.4.md', heading: 'Feature', pull: 1588 },
   },
   {
@@ -44,7 +44,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Snapshots of interrupted restores can be deleted',
     affects: 'drivers with snapshots',
     conditions: [{ kind: 'capability', capability: 'CREATE_DELETE_SNAPSHOT' }],
-    keep: { kind: 'argument', argument: '--snapshot-orphan-sweep-interval=0' },
+    restoration: { kind: 'argument', argument: '--snapshot-orphan-sweep-interval=0' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.3.md', heading: 'Feature', pull: 1519 },
   },
   {
@@ -59,7 +59,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
       'A snapshot that is deleted during a restore stays until the restore ends. Without the rule the restore still works, and the snapshot is not protected',
     affects: 'drivers with snapshots',
     conditions: [{ kind: 'capability', capability: 'CREATE_DELETE_SNAPSHOT' }],
-    keep: { kind: 'step', step: 'leave the rule out' },
+    restoration: { kind: 'step', step: 'leave the rule out' },
     rules: [
       {
         apiGroups: ['snapshot.storage.k8s.io'],
@@ -80,7 +80,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'A Node or CSINode that changes or disappears during a creation no longer moves or loses the volume',
     affects: 'drivers with topology',
     conditions: [{ kind: 'capability', capability: 'VOLUME_ACCESSIBILITY_CONSTRAINTS' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.2.md', heading: 'Bug or Regression', pull: 1466 },
   },
   {
@@ -94,7 +94,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'One warning at the start',
     affects: 'command lines that set the gate',
     conditions: [{ kind: 'gate-given', gate: 'HonorPVReclaimPolicy' }],
-    keep: { kind: 'step', step: 'remove the gate from `--feature-gates`' },
+    restoration: { kind: 'step', step: 'remove the gate from `--feature-gates`' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.2.md', heading: 'Other (Cleanup or Flake)', pull: 1476 },
   },
   {
@@ -111,7 +111,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-given', gate: 'VolumeAttributesClass', value: true },
       { kind: 'kubernetes-below', version: '1.34' },
     ],
-    keep: { kind: 'step', step: 'keep external-provisioner v5.3 until the cluster has 1.34' },
+    restoration: { kind: 'step', step: 'keep external-provisioner v5.3 until the cluster has 1.34' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.0.md', heading: 'Urgent Upgrade Notes' },
   },
   {
@@ -129,7 +129,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-not-given', gate: 'VolumeAttributesClass' },
       { kind: 'resource', resource: 'volumeattributesclasses' },
     ],
-    keep: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.0.md', heading: 'Feature', pull: 1400 },
   },
   {
@@ -143,7 +143,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Without the rule claims with a class stay Pending, with `forbidden` in the event',
     affects: 'clusters from 1.34 on whose claims name a VolumeAttributesClass',
     conditions: [{ kind: 'resource', resource: 'volumeattributesclasses' }],
-    keep: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
     rules: [{ apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get'] }],
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.0.md', heading: 'Feature', pull: 1400 },
   },
@@ -158,7 +158,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'A claim recovers later from an error that the driver reports as InvalidArgument',
     affects: 'drivers that answer InvalidArgument to errors that pass',
     conditions: [],
-    keep: { kind: 'step', step: 'lower `--retry-interval-max`, or recreate the StorageClass' },
+    restoration: { kind: 'step', step: 'lower `--retry-interval-max`, or recreate the StorageClass' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.0.md', heading: 'Uncategorized', pull: 1369 },
   },
   {
@@ -172,7 +172,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `unknown flag`',
     affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
     conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
-    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    restoration: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-5.2.md', heading: 'Feature', pull: 1318 },
   },
   {
@@ -191,7 +191,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-not-given', gate: 'Topology' },
       { kind: 'capability', capability: 'VOLUME_ACCESSIBILITY_CONSTRAINTS' },
     ],
-    keep: { kind: 'argument', argument: '--feature-gates=Topology=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=Topology=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-5.0.md', heading: 'Urgent Upgrade Notes', pull: 1167 },
   },
   {
@@ -206,7 +206,10 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Such a volume is deleted in the back end. Before, it remained there without an object',
     affects: 'users who delete a PersistentVolume to keep its data',
     conditions: [{ kind: 'gate-not-given', gate: 'HonorPVReclaimPolicy' }],
-    keep: { kind: 'step', step: 'set `persistentVolumeReclaimPolicy: Retain` before you delete the PersistentVolume' },
+    restoration: {
+      kind: 'step',
+      step: 'set `persistentVolumeReclaimPolicy: Retain` before you delete the PersistentVolume',
+    },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-5.0.md', heading: 'Feature', pull: 1209 },
   },
   {
@@ -220,7 +223,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Without the rule deleted PersistentVolumes stay Terminating, with `forbidden` in the log',
     affects: 'roles from before version 5',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     rules: [{ apiGroups: [''], resources: ['persistentvolumes'], verbs: ['patch'] }],
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-5.0.md', heading: 'Urgent Upgrade Notes', pull: 1155 },
   },
@@ -235,7 +238,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'A driver that requires them answers with an error, and publishes no capacity',
     affects: 'drivers with `--enable-capacity`',
     conditions: [{ kind: 'flag-given', flags: ['enable-capacity'] }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-5.0.md', heading: 'Bug or Regression', pull: 1193 },
   },
   {
@@ -253,7 +256,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
       { kind: 'flag-not-given', flag: 'prevent-volume-mode-conversion' },
       { kind: 'capability', capability: 'CREATE_DELETE_SNAPSHOT' },
     ],
-    keep: { kind: 'argument', argument: '--prevent-volume-mode-conversion=false' },
+    restoration: { kind: 'argument', argument: '--prevent-volume-mode-conversion=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-4.0.md', heading: 'Urgent Upgrade Notes', pull: 1126 },
   },
   {
@@ -268,7 +271,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'The old spelling allows nothing',
     affects: 'VolumeSnapshotContents with the old annotation',
     conditions: [{ kind: 'flag-given', flags: ['prevent-volume-mode-conversion'] }],
-    keep: { kind: 'step', step: 'rename the annotation' },
+    restoration: { kind: 'step', step: 'rename the annotation' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.4.md', heading: 'Feature', pull: 791 },
   },
   {
@@ -283,7 +286,10 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends: `need NAMESPACE env variable for CSIStorageCapacity objects`',
     affects: 'drivers with `--enable-capacity`',
     conditions: [{ kind: 'flag-given', flags: ['enable-capacity'] }],
-    keep: { kind: 'step', step: 'set `NAMESPACE` from `metadata.namespace`, and `POD_NAME` from `metadata.name`' },
+    restoration: {
+      kind: 'step',
+      step: 'set `NAMESPACE` from `metadata.namespace`, and `POD_NAME` from `metadata.name`',
+    },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.0.md', heading: 'Bug or Regression', pull: 636 },
   },
   {
@@ -297,7 +303,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Programs that compare it with the name of the driver miss the volume',
     affects: 'drivers that replace an in-tree plugin',
     conditions: [{ kind: 'migrated-driver' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.0.md', heading: 'Bug or Regression', pull: 646 },
   },
   {
@@ -311,7 +317,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'The driver gets another access mode for the same claim',
     affects: 'drivers with the capability `SINGLE_NODE_MULTI_WRITER`',
     conditions: [{ kind: 'capability', capability: 'SINGLE_NODE_MULTI_WRITER' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-3.0.md', heading: 'Feature', pull: 630 },
   },
   {
@@ -325,7 +331,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'Rules that group by all labels show two series for each method',
     affects: 'drivers that replace an in-tree plugin',
     conditions: [{ kind: 'migrated-driver' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.2.md', heading: 'Urgent Upgrade Notes', pull: 560 },
   },
   {
@@ -339,7 +345,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `unknown flag`',
     affects: 'command lines with the flag',
     conditions: [{ kind: 'flag-given', flags: ['capacity-controller-deployment-mode'] }],
-    keep: { kind: 'argument', argument: '--enable-capacity' },
+    restoration: { kind: 'argument', argument: '--enable-capacity' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.1.md', heading: 'API Change', pull: 540 },
   },
   {
@@ -353,7 +359,7 @@ export const PROVISIONER_CHANGES: readonly SwapChange[] = [
     effect: 'New volumes of odd sizes show another capacity',
     affects: 'drivers that answer sizes that are no multiple of 1 GiB',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.1.md', heading: 'Bug or Regression', pull: 541 },
   },
 ]

@@ -16,7 +16,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       'A claim shows the states of its expansion in `status.allocatedResourceStatuses`, and its request may be lowered after a failure',
     affects: 'command lines with `RecoverVolumeExpansionFailure=false`',
     conditions: [{ kind: 'gate-given', gate: 'RecoverVolumeExpansionFailure', value: false }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.3.md', heading: 'Other (Cleanup or Flake)', pull: 613 },
   },
   {
@@ -31,7 +31,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'One warning at the start',
     affects: 'command lines with `RecoverVolumeExpansionFailure=true`',
     conditions: [{ kind: 'gate-given', gate: 'RecoverVolumeExpansionFailure', value: true }],
-    keep: { kind: 'step', step: 'remove the gate from `--feature-gates`' },
+    restoration: { kind: 'step', step: 'remove the gate from `--feature-gates`' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.3.md', heading: 'Other (Cleanup or Flake)', pull: 613 },
   },
   {
@@ -46,7 +46,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       'While the node still has to resize a file system, the PersistentVolume has the annotation `volume.alpha.kubernetes.io/pre-resize-capacity`',
     affects: 'all',
     conditions: [{ kind: 'gate-not-given', gate: 'AnnotateFsResize' }],
-    keep: { kind: 'argument', argument: '--feature-gates=AnnotateFsResize=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=AnnotateFsResize=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.3.md', heading: 'Feature', pull: 581 },
   },
   {
@@ -60,7 +60,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'More series for each pod',
     affects: 'pods that are scraped',
     conditions: [{ kind: 'flag-given', flags: ['http-endpoint', 'metrics-address'] }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.3.md', heading: 'Feature', pull: 614 },
   },
   {
@@ -75,7 +75,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'A driver gets secrets with ControllerModifyVolume',
     affects: 'StorageClasses with one of these Secrets',
     conditions: [{ kind: 'capability', capability: 'MODIFY_VOLUME' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.1.md', heading: 'Feature', pull: 544 },
   },
   {
@@ -92,7 +92,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-given', gate: 'VolumeAttributesClass', value: true },
       { kind: 'kubernetes-below', version: '1.34' },
     ],
-    keep: { kind: 'step', step: 'keep external-resizer v1.14 until the cluster has 1.34' },
+    restoration: { kind: 'step', step: 'keep external-resizer v1.14 until the cluster has 1.34' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.0.md', heading: 'Urgent Upgrade Notes' },
   },
   {
@@ -110,7 +110,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       { kind: 'capability', capability: 'MODIFY_VOLUME' },
       { kind: 'resource', resource: 'volumeattributesclasses' },
     ],
-    keep: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.0.md', heading: 'Feature', pull: 515 },
   },
   {
@@ -127,7 +127,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       { kind: 'capability', capability: 'MODIFY_VOLUME' },
       { kind: 'resource', resource: 'volumeattributesclasses' },
     ],
-    keep: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=VolumeAttributesClass=false' },
     rules: [{ apiGroups: ['storage.k8s.io'], resources: ['volumeattributesclasses'], verbs: ['get', 'list', 'watch'] }],
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.0.md', heading: 'Feature', pull: 537 },
   },
@@ -143,7 +143,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'The kubelet skips the claim',
     affects: 'drivers that expand without the node',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-2.0.md', heading: 'Feature', pull: 496 },
   },
   {
@@ -157,7 +157,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'More series for each pod',
     affects: 'pods that are scraped',
     conditions: [{ kind: 'flag-given', flags: ['http-endpoint', 'metrics-address'] }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-1.14.md', heading: 'Feature', pull: 475 },
   },
   {
@@ -172,7 +172,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
       'A claim shows the states of its expansion in `status.allocatedResourceStatuses`. After a failure a user may lower the request, and an expansion that cannot succeed is retried rarely',
     affects: 'all',
     conditions: [{ kind: 'gate-not-given', gate: 'RecoverVolumeExpansionFailure' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-1.13.md', heading: 'Feature', pull: 459 },
   },
   {
@@ -186,7 +186,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `flag provided but not defined`',
     affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
     conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
-    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    restoration: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-1.10.md', heading: 'Uncategorized', pull: 330 },
   },
   {
@@ -200,7 +200,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'The driver gets another access mode for the same volume',
     affects: 'drivers with the capability `SINGLE_NODE_MULTI_WRITER`',
     conditions: [{ kind: 'capability', capability: 'SINGLE_NODE_MULTI_WRITER' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-1.3.md', heading: 'Feature', pull: 151 },
   },
   {
@@ -214,7 +214,7 @@ export const RESIZER_CHANGES: readonly SwapChange[] = [
     effect: 'Rules that group by all labels show two series for each method',
     affects: 'drivers that replace an in-tree plugin',
     conditions: [{ kind: 'migrated-driver' }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-1.2.md', heading: 'Urgent Upgrade Notes', pull: 138 },
   },
 ]

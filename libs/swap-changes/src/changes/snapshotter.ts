@@ -19,7 +19,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-not-given', gate: 'CSIVolumeGroupSnapshot' },
       { kind: 'resource', resource: 'volumegroupsnapshotcontents' },
     ],
-    keep: { kind: 'argument', argument: '--feature-gates=CSIVolumeGroupSnapshot=false' },
+    restoration: { kind: 'argument', argument: '--feature-gates=CSIVolumeGroupSnapshot=false' },
     source: {
       kind: 'changelog',
       file: 'CHANGELOG/CHANGELOG-8.7.md',
@@ -41,7 +41,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
       { kind: 'gate-not-given', gate: 'CSIVolumeGroupSnapshot' },
       { kind: 'resource', resource: 'volumegroupsnapshotcontents' },
     ],
-    keep: { kind: 'step', step: 'leave the rules out' },
+    restoration: { kind: 'step', step: 'leave the rules out' },
     rules: [
       {
         apiGroups: ['groupsnapshot.storage.k8s.io'],
@@ -79,7 +79,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
       'With older CRDs group snapshots are off: a warning at the start, and group snapshots stay without a handle',
     affects: 'users of group snapshots',
     conditions: [{ kind: 'gate-given', gate: 'CSIVolumeGroupSnapshot', value: true }],
-    keep: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
+    restoration: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.6.md', heading: 'Feature', pull: 1368 },
   },
   {
@@ -93,7 +93,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'The process ends with code 2: `flag provided but not defined`',
     affects: 'command lines with a klog flag other than `-v` and `--vmodule`',
     conditions: [{ kind: 'flag-given', flags: KLOG_FLAGS }],
-    keep: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
+    restoration: { kind: 'step', step: 'remove the flags; the log goes to standard error' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.3.md', heading: 'Feature', pull: 1256 },
   },
   {
@@ -107,7 +107,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'More series for each pod',
     affects: 'pods that are scraped',
     conditions: [{ kind: 'flag-given', flags: ['http-endpoint', 'metrics-address'] }],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.3.md', heading: 'Feature', pull: 1275 },
   },
   {
@@ -122,7 +122,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'Group snapshots of v1alpha1 are not processed',
     affects: 'users of group snapshots',
     conditions: [{ kind: 'flag-given', flags: ['enable-volume-group-snapshots'] }],
-    keep: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
+    restoration: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.2.md', heading: 'Uncategorized', pull: 1194 },
   },
   {
@@ -137,7 +137,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'With an older snapshot-controller a group snapshot gets no members',
     affects: 'users of group snapshots',
     conditions: [{ kind: 'flag-given', flags: ['enable-volume-group-snapshots'] }],
-    keep: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
+    restoration: { kind: 'step', step: 'install CRDs and snapshot-controller of v8.6 or newer before the swap' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.2.md', heading: 'Other (Cleanup or Flake)', pull: 1171 },
   },
   {
@@ -151,7 +151,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'Claims of any size may be restored from such a snapshot',
     affects: 'drivers that answer no size',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.0.md', heading: 'Bug or Regression', pull: 1011 },
   },
   {
@@ -165,7 +165,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'Pre-provisioned snapshots work with drivers that need secrets to list',
     affects: 'VolumeSnapshotClasses with these parameters',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-8.0.md', heading: 'Feature', pull: 252 },
   },
   {
@@ -180,7 +180,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'This swap changes nothing. See `--prevent-volume-mode-conversion` of the provisioner',
     affects: 'users who restore with another volume mode',
     conditions: [],
-    keep: { kind: 'step', step: 'set `--prevent-volume-mode-conversion=false` of csi-provisioner' },
+    restoration: { kind: 'step', step: 'set `--prevent-volume-mode-conversion=false` of csi-provisioner' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-7.0.md', heading: 'Urgent Upgrade Notes', pull: 916 },
   },
   {
@@ -194,7 +194,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'Fewer calls, and a snapshot that takes long may be reported as ready later',
     affects: 'drivers whose snapshots are not ready at once',
     conditions: [],
-    keep: { kind: 'step', step: 'lower `--retry-interval-max`' },
+    restoration: { kind: 'step', step: 'lower `--retry-interval-max`' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-7.0.md', heading: 'Bug or Regression', pull: 958 },
   },
   {
@@ -208,7 +208,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'The rules `create` and `delete` can be removed',
     affects: 'roles from before version 6',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     source: { kind: 'changelog', file: 'CHANGELOG/CHANGELOG-6.0.md', heading: 'Other (Cleanup or Flake)', pull: 696 },
   },
   {
@@ -222,7 +222,7 @@ export const SNAPSHOTTER_CHANGES: readonly SwapChange[] = [
     effect: 'Without the rules snapshots are neither created nor deleted, with `forbidden` in events and log',
     affects: 'roles from before version 5',
     conditions: [],
-    keep: { kind: 'none' },
+    restoration: { kind: 'none' },
     rules: [
       {
         apiGroups: ['snapshot.storage.k8s.io'],

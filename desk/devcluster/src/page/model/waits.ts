@@ -59,13 +59,13 @@ function contextOf({ failure, ...view }: RowView): ClaimContext {
   }
 }
 
-function inWords({ reason, on, about, message, ...wait }: ObjectWait, view: RowView): WaitNow {
+function inWords({ reason, on, object, message, ...wait }: ObjectWait, view: RowView): WaitNow {
   return {
     who: on,
     level: WAIT_REASONS[reason].level,
     remedy: remedyOf(reason, WAIT_REASONS[reason].remedy),
-    about: `${about.kind} ${about.name}${about.node === undefined ? '' : ` on ${about.node}`}`,
-    why: WHY[reason]({ ...about, ...wait, names: (wait.names ?? []).join(', ') }, view),
+    about: `${object.kind} ${object.name}${object.node === undefined ? '' : ` on ${object.node}`}`,
+    why: WHY[reason]({ ...object, ...wait, names: (wait.names ?? []).join(', ') }, view),
     ...(message !== undefined && { message }),
   }
 }

@@ -42,15 +42,15 @@ const GATES = '--feature-gates='
  * do, adds no argument. Gates become one argument.
  */
 export function keepingArguments(changes: readonly FoundChange[]): readonly string[] {
-  const kept = new Set(changes.flatMap(({ change }) => (isWorthKeeping(change) ? [change.keep.argument] : [])))
+  const kept = new Set(changes.flatMap(({ change }) => (isWorthKeeping(change) ? [change.restoration.argument] : [])))
   const gates = [...kept].flatMap((argument) => (argument.startsWith(GATES) ? [argument.slice(GATES.length)] : []))
   const others = [...kept].filter((argument) => !argument.startsWith(GATES))
   return gates.length === 0 ? others : [...others, `${GATES}${gates.join(',')}`]
 }
 
-type KeptByArgument = SwapChange & { readonly keep: { readonly kind: 'argument' } }
+type KeptByArgument = SwapChange & { readonly restoration: { readonly kind: 'argument' } }
 
 /** Reports whether the patches add the argument that keeps the behaviour before the change. */
 export function isWorthKeeping(change: SwapChange): change is KeptByArgument {
-  return change.keep.kind === 'argument' && change.weight !== 'note'
+  return change.restoration.kind === 'argument' && change.weight !== 'note'
 }

@@ -1,4 +1,4 @@
-import type { Keep, SwapCondition } from '@csi-sidecars/swap-changes'
+import type { Restoration, SwapCondition } from '@csi-sidecars/swap-changes'
 import type { RemainingProgram } from '../containers/identity.ts'
 import type { PlanFinding } from '../finding.ts'
 import { KNOWN_SIDECARS } from '../sidecars.ts'
@@ -81,13 +81,13 @@ const REMAINS: Readonly<Record<RemainingProgram, string>> = {
 function changeSentence({ container, change, untested, isKept }: PlanFinding & { readonly kind: 'change' }): string {
   const condition = untested.length === 0 ? '' : ` This matters only ${untested.map(conditionText).join(' and ')}.`
   const kept =
-    change.keep.kind === 'argument' && isKept
-      ? ` The patches add \`${change.keep.argument}\`, which keeps the older behaviour.`
-      : keepText(change.keep)
+    change.restoration.kind === 'argument' && isKept
+      ? ` The patches add \`${change.restoration.argument}\`, which keeps the older behaviour.`
+      : keepText(change.restoration)
   return `${container}, since ${change.since}: ${change.change}. ${change.effect}.${condition}${kept}`
 }
 
-function keepText(change: Keep): string {
+function keepText(change: Restoration): string {
   switch (change.kind) {
     case 'argument':
       return ` \`${change.argument}\` keeps the older behaviour.`
