@@ -67,8 +67,8 @@ async function nameOfDriver(
   }
 }
 
-type Parts = DriverAppParts<typeof FLAGS>
-type Values = Parts['flags']['values']
+type LivenessParts = DriverAppParts<typeof FLAGS>
+type Values = LivenessParts['flags']['values']
 
 const DEFAULT_PORT = '9808'
 
@@ -85,7 +85,7 @@ export function checkAddresses(values: Values): void {
 
 /** Serves `/healthz`, and metrics if a flag sets an address for them. */
 export async function openEndpoints(
-  { flags, log, alone, atEnd }: Parts,
+  { flags, log, alone, atEnd }: LivenessParts,
   health: Routes,
   metrics: Metrics,
 ): Promise<void> {

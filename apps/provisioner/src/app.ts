@@ -40,7 +40,7 @@ const PROVISIONER_GATES = {
 
 type GateName = keyof (typeof PROVISIONER_GATES)['sidecarGates']
 
-type Parts = AppParts<typeof PROVISIONER_FLAGS, GateName>
+type ProvisionerAppParts = AppParts<typeof PROVISIONER_FLAGS, GateName>
 
 export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   name: 'csi-provisioner',
@@ -72,19 +72,22 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
 
 const MAX_UUID_LENGTH = 32
 
-function nodeNameError({ values }: Parts['flags'], env: Parts['env']): StartError | undefined {
+function nodeNameError(
+  { values }: ProvisionerAppParts['flags'],
+  env: ProvisionerAppParts['env'],
+): StartError | undefined {
   if (!values['node-deployment'] || env['NODE_NAME']) return undefined
   const message = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
   return new StartError(message, { exitCode: FATAL })
 }
 
-function lengthError({ values }: Parts['flags']): StartError | undefined {
+function lengthError({ values }: ProvisionerAppParts['flags']): StartError | undefined {
   const length = values['volume-name-uuid-length']
   if (length >= -1 && length <= MAX_UUID_LENGTH) return undefined
   return new StartError(`--volume-name-uuid-length must be -1, or between 0 and ${MAX_UUID_LENGTH}`)
 }
 
-async function openControllers(openParts: Parts): Promise<AppControllers> {
+async function openControllers(openParts: ProvisionerAppParts): Promise<AppControllers> {
   const { flags, client, driver, caches, clock, log, startLog } = openParts
   warnOfGate(openParts)
   startLog.v(2)?.info(`Detected CSI driver ${driver.name}`)
@@ -123,7 +126,7 @@ async function openControllers(openParts: Parts): Promise<AppControllers> {
 }
 
 async function openOwnCapacity(
-  openParts: Parts,
+  openParts: ProvisionerAppParts,
   { names, node }: ProvisionerSettings,
   opened: ProvisionerCaches,
 ): Promise<CapacityParts> {
@@ -134,13 +137,13 @@ async function openOwnCapacity(
   return await openCapacity({ ...openParts, ...flags, names, node: node?.name, segments, classes, log })
 }
 
-function warnOfGate({ gates, startLog }: Parts): void {
+function warnOfGate({ gates, startLog }: ProvisionerAppParts): void {
   if (!gates.enabled('CrossNamespaceVolumeDataSource')) return
   startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
 }
 
 /** Milliseconds between two searches for leftover finalizers of snapshots. 0: snapshots are not supported. */
-async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<number> {
+async function sweepInterval({ flags, driver, client, signal }: ProvisionerAppParts): Promise<number> {
   const { 'snapshot-orphan-sweep-interval': intervalMs } = flags.values
   const { controller } = driver.capabilities
   if (intervalMs <= 0 || !controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return 0
@@ -154,7 +157,7 @@ async function sweepInterval({ flags, driver, client, signal }: Parts): Promise<
 }
 
 /** Returns the node that this process serves. Undefined without `--node-deployment`. */
-async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNode | undefined> {
+async function localNode({ flags, env, driver, signal }: ProvisionerAppParts): Promise<LocalNode | undefined> {
   const { values } = flags
   if (!values['node-deployment']) return undefined
   return {
@@ -168,7 +171,7 @@ async function localNode({ flags, env, driver, signal }: Parts): Promise<LocalNo
 }
 
 function settingsOf(
-  { flags, gates, driver, clock, hostName }: Parts,
+  { flags, gates, driver, clock, hostName }: ProvisionerAppParts,
   asked: Pick<ProvisionerSettings, 'sweepMs' | 'node'>,
 ): ProvisionerSettings {
   const { values } = flags
@@ -210,7 +213,7 @@ function namesOf(driver: string): Names {
 }
 
 /** Returns a random UUID, which distinguishes two processes on one host. */
-function uuid(clock: Parts['clock']): string {
+function uuid(clock: ProvisionerAppParts['clock']): string {
   const hex = Array.from({ length: 32 }, () => Math.floor(clock.random() * 16).toString(16)).join('')
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -157,7 +157,7 @@ describe('waiting claims', () => {
     expect(snapshot?.metadata?.finalizers ?? []).toEqual([])
   })
 
-  it.each<[what: string, change: () => void]>([
+  it.each<[name: string, change: () => void]>([
     ['is bound to another volume', () => api.edit(PERSISTENT_VOLUME_CLAIMS, DATA, { spec: { volumeName: 'pv-1' } })],
     ['is deleted', () => api.delete(PERSISTENT_VOLUME_CLAIMS, DATA)],
   ])('a missing Secret is no longer read after the claim that waits for it %s', async (_, change) => {

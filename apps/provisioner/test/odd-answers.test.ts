@@ -30,7 +30,7 @@ function begin(change: Partial<Pick<ProcessOptions, 'answer' | 'onDelete'>>) {
   return { process, api, clock, provisionedVolume }
 }
 
-it.each<[what: string, change: Partial<Volume> | undefined, error: string | undefined]>([
+it.each<[name: string, change: Partial<Volume> | undefined, error: string | undefined]>([
   ['no volume', undefined, NO_VOLUME],
   ['no ID', { volumeId: '' }, NO_VOLUME],
   ['a negative size', { capacityBytes: -5n }, `created volume capacity -5 less than requested capacity ${2 ** 30}`],

@@ -218,7 +218,7 @@ describe('the repetition of a CreateVolume call with an uncertain outcome', () =
 })
 
 describe('a creation that a crashed process has begun', () => {
-  it.each<[what: string, break_: () => void]>([
+  it.each<[name: string, break_: () => void]>([
     ['class is gone', () => api.delete(STORAGE_CLASSES, { name: 'sc-1' })],
     ['Secret is gone', () => api.delete(SECRETS, CREDENTIALS)],
     ['VolumeAttributesClass is gone', () => api.delete(VOLUME_ATTRIBUTES_CLASSES, { name: 'gold' })],

@@ -38,7 +38,7 @@ function raise(): void {
 }
 
 describe('failing start', () => {
-  it.each<[what: string, options: ClusterOptions, flags: readonly string[], code: number, lines: readonly string[]]>([
+  it.each<[name: string, options: ClusterOptions, flags: readonly string[], code: number, lines: readonly string[]]>([
     [
       'the driver can neither expand nor modify volumes',
       { driver: { controller: [], node: [] } },

@@ -165,7 +165,7 @@ describe('NotFound', () => {
     }
   }
 
-  it.each<[what: string, which: string, after: number]>([
+  it.each<[name: string, which: string, after: number]>([
     ['records the start of an expansion', CLAIM, 0],
     ['writes the size of the volume', VOLUME, 1],
     ['records the end of an expansion', CLAIM, 1],
@@ -176,7 +176,7 @@ describe('NotFound', () => {
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })
 
-  it.each<[what: string, which: string, after: number]>([
+  it.each<[name: string, which: string, after: number]>([
     ['records the start of a modification', CLAIM, 0],
     ['writes the class of the volume', VOLUME, 1],
     ['records the end of a modification', CLAIM, 1],

@@ -85,7 +85,7 @@ describe('refusal', () => {
     expect(fixture.takeEvents()).toContain(IN_USE)
   })
 
-  it.each<[what: string, change: Partial<Pod> | undefined]>([
+  it.each<[name: string, change: Partial<Pod> | undefined]>([
     ['has ended', { status: { phase: 'Succeeded' } }],
     ['has failed', { status: { phase: 'Failed' } }],
     ['is deleted', undefined],

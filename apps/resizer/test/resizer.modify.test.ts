@@ -120,7 +120,7 @@ describe('request', () => {
   const name = 'volume.kubernetes.io/controller-modify-secret-name'
   const namespace = 'volume.kubernetes.io/controller-modify-secret-namespace'
 
-  it.each<[what: string, parts: VolumeFields, secrets: object]>([
+  it.each<[name: string, volume: VolumeFields, secrets: object]>([
     [
       'the Secret for modifications',
       { spec: expandSecret, annotations: { [name]: 'modify', [namespace]: 'vault' } },
@@ -158,7 +158,7 @@ describe('request', () => {
 })
 
 describe('other volumes', () => {
-  it.each<[what: string, parts: ClaimFields, volumeParts: VolumeFields]>([
+  it.each<[name: string, claim: ClaimFields, volume: VolumeFields]>([
     ["another driver's volume", {}, { driver: 'other.example.com' }],
     ['an in-tree volume', {}, { spec: { csi: undefined, nfs: { server: 's', path: '/' } } }],
     ['a claim that is not bound', { status: { phase: 'Pending' } }, {}],

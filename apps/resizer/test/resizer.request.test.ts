@@ -21,7 +21,7 @@ function secret(data: Record<string, string>) {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { ...secretRef, uid: 'u' }, data }
 }
 
-interface Given {
+interface InitialState {
   readonly volume?: VolumeFields
   readonly claim?: ClaimFields
   readonly driverName?: string
@@ -36,7 +36,7 @@ async function expandWith({
   driverName,
   prepare,
   cached,
-}: Given): Promise<ResizerFixture> {
+}: InitialState): Promise<ResizerFixture> {
   const fixture = new ResizerFixture(driverName === undefined ? {} : { driverName })
   fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
   fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
@@ -58,7 +58,7 @@ describe('request', () => {
     value: { fsType, mountFlags, volumeMountGroup: '' },
   })
 
-  it.each<[what: string, given: Given, request: object]>([
+  it.each<[name: string, initial: InitialState, request: object]>([
     [
       'rounds fractions of a byte up',
       { claim: { request: '1500.5Mi' } },
@@ -138,7 +138,7 @@ describe('request', () => {
 describe('impossible requests', () => {
   const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
 
-  it.each<[what: string, given: Given, why: string]>([
+  it.each<[name: string, initial: InitialState, why: string]>([
     [
       'a secret is missing',
       { volume: { spec: { csi } } },
@@ -197,7 +197,7 @@ describe('impossible requests', () => {
 })
 
 describe('invalid objects', () => {
-  it.each<[what: string, given: Given, why: string]>([
+  it.each<[name: string, initial: InitialState, why: string]>([
     [
       'an invalid request',
       {

@@ -39,7 +39,7 @@ const SNAPSHOTTER_GATES = {
 
 type GateName = keyof (typeof SNAPSHOTTER_GATES)['sidecarGates']
 
-type Parts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
+type SnapshotterAppParts = AppParts<typeof SNAPSHOTTER_FLAGS, GateName>
 
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 const LEASE_PREFIX = 'external-snapshotter-leader-'
@@ -76,13 +76,13 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
 }
 
 /** Returns the error that ends the start when the API client is created. Undefined if there is none. */
-function clientErrorOf(values: Parts['flags']['values'], nodeName: string): StartError | undefined {
+function clientErrorOf(values: SnapshotterAppParts['flags']['values'], nodeName: string): StartError | undefined {
   if (values['node-deployment'] && nodeName === '') return new StartError(NO_NODE, { exitCode: FATAL })
   if (bothAddresses(values)) return refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
   return undefined
 }
 
-async function chooseControllers(openParts: Parts): Promise<AppControllers> {
+async function chooseControllers(openParts: SnapshotterAppParts): Promise<AppControllers> {
   const { flags, env, client, driver, clock, log } = openParts
   const { values } = flags
   const settings = settingsOf(values, driver.name)
@@ -126,7 +126,7 @@ export function snapshotterControllers(
   return [adaptive, adaptToPressure(group, term)]
 }
 
-function settingsOf(values: Parts['flags']['values'], driverName: string): SnapshotterSettings {
+function settingsOf(values: SnapshotterAppParts['flags']['values'], driverName: string): SnapshotterSettings {
   return {
     driverName,
     workers: values['worker-threads'],
@@ -154,14 +154,19 @@ function checkNaming({ prefix, uidLength }: Naming, called: string): void {
 }
 
 /** Returns the question for group snapshots. Undefined if the gate is off or the API server does not serve them. */
-async function groupKindsOf({ gates, flags, signal, ...openParts }: Parts): Promise<GroupKinds | undefined> {
+async function groupKindsOf({
+  gates,
+  flags,
+  signal,
+  ...openParts
+}: SnapshotterAppParts): Promise<GroupKinds | undefined> {
   if (!gates.enabled(GROUPS)) return undefined
   const groupKinds = new GroupKinds({ ...openParts, timeoutMs: flags.values.timeout })
   return (await groupKinds.ask(signal)) === 'absent' ? undefined : groupKinds
 }
 
 /** Logs if the driver does not support group snapshots. The controller of group contents runs all the same. */
-async function checkGroupCapabilities({ driver, flags, log, signal }: Parts): Promise<void> {
+async function checkGroupCapabilities({ driver, flags, log, signal }: SnapshotterAppParts): Promise<void> {
   try {
     const capabilities = await getGroupControllerCapabilities(driver, { timeoutMs: flags.values.timeout, signal })
     if (capabilities.has(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)) return

@@ -232,7 +232,7 @@ describe('a template without a usable value', () => {
   const LABEL = t("%{volumesnapshot.labels['team']}")
   const OTHER_SIGN = /the value has a character other than letters/
 
-  it.each<[what: string, template: string, team: string, error: RegExp]>([
+  it.each<[name: string, template: string, team: string, error: RegExp]>([
     ['an unknown variable', t('%{volumesnapshot.uid}'), '', /there is no variable volumesnapshot.uid/],
     ['a variable of a claim', t('%{pvc.name}'), '', /there is no variable pvc.name/],
     ['a variable of a group', t('%{volumegroupsnapshot.name}'), '', /there is no variable volumegroupsnapshot.name/],
@@ -282,7 +282,7 @@ describe('a template without a usable value', () => {
     expect(sent(fixture)).toEqual([{ tag: 's' }])
   })
 
-  it.each<[what: string, change: (fixture: Fixture) => void, error: RegExp]>([
+  it.each<[name: string, change: (fixture: Fixture) => void, error: RegExp]>([
     ['gone', () => undefined, /volumesnapshots.* "s" not found/],
     [
       'recreated',

@@ -74,12 +74,12 @@ function encodedLength(length: number): readonly number[] {
   return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
 }
 
-function sequence(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x30, ...parts)
+function sequence(...elements: readonly Buffer[]): Buffer {
+  return tagged(0x30, ...elements)
 }
 
-function set(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x31, ...parts)
+function set(...elements: readonly Buffer[]): Buffer {
+  return tagged(0x31, ...elements)
 }
 
 function context(number: number, content: Buffer): Buffer {

@@ -9,7 +9,7 @@ import { failureLog, failureOf } from './failure.ts'
 describe('failureLog', () => {
   const conflict = new ApiError({ code: 409, reason: 'Conflict', message: 'changed' })
 
-  it.each<[what: string, error: unknown, level: number | 'error']>([
+  it.each<[name: string, error: unknown, level: number | 'error']>([
     ['a conflict', conflict, 3],
     ['a conflict inside another error', new Error('cannot save', { cause: conflict }), 3],
     ['a missing permission', new ApiError({ code: 403, reason: 'Forbidden', message: 'no' }), 'error'],

@@ -11,7 +11,7 @@ const throws: Check = () => {
   throw new Error('asked')
 }
 
-it.each<[what: string, checks: readonly Check[], plan: readonly string[]]>([
+it.each<[name: string, checks: readonly Check[], plan: readonly string[]]>([
   ['has the steps of all checks in their order', [addsNothing, addsOne, addsOne], ['one 7', 'one 7']],
   [
     'ends with the steps of the last check, and asks no further check',

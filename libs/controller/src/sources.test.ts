@@ -150,11 +150,11 @@ test('`KeyFeed` also adds keys that were requested before the queue started', ()
 })
 
 describe('bringsNews', () => {
-  interface Guarded extends Cached {
+  interface FinalizedObject extends Cached {
     readonly finalizers: readonly string[]
     readonly size: string
   }
-  const state = (resourceVersion: string, change: Partial<Guarded> = {}): Guarded => ({
+  const state = (resourceVersion: string, change: Partial<FinalizedObject> = {}): FinalizedObject => ({
     key: 'a',
     uid: 'uid of a',
     resourceVersion,
@@ -162,13 +162,13 @@ describe('bringsNews', () => {
     size: '1Gi',
     ...change,
   })
-  const withoutOurs = (object: Guarded): Guarded => ({
+  const withoutOurs = (object: FinalizedObject): FinalizedObject => ({
     ...object,
     finalizers: object.finalizers.filter((name) => name !== 'ours'),
   })
   const before = state('1')
 
-  test.each<[what: string, after: Guarded, news: boolean]>([
+  test.each<[name: string, after: FinalizedObject, isNews: boolean]>([
     ['our finalizer', state('2', { finalizers: ['ours'] }), false],
     ['a field that is not cached', state('2'), false],
     ['the finalizer of another writer', state('2', { finalizers: ['ours', 'other'] }), true],
@@ -178,7 +178,7 @@ describe('bringsNews', () => {
   })
 
   test('an added object, a deleted object and a resync bring news', () => {
-    const events: readonly InformerEvent<Guarded>[] = [
+    const events: readonly InformerEvent<FinalizedObject>[] = [
       { type: 'added', object: before },
       { type: 'deleted', object: before },
       { type: 'updated', before, after: before, origin: 'resync' },

@@ -66,8 +66,8 @@ async function runController(lead: Lead, controller: AnyController, options: Ter
     const wakeSources = new Set(Object.values(controller.wakers).map(({ source }) => source))
     for (const source of wakeSources) undo.defer(source(runner))
     if (controller.callsDriver && options.driver !== undefined) undo.defer(runner.follow(options.driver))
-    const parts = [runner.work(stop.signal, cut.signal), controller.alongside?.(runner, stop.signal)]
-    await allEnded(parts, () => end(stop, cut))
+    const tasks = [runner.work(stop.signal, cut.signal), controller.alongside?.(runner, stop.signal)]
+    await allEnded(tasks, () => end(stop, cut))
   } finally {
     queue.shutDown()
     controller.onEnd?.()
@@ -89,8 +89,8 @@ async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead)
 }
 
 /** Waits for all promises. The first failure calls `onFailure`, and is thrown when all promises have ended. */
-async function allEnded(parts: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
-  const watched = parts.map((part) =>
+async function allEnded(tasks: readonly (Promise<void> | undefined)[], onFailure: () => void): Promise<void> {
+  const watched = tasks.map((part) =>
     part?.catch((error: unknown) => {
       onFailure()
       throw error

@@ -72,12 +72,12 @@ export type FieldType =
   | { readonly kind: 'enum'; readonly values: Readonly<Record<string, number>> }
   | { readonly kind: 'message'; readonly shape: () => Shape }
 
-export function unary<Q, R>(path: string, parts: MethodParts<Q, R>): UnaryMethod<Q, R> {
-  return { ...definition(path, parts), responseStream: false }
+export function unary<Q, R>(path: string, messages: MethodParts<Q, R>): UnaryMethod<Q, R> {
+  return { ...definition(path, messages), responseStream: false }
 }
 
-export function serverStream<Q, R>(path: string, parts: MethodParts<Q, R>): StreamMethod<Q, R> {
-  return { ...definition(path, parts), responseStream: true }
+export function serverStream<Q, R>(path: string, messages: MethodParts<Q, R>): StreamMethod<Q, R> {
+  return { ...definition(path, messages), responseStream: true }
 }
 
 function definition<Q, R>(

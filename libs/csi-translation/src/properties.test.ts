@@ -49,13 +49,13 @@ const volume: fc.Arbitrary<PersistentVolume> = fc
     accessModes: optional(accessModes),
     namespace: optional(fc.constantFrom('', 'ns')),
   })
-  .map((parts) => ({
-    metadata: { name: parts.name, labels: parts.labels },
+  .map((fields) => ({
+    metadata: { name: fields.name, labels: fields.labels },
     spec: {
-      ...(parts.source as PersistentVolume['spec']),
-      nodeAffinity: parts.nodeAffinity,
-      accessModes: parts.accessModes,
-      claimRef: { namespace: parts.namespace },
+      ...(fields.source as PersistentVolume['spec']),
+      nodeAffinity: fields.nodeAffinity,
+      accessModes: fields.accessModes,
+      claimRef: { namespace: fields.namespace },
     },
   }))
 

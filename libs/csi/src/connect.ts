@@ -152,11 +152,11 @@ const MAX_TEXT_LENGTH = 1000
 
 /** Redirects the log lines of grpc-js from standard error to `log`. */
 function logGrpcBy(log: Logger): void {
-  const line = (parts: readonly unknown[]): string => parts.join(' ').slice(0, MAX_TEXT_LENGTH)
+  const line = (args: readonly unknown[]): string => args.join(' ').slice(0, MAX_TEXT_LENGTH)
   setLogger({
-    error: (...parts: readonly unknown[]) => log.error(new Error(line(parts)), 'gRPC client'),
-    info: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
-    debug: (...parts: readonly unknown[]) => log.info('gRPC client', { text: line(parts) }),
+    error: (...args: readonly unknown[]) => log.error(new Error(line(args)), 'gRPC client'),
+    info: (...args: readonly unknown[]) => log.info('gRPC client', { text: line(args) }),
+    debug: (...args: readonly unknown[]) => log.info('gRPC client', { text: line(args) }),
   })
 }
 

@@ -5,7 +5,7 @@ const error = (code: number, reason: string, field?: string): ApiError =>
   new ApiError({ code, reason, message: 'no', ...(field !== undefined && { details: { causes: [{ field }] } }) })
 
 describe('isMissing', () => {
-  it.each<[what: string, error: unknown, missing: boolean]>([
+  it.each<[name: string, error: unknown, missing: boolean]>([
     ['is missing if no object has its name', error(404, 'NotFound'), true],
     ['is missing if another object has its name', error(422, 'Invalid', 'metadata.uid'), true],
     ['exists if the server refuses the patch as invalid', error(422, 'Invalid', 'status.x'), false],
@@ -17,7 +17,7 @@ describe('isMissing', () => {
 describe('isOutdated', () => {
   const invalid = (message: string): ApiError => new ApiError({ code: 422, reason: 'Invalid', message })
 
-  it.each<[what: string, error: unknown, outdated: boolean]>([
+  it.each<[name: string, error: unknown, outdated: boolean]>([
     ['is outdated if the object has changed', error(409, 'Conflict'), true],
     ['is outdated if a test of its JSON patch fails', invalid(UNPROCESSABLE), true],
     ['is outdated if another object has the name', error(422, 'Invalid', 'metadata.uid'), true],

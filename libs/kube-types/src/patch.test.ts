@@ -4,7 +4,7 @@ import { isJsonObject } from './meta.ts'
 import { addFinalizerPatch, mergePatchOf, removeFinalizerPatch } from './patch.ts'
 
 describe('mergePatchOf', () => {
-  it.each<[what: string, before: object, after: object, patch: object]>([
+  it.each<[name: string, before: object, after: object, patch: object]>([
     ['equal objects need no change', { a: 1, b: { c: [1] } }, { b: { c: [1] }, a: 1 }, {}],
     ['a new field is added', {}, { status: { attached: true } }, { status: { attached: true } }],
     ['only the deepest change is sent', { a: { b: 1, c: 2 }, d: 3 }, { a: { b: 1, c: 4 }, d: 3 }, { a: { c: 4 } }],
@@ -74,7 +74,7 @@ function applied(target: unknown, patch: unknown): unknown {
 const MINE = 'external-attacher/csi-example-com'
 
 describe('addFinalizerPatch', () => {
-  it.each<[what: string, finalizers: readonly string[] | undefined, body: object[]]>([
+  it.each<[name: string, finalizers: readonly string[] | undefined, body: object[]]>([
     [
       'an absent list',
       undefined,

@@ -131,8 +131,8 @@ function scan(text: string): Written {
   }
 }
 
-function amountOf({ negative, integerDigits: whole, fraction, suffix }: Written): Amount {
-  const digits = BigInt(whole + fraction) * (negative ? -1n : 1n)
+function amountOf({ negative, integerDigits, fraction, suffix }: Written): Amount {
+  const digits = BigInt(integerDigits + fraction) * (negative ? -1n : 1n)
   if (digits === 0n) return { mantissa: 0n, scale: 0 }
   if (suffix.family === 'BinarySI') return { mantissa: digits << BigInt(suffix.exponent), scale: -fraction.length }
   return { mantissa: digits, scale: suffix.exponent - fraction.length }
@@ -142,14 +142,14 @@ function amountOf({ negative, integerDigits: whole, fraction, suffix }: Written)
  * Reports whether upstream parses the text with an int64. In this case, upstream accepts texts without digits, and
  * keeps some texts unchanged.
  */
-function isShort({ integerDigits: whole, fraction, suffix }: Written): boolean {
-  if (suffix.family === 'BinarySI') return fraction === '' && whole.length <= 14 - (suffix.exponent / 10) * 3
-  return whole.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
+function isShort({ integerDigits, fraction, suffix }: Written): boolean {
+  if (suffix.family === 'BinarySI') return fraction === '' && integerDigits.length <= 14 - (suffix.exponent / 10) * 3
+  return integerDigits.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
 }
 
 /** Reports whether upstream considers a short text canonical. Upstream's quick check also accepts `1.500`. */
-function staysAsWritten({ integerDigits: whole, fraction, suffix }: Written): boolean {
-  const digits = whole + fraction
+function staysAsWritten({ integerDigits, fraction, suffix }: Written): boolean {
+  const digits = integerDigits + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }

@@ -287,15 +287,16 @@ export function referenceTo(
 
 /** Returns the URL path of a request. Throws for a name that would lead to another path, such as an empty name. */
 export function resourcePath(resource: Resource<unknown>, ref: PathRef): string {
-  const parts = [resource.group === '' ? 'api' : 'apis', apiVersionOf(resource)]
-  if (resource.namespaced && ref.namespace !== undefined) parts.push('namespaces', segment('namespace', ref.namespace))
-  parts.push(resource.plural)
-  if (ref.name !== undefined) parts.push(segment('name', ref.name))
+  const segments = [resource.group === '' ? 'api' : 'apis', apiVersionOf(resource)]
+  if (resource.namespaced && ref.namespace !== undefined)
+    segments.push('namespaces', segment('namespace', ref.namespace))
+  segments.push(resource.plural)
+  if (ref.name !== undefined) segments.push(segment('name', ref.name))
   if (ref.subresource !== undefined) {
     if (ref.name === undefined) throw new Error('resource name may not be empty')
-    parts.push(segment('subresource', ref.subresource))
+    segments.push(segment('subresource', ref.subresource))
   }
-  return `/${parts.join('/')}`
+  return `/${segments.join('/')}`
 }
 
 function segment(field: string, text: string): string {

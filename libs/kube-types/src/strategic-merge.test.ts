@@ -8,7 +8,7 @@ const failed = { type: 'ControllerResizeError', status: 'True', lastProbeTime: n
 const foreign = { type: 'example.com/Backup', status: 'False', reason: 'Idle', lastTransitionTime: THEN }
 
 describe('claimStatusPatch', () => {
-  it.each<[what: string, before: ClaimPatchParts, after: ClaimPatchParts, body: object]>([
+  it.each<[name: string, before: ClaimPatchParts, after: ClaimPatchParts, body: object]>([
     [
       'a new resize',
       { status: { phase: 'Bound', capacity: { storage: '1Gi' } } },
@@ -145,7 +145,7 @@ describe('claimStatusPatch', () => {
 })
 
 describe('volumePatch', () => {
-  it.each<[what: string, before: VolumePatchParts, after: VolumePatchParts, body: object]>([
+  it.each<[name: string, before: VolumePatchParts, after: VolumePatchParts, body: object]>([
     [
       'a new capacity and an annotation of the old size',
       { spec: { capacity: { storage: '1Gi' } } },

@@ -47,7 +47,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>
   /** Chooses the controllers by the driver's capabilities. Throws StartError if none of them applies. */
-  controllers(parts: AppParts<T, N>): AppControllers | Promise<AppControllers>
+  controllers(app: AppParts<T, N>): AppControllers | Promise<AppControllers>
 }
 
 /** The settings that follow from an app's command line. */
@@ -149,7 +149,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   /** The log message about this app if a process that also runs controllers ends with an error. */
   readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */
-  open(parts: DriverAppParts<T>): Promise<void>
+  open(app: DriverAppParts<T>): Promise<void>
 }
 
 /** The flags of an app that asks only the driver. */

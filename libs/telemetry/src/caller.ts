@@ -56,9 +56,9 @@ export function parseFrame(stack: string): { path: string; line: number } | unde
 }
 
 export function siteAt(path: string, line: number): CallSite {
-  const parts = path.split(/[/\\]/)
-  const file = parts.pop() ?? ''
-  let folder = parts.pop() ?? ''
-  if (folder === 'src') folder = parts.pop() ?? folder
+  const segments = path.split(/[/\\]/)
+  const file = segments.pop() ?? ''
+  let folder = segments.pop() ?? ''
+  if (folder === 'src') folder = segments.pop() ?? folder
   return { file, folder, line }
 }

@@ -44,17 +44,17 @@ const hex = (value: number, width: number): string => value.toString(16).padStar
 
 /** Splits bytes into UTF-8 characters, and into single bytes that are not part of a character. */
 function decodeLossless(bytes: Uint8Array): (string | number)[] {
-  const parts: (string | number)[] = []
+  const decoded: (string | number)[] = []
   for (let at = 0; at < bytes.length; ) {
     const first = bytes[at] ?? 0
     const width = utf8Width(first)
     const encoded = Buffer.from(bytes.subarray(at, at + width))
     const text = encoded.toString('utf8')
     const isCharacter = Buffer.from(text).equals(encoded)
-    parts.push(isCharacter ? text : first)
+    decoded.push(isCharacter ? text : first)
     at += isCharacter ? width : 1
   }
-  return parts
+  return decoded
 }
 
 /** Returns the number of bytes of the UTF-8 character that begins with this byte. */

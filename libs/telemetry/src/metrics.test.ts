@@ -110,7 +110,7 @@ describe('histograms', () => {
   async function bounds(spec: HistogramSpec<'name'>): Promise<string[]> {
     const metrics = new Metrics()
     metrics.histogram(spec).observe({ name: 'q' }, 5)
-    return [...(await metrics.text()).matchAll(/le="([^"]*)"/g)].map(([, bound]) => bound ?? '')
+    return [...(await metrics.text()).matchAll(/le="([^"]*)"/g)].map(([, upperBound]) => upperBound ?? '')
   }
 
   test.each([specs.WORKQUEUE_QUEUE_DURATION_SECONDS, specs.WORKQUEUE_WORK_DURATION_SECONDS])(
@@ -162,7 +162,7 @@ describe('histograms', () => {
     const metrics = new Metrics()
     metrics.histogram(specs.REST_CLIENT_REQUEST_SIZE_BYTES).observe({ verb: 'GET', host: 'h' }, 1)
     const text = await metrics.text()
-    expect([...text.matchAll(/le="([^"]*)"/g)].map(([, bound]) => bound)).toEqual(
+    expect([...text.matchAll(/le="([^"]*)"/g)].map(([, upperBound]) => upperBound)).toEqual(
       '64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07 +Inf'.split(' '),
     )
   })

@@ -32,7 +32,7 @@ const answered = (state: CreationFailure['state'], change: Partial<CreationFailu
   ({ failure: { state, answered: true, ...change } }) as const
 
 describe('decideFailure', () => {
-  it.each<[what: string, change: Change, plan: readonly object[]]>([
+  it.each<[name: string, change: Change, plan: readonly object[]]>([
     ['leaves a claim to its volume populator', { isPopulated: true }, [{ kind: 'ignore' }]],
     ['waits for the class after a failure before the call', {}, [wait(ON_CLASS), REPORT, RETRY]],
     [

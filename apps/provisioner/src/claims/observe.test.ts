@@ -12,7 +12,7 @@ const CLAIM = {
   key: 'ns/a',
   uid: 'uid',
   classField: 'fast',
-  wanted: { annotations: {} },
+  requestedVolume: { annotations: {} },
 } as unknown as ProvisionerClaim
 const CLASS = { key: 'fast', uid: 'class-uid' } as Class
 const FORMER = { key: 'fast', uid: 'former-uid' } as Class

@@ -89,7 +89,7 @@ async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volu
 
 const DELETE_TRIES = 5
 
-interface Unusable {
+interface UnusableVolume {
   readonly volume: Volume
   readonly why: string
   /** The beginning of the message after a failed deletion. */
@@ -100,7 +100,7 @@ interface Unusable {
 async function deleteWrongVolume(
   run: ClaimRun,
   { claim, request: { secrets }, migrated }: Prepared,
-  { volume: { volumeId }, why, cleanup }: Unusable,
+  { volume: { volumeId }, why, cleanup }: UnusableVolume,
 ): Promise<AnswerError> {
   const { deps, signal } = run
   const end = deps.clock.monotonic() + deps.settings.timeoutMs

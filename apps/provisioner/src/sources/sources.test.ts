@@ -99,12 +99,12 @@ describe('whyUnusable', () => {
 
 describe('checkOriginal', () => {
   const source = { kind: 'PersistentVolumeClaim', namespace: 'ns', name: 'o' } as const
-  const BOUND = { status: { phase: 'Bound' } }
+  const BOUND_STATUS = { status: { phase: 'Bound' } }
   const check = (original: ProvisionerClaim | undefined, claim = claimOf('claim')) =>
     checkOriginal({ claim, class: CLASS, source, original })
 
   it('the check of a clone accepts a bound source claim that is not larger than the new claim', () => {
-    const original = claimOf('o', { volumeName: 'pv' }, BOUND)
+    const original = claimOf('o', { volumeName: 'pv' }, BOUND_STATUS)
     expect(check(original)).toBe(original)
   })
 
@@ -114,18 +114,18 @@ describe('checkOriginal', () => {
       'must have a status of Bound.  Got {Pending [] map[] [] map[] map[] <nil> nil}',
       claimOf('o', {}, { status: { phase: 'Pending' } }),
     ],
-    ['is currently being deleted', claimOf('o', {}, { ...BOUND, metadata: { deletionTimestamp: 'now' } })],
-    ['the source PVC (o) storageclass', claimOf('o', { storageClassName: undefined }, BOUND)],
+    ['is currently being deleted', claimOf('o', {}, { ...BOUND_STATUS, metadata: { deletionTimestamp: 'now' } })],
+    ['the source PVC (o) storageclass', claimOf('o', { storageClassName: undefined }, BOUND_STATUS)],
     [
       'the requested PVC (claim) storageclass',
-      claimOf('o', {}, BOUND),
+      claimOf('o', {}, BOUND_STATUS),
       claimOf('claim', { storageClassName: undefined }),
     ],
     [
       'requested 2147483648 but source is 3221225472',
-      claimOf('o', { resources: { requests: { storage: '3Gi' } } }, BOUND),
+      claimOf('o', { resources: { requests: { storage: '3Gi' } } }, BOUND_STATUS),
     ],
-    ['volume name is empty in source PVC o', claimOf('o', {}, BOUND)],
+    ['volume name is empty in source PVC o', claimOf('o', {}, BOUND_STATUS)],
   ])('`checkOriginal` refuses with: %s', (message, ...[original, claim]) => {
     expect(() => check(original, claim)).toThrow(message)
   })

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { deletionFailure, InUseError } from './failure.ts'
 
 describe('deletionFailure', () => {
-  it.each<[what: string, error: Error, driverLost: boolean, kind: string]>([
+  it.each<[name: string, error: Error, driverLost: boolean, kind: string]>([
     ['an attached volume waits', new InUseError('no'), false, 'inUse'],
     ['an attached volume waits although the driver is disconnected', new InUseError('no'), true, 'inUse'],
     ['a refusal of the driver is a failure', new Error('no'), false, 'failed'],

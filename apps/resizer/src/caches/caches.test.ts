@@ -115,7 +115,7 @@ describe('volumeProjection', () => {
     })
   })
 
-  it.each<[what: string, driverName: string, spec: object, kind: string]>([
+  it.each<[name: string, driverName: string, spec: object, kind: string]>([
     ['a CSI volume of another driver', EBS, {}, 'other'],
     [
       'an in-tree volume for a driver that replaces an in-tree plugin',

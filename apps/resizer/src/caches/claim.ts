@@ -29,11 +29,11 @@ export interface ResizerClaim extends Cached {
   /** The requested VolumeAttributesClass, and the volume's class. Empty if there is none. */
   readonly wantedClass: string
   readonly currentClass: string
-  readonly modifyVolumeStatus: Modifying | undefined
+  readonly modifyVolumeStatus: Modification | undefined
 }
 
 /** The progress of a modification: `status.modifyVolumeStatus`. */
-export interface Modifying {
+export interface Modification {
   readonly status: string
   /** The VolumeAttributesClass that is being applied. Empty before a modification has begun. */
   readonly target: string
@@ -92,7 +92,7 @@ function conditionKept(condition: PersistentVolumeClaimCondition, intern: Intern
 
 type ModifyVolumeStatus = NonNullable<PersistentVolumeClaim['status']>['modifyVolumeStatus']
 
-function modifyingOf(status: ModifyVolumeStatus | null): Modifying | undefined {
+function modifyingOf(status: ModifyVolumeStatus | null): Modification | undefined {
   if (status == null) return undefined
   return { status: status.status, target: status.targetVolumeAttributesClassName ?? '' }
 }

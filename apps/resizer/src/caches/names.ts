@@ -26,6 +26,6 @@ export const CONDITION = {
   nodeStepPending: 'FileSystemResizePending',
   controllerError: 'ControllerResizeError',
   nodeError: 'NodeResizeError',
-  modifying: 'ModifyingVolume',
+  modifyingVolume: 'ModifyingVolume',
   modifyError: 'ModifyVolumeError',
 } as const

@@ -10,7 +10,7 @@ import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 export async function patchVolume(
   run: ResizerClaimRun<ResizerClaimDeps>,
   volume: ResizerVolume,
-  patchOf: (known: ResizerVolume) => Patch | undefined,
+  patchOf: (newest: ResizerVolume) => Patch | undefined,
 ): Promise<'patched' | 'same'> {
   const { deps, signal } = run
   refuseReplaced(run, volume)

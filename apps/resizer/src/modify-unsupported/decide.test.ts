@@ -9,7 +9,7 @@ const report = { kind: 'report', className: 'gold', waitsFor: { kind: 'capabilit
 
 describe('decideUnsupported', () => {
   it.each<
-    [what: string, wantedClass: string | undefined, status: object, parts: VolumeFields | 'missing', plan: unknown]
+    [name: string, wantedClass: string | undefined, status: object, volume: VolumeFields | 'missing', plan: unknown]
   >([
     ['a claim without a class needs no report', undefined, {}, {}, []],
     ['a claim with its class needs no report', 'gold', { currentVolumeAttributesClassName: 'gold' }, {}, []],

@@ -73,16 +73,16 @@ export function classPatch(volume: ResizerVolume, target: string): Patch | undef
   )
 }
 
-const { modifying: MODIFYING, modifyError: MODIFY_ERROR } = CONDITION
+const { modifyingVolume: MODIFYING_VOLUME, modifyError: MODIFY_ERROR } = CONDITION
 
 type Conditions = readonly Condition[]
 
 export function isModifying({ conditions }: ResizerClaim): boolean {
-  return conditions?.some(({ type }) => type === MODIFYING) === true
+  return conditions?.some(({ type }) => type === MODIFYING_VOLUME) === true
 }
 
 export function conditionsWhileModifying({ conditions }: ResizerClaim, now: number, message: string): Conditions {
-  return setCondition(conditions, { type: MODIFYING, message }, now)
+  return setCondition(conditions, { type: MODIFYING_VOLUME, message }, now)
 }
 
 /** Returns the conditions after a failure. An empty message is omitted, because the API does not store it. */
@@ -97,11 +97,11 @@ export function conditionsAfterFailure(
 }
 
 export function conditionsWithoutModifying({ conditions }: ResizerClaim): Conditions {
-  return withoutConditions(conditions, new Set([MODIFYING]))
+  return withoutConditions(conditions, new Set([MODIFYING_VOLUME]))
 }
 
 export function conditionsAfterModification({ conditions }: ResizerClaim): Conditions {
-  return withoutConditions(conditions, new Set([MODIFYING, MODIFY_ERROR]))
+  return withoutConditions(conditions, new Set([MODIFYING_VOLUME, MODIFY_ERROR]))
 }
 
 interface ConditionInput {

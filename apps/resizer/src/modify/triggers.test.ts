@@ -19,7 +19,7 @@ const inProgress = { modifyVolumeStatus: { status: 'InProgress', targetVolumeAtt
 const gold = { currentVolumeAttributesClassName: 'gold' }
 
 describe('onClaim', () => {
-  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: cachedClaim() }],
     ['when the claim requests another class', updated({}, { wantedClass: 'gold' })],
     [
@@ -44,7 +44,7 @@ describe('onClaim', () => {
     ],
   ])('a run of a modification starts %s', (_what, event) => expect(onClaim(event)).toEqual(['ns/data']))
 
-  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is deleted', { type: 'deleted', object: cachedClaim() }],
     [
       'when the claim is not bound',
@@ -66,7 +66,7 @@ describe('classChanged', () => {
   it('`classChanged` returns the key of a claim whose requested class changes', () =>
     expect(classChanged(updated({}, { wantedClass: 'gold' }))).toEqual(['ns/data']))
 
-  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>]>([
     ['a claim that is new in the cache', { type: 'added', object: cachedClaim({ wantedClass: 'gold' }) }],
     ['a change of another field', updated({ wantedClass: 'gold' }, { wantedClass: 'gold', request: '2Gi' })],
   ])('`classChanged` ignores %s', (_what, event) => expect(classChanged(event)).toEqual([]))

@@ -41,7 +41,7 @@ function scene({ synced = true } = {}) {
   } as unknown as ClaimsOfNewVolumesOptions
   running = followClaimsOfNewVolumes(options, life.signal).catch(() => undefined)
   return {
-    known: volumes,
+    volumes,
     state,
     add: (name: string) => handler({ type: 'added', object: volume(name) }),
     remove: (name: string) => handler({ type: 'deleted', object: volume(name) }),
@@ -66,9 +66,9 @@ it('with `--node-deployment` the resizer lists claims if no watch event brings t
 })
 
 it('the resizer does not list claims for a deleted volume, or for a volume whose claim has arrived', async () => {
-  const { known, state, add, remove } = scene()
+  const { volumes, state, add, remove } = scene()
   add('x')
-  known.add('ns/x')
+  volumes.add('ns/x')
   add('y')
   remove('y')
   add('first')

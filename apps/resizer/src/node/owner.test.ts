@@ -38,7 +38,7 @@ const named = (operator: string, ...values: string[]): NodeSelectorRequirement =
   values,
 })
 
-test.each<[what: string, owner: VolumeOwner, ...terms: NodeSelectorTerm[]]>([
+test.each<[name: string, owner: VolumeOwner, ...terms: NodeSelectorTerm[]]>([
   ['this node by a topology key', 'own', labels(when('node', 'In', 'a'))],
   ['this node by a topology key with the host name', 'own', labels(when('host', 'In', 'a.example.com'))],
   ["this node by a topology key with the driver's id", 'own', labels(when('machine', 'In', 'id-a'))],

@@ -78,7 +78,7 @@ describe('used claims', () => {
     expect(woken).toEqual(['ns/data'])
   })
 
-  it.each<[what: string, stop: () => void]>([
+  it.each<[name: string, stop: () => void]>([
     ['the claim no longer waits', () => inUse.stopWaiting(data)],
     ['the claim is gone', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
@@ -132,7 +132,7 @@ describe('unused claims', () => {
     expect(await waits(5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000])
   })
 
-  it.each<[what: string, forget: () => unknown]>([
+  it.each<[name: string, forget: () => unknown]>([
     [
       'a pod uses the claim again',
       async () => {

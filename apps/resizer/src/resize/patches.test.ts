@@ -191,7 +191,7 @@ describe('success patches', () => {
 describe('volume patches', () => {
   const pv = (capacity: string) => volumeProjection(DRIVER)(volume({ capacity }))
 
-  it.each<[what: string, bytes: bigint, text: string]>([
+  it.each<[name: string, bytes: bigint, text: string]>([
     ['whole gibibytes', 2n * 2n ** 30n, '2Gi'],
     ['whole mebibytes', 1536n * 2n ** 20n, '1536Mi'],
     ['whole kibibytes', 2_000_000_000n, '1953125Ki'],

@@ -78,7 +78,7 @@ describe('PodWatch', () => {
     },
   }
 
-  it.each<[what: string, pod: Pod, claims: readonly string[]]>([
+  it.each<[name: string, pod: Pod, claims: readonly string[]]>([
     ['the claim of a volume of a pod', pod('web', 'data'), ['ns/data']],
     ['the claim of an ephemeral volume', ephemeral, ['ns/job-scratch']],
     ['the claim of a pending pod', pod('web', 'data', 'Pending'), ['ns/data']],
@@ -119,7 +119,7 @@ describe('shared claims', () => {
     ]
     streams = frames.map((frame) => [frame, over('closed')])
     const watch = await open()
-    const counts: (readonly [used: boolean, unused: number])[] = []
+    const counts: (readonly [isUsed: boolean, unused: number])[] = []
     for (const _ of frames.slice(1)) {
       counts.push([watch.uses('ns/data'), unused.length])
       await clock.advance(1_000)
@@ -146,7 +146,7 @@ describe('stream ends', () => {
     watch.close()
   })
 
-  it.each<[what: string, error: Error, versions: readonly string[]]>([
+  it.each<[name: string, error: Error, versions: readonly string[]]>([
     ['continues from its last version after an error', apiError(500, 'InternalError', 'no'), ['100', '100']],
     ['lists again if the API server has dropped its version', apiError(410, 'Expired', 'too old'), ['100', '200']],
   ])('`PodWatch` %s', async (_what, error, expected) => {

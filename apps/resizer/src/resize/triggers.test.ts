@@ -18,7 +18,7 @@ function updated(
 const resizer = { 'volume.kubernetes.io/storage-resizer': 'x' }
 
 describe('onClaim', () => {
-  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is new in the cache', { type: 'added', object: cachedClaim() }],
     ['at each resync', updated({}, {}, 'resync')],
     ['when the request grows', updated({}, { request: '2Gi' })],
@@ -43,7 +43,7 @@ describe('onClaim', () => {
     expect(onClaim(event, { isInWork: () => false })).toEqual(['ns/data']),
   )
 
-  it.each<[what: string, event: InformerEvent<ResizerClaim>]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>]>([
     ['when the claim is deleted', { type: 'deleted', object: cachedClaim() }],
     ['when only the notation of the request changes', updated({ request: '1Gi' }, { request: '1024Mi' })],
     ['when the request stays invalid', updated({ request: 'much' }, { request: 'much', wantedClass: 'gold' })],
@@ -67,7 +67,7 @@ describe('onClaim', () => {
 })
 
 describe('requestChanged', () => {
-  it.each<[what: string, event: InformerEvent<ResizerClaim>, keys: readonly string[]]>([
+  it.each<[name: string, event: InformerEvent<ResizerClaim>, keys: readonly string[]]>([
     ['returns a claim whose request grows', updated({}, { request: '2Gi' }), ['ns/data']],
     ['returns a claim whose request shrinks', updated({ request: '2Gi' }, { request: '1536Mi' }), ['ns/data']],
     ['ignores another notation of the same request', updated({ request: '1Gi' }, { request: '1024Mi' }), []],
@@ -89,7 +89,7 @@ describe('onVolume', () => {
     origin: 'change',
   })
 
-  it.each<[what: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([
+  it.each<[name: string, event: InformerEvent<ResizerVolume>, inWork: boolean, keys: readonly string[]]>([
     ['returns the claim of a new volume with an old size', { type: 'added', object: old }, false, ['ns/data']],
     ['returns the claim when the volume gets the old-size annotation', changed(pv(), old), false, ['ns/data']],
     [

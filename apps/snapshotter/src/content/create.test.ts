@@ -177,7 +177,7 @@ describe('creation', () => {
     } satisfies CreateSnapshotRequest)
   })
 
-  it.each<[what: string, objects: FixtureOptions['objects'], error: string]>([
+  it.each<[name: string, objects: FixtureOptions['objects'], error: string]>([
     [
       'class',
       [CONTENT],

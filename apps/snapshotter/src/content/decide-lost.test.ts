@@ -29,7 +29,7 @@ describe('decideLost', () => {
     expect(permittedSnapshot({ kind: 'lost', lost: lostContent() })).toEqual({ handle: 'snap-1', members: [] })
   })
 
-  it.each<[what: string, lost: LostContent, reason: string]>([
+  it.each<[name: string, lost: LostContent, reason: string]>([
     ['the policy is Retain', lostContent({ spec: { deletionPolicy: 'Retain' } }), 'its deletion policy was not Delete'],
     [
       'the policy was Retain during the creation',
@@ -67,7 +67,7 @@ describe('permittedSnapshot', () => {
     expect(permittedSnapshot(permitOf({}))).toEqual({ handle: 'snap-1', members: [] })
   })
 
-  it.each<[what: string, permit: ReturnType<typeof permitOf>]>([
+  it.each<[name: string, permit: ReturnType<typeof permitOf>]>([
     ['that is not being deleted', permitOf({ metadata: {} })],
     ['with the policy Retain', permitOf({ spec: { deletionPolicy: 'Retain' } })],
     ['that is being created', permitOf({ metadata: { ...metadata, ...BEING_CREATED.metadata } })],

@@ -52,7 +52,7 @@ const unbound = { volumeSnapshotRef: { uid: null } }
 const retained = { deletionPolicy: 'Retain' }
 
 describe('single content', () => {
-  it.each<[what: string, change: object, steps: readonly string[]]>([
+  it.each<[name: string, change: object, steps: readonly string[]]>([
     ['creates the snapshot if the status is missing', {}, ['create as create']],
     ['creates again after a failure', { status: FAILED }, ['create as check']],
     ['creates again if the status is empty', { status: {} }, ['create as check']],
@@ -108,7 +108,7 @@ describe('single content', () => {
     expect(stepsOf(SNAPSHOT, vsc('c', change))).toEqual(steps)
   })
 
-  it.each<[what: string, change: object, steps: readonly string[]]>([
+  it.each<[name: string, change: object, steps: readonly string[]]>([
     ['is checked', {}, ['check']],
     ['is checked while it is unbound', { spec: unbound }, ['check']],
     ['is checked again after a failure', { status: FAILED }, ['check']],
@@ -169,7 +169,7 @@ const GROUP_READY = { volumeGroupSnapshotHandle: 'group-1', readyToUse: true }
 const groupGone = deleted(GROUP_NAMES, 'beingDeleted')
 
 describe('group content', () => {
-  it.each<[what: string, object: KubeObject, steps: readonly string[]]>([
+  it.each<[name: string, object: KubeObject, steps: readonly string[]]>([
     ['creates a group snapshot', vgsc(), ['create as create']],
     ['does nothing without volumes', vgsc('g', { spec: { source: { volumeHandles: [] } } }), []],
     [

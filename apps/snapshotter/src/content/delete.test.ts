@@ -462,7 +462,7 @@ describe('contents that leave the cache', () => {
   const annotations = { [SNAPSHOT_NAMES.beingCreated]: 'yes' }
   const foreignClass = [VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { driver: 'other.example.com' })] as const
   const memberAnnotations = { ...annotations, [MEMBER_ANNOTATION]: 'group-1' }
-  it.each<[what: string, objects: FixtureOptions['objects']]>([
+  it.each<[name: string, objects: FixtureOptions['objects']]>([
     [
       'whose class belongs to another driver',
       [foreignClass, [VOLUME_SNAPSHOT_CONTENTS, vsc('c', { metadata: { annotations } })]],

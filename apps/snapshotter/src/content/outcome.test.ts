@@ -11,7 +11,7 @@ const deletion = {
   annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' },
 }
 
-it.each<[what: string, change: object, outcome: unknown]>([
+it.each<[name: string, change: object, outcome: unknown]>([
   ['a ready snapshot completes the work', { status: { readyToUse: true } }, DONE],
   [
     'a deletion that was requested meanwhile follows at once',

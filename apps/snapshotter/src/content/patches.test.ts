@@ -84,7 +84,7 @@ describe('status of a snapshot', () => {
     return JSON.parse(JSON.stringify(snapshotStatus(SNAPSHOT, { ...answer, ...change }, contentOf(object))))
   }
 
-  it.each<[what: string, status: object | undefined, change: Partial<DriverSnapshot>, fields: object]>([
+  it.each<[name: string, status: object | undefined, change: Partial<DriverSnapshot>, fields: object]>([
     [
       'has all fields if the content has no status',
       undefined,

@@ -22,7 +22,7 @@ const MEMBER = annotated(MEMBER_ANNOTATION)
 const HANDLES = { ...MEMBER, status: { snapshotHandle: 'snap-m', volumeGroupSnapshotHandle: 'group-1' } }
 
 describe('contentTrigger', () => {
-  it.each<[what: string, before: object, after: object]>([
+  it.each<[name: string, before: object, after: object]>([
     ['a change of the spec', { metadata: { generation: 1 } }, { metadata: { generation: 2 } }],
     ['a label', {}, { metadata: { labels: { a: 'b' } } }],
     ['an annotation', {}, annotated('a')],
@@ -33,7 +33,7 @@ describe('contentTrigger', () => {
     expect(updated(before, after)).toEqual(['c'])
   })
 
-  it.each<[what: string, before: object, after: object]>([
+  it.each<[name: string, before: object, after: object]>([
     ['an error in its status', {}, { status: { readyToUse: false, error: { message: 'no' } } }],
     ['its finalizers', {}, { metadata: { finalizers: null } }],
     ['our annotation', {}, annotated(SNAPSHOT_NAMES.beingCreated)],

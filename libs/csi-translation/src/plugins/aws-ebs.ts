@@ -48,12 +48,12 @@ export function awsRegionFromZones(zones: readonly string[]): string {
  * `us-east-1-wl1-bos-wlz-1` (wavelength).
  */
 function regionOf(zone: string): string {
-  const parts = zone.split('-')
-  const last = parts.at(-1) ?? ''
-  if ((parts.length === 3 || parts.length === 4) && Buffer.byteLength(last) === 2) {
-    return [...parts.slice(0, -1), last.slice(0, 1)].join('-')
+  const segments = zone.split('-')
+  const last = segments.at(-1) ?? ''
+  if ((segments.length === 3 || segments.length === 4) && Buffer.byteLength(last) === 2) {
+    return [...segments.slice(0, -1), last.slice(0, 1)].join('-')
   }
-  if (parts.length === 5 || parts.length === 7) return parts.slice(0, 3).join('-')
+  if (segments.length === 5 || segments.length === 7) return segments.slice(0, 3).join('-')
   throw new TranslationError('AWS_ZONE_FORMAT', `Unexpected zone format: ${zone} is not a valid AWS zone`)
 }
 

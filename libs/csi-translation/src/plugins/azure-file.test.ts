@@ -7,7 +7,7 @@ type Source = NonNullable<PersistentVolumeSpec['azureFile']>
 const GROUP = 'kubernetes.io/azure-file-resource-group'
 
 describe('a share', () => {
-  it.each<[what: string, source: Source, claim: string | undefined, handle: string]>([
+  it.each<[name: string, source: Source, claim: string | undefined, handle: string]>([
     ["the secret's namespace", { secretName: 's', shareName: 'x', secretNamespace: 'ns' }, 'claim', '#s#x#pv#ns'],
     ["the claim's namespace", { secretName: 's', shareName: 'x' }, 'claim', '#s#x#pv#claim'],
     [
@@ -21,7 +21,7 @@ describe('a share', () => {
     expect(translateInTreePVToCSI({ metadata: { name: 'pv' }, spec }).spec?.csi?.volumeHandle).toBe(handle)
   })
 
-  it.each<[what: string, source: Source, namespace: string | undefined]>([
+  it.each<[name: string, source: Source, namespace: string | undefined]>([
     ['no namespace', { secretName: 's', shareName: 'x' }, undefined],
     ['an empty namespace, even with a claim', { secretName: 's', shareName: 'x', secretNamespace: '' }, 'claim'],
   ])('an Azure file share cannot be translated with %s for its Secret', (_what, azureFile, namespace) => {

@@ -75,9 +75,9 @@ function supportedAccessModes(modes: readonly string[] | undefined): readonly st
 
 /** Completes a volume handle without a project: adds the project and, if missing, the location of the node. */
 function repairHandle(handle: string, nodeId: string): string {
-  const parts = handle.split('/')
-  if (parts.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', parts)
-  const [, project, kind = '', place = '', , name = ''] = parts
+  const elements = handle.split('/')
+  if (elements.length < ELEMENTS) throw tooShort('GCE_HANDLE_ELEMENTS', 'volume', elements)
+  const [, project, kind = '', place = '', , name = ''] = elements
   if (project !== UNSPECIFIED) return handle
   const nodeParts = nodeId.split('/')
   if (nodeParts.length < ELEMENTS) throw tooShort('GCE_NODE_ELEMENTS', 'node', nodeParts)
@@ -96,10 +96,10 @@ function repairHandle(handle: string, nodeId: string): string {
   }
 }
 
-function tooShort(code: 'GCE_HANDLE_ELEMENTS' | 'GCE_NODE_ELEMENTS', name: string, parts: readonly string[]) {
+function tooShort(code: 'GCE_HANDLE_ELEMENTS' | 'GCE_NODE_ELEMENTS', name: string, elements: readonly string[]) {
   return new TranslationError(
     code,
-    `${name} handle has wrong number of elements; got ${parts.length}, wanted ${ELEMENTS} or more`,
+    `${name} handle has wrong number of elements; got ${elements.length}, wanted ${ELEMENTS} or more`,
   )
 }
 
@@ -108,12 +108,12 @@ function regionOfNode(zone: string): string {
 }
 
 function diskNameOf(handle: string): string {
-  const parts = handle.split('/')
-  const [, , , , , name] = parts
+  const elements = handle.split('/')
+  const [, , , , , name] = elements
   if (name !== undefined) return name
   throw new TranslationError(
     'GCE_HANDLE_ELEMENTS',
-    `failed to get id components.Got: ${parts.length}, wanted ${ELEMENTS} components or more. `,
+    `failed to get id components.Got: ${elements.length}, wanted ${ELEMENTS} components or more. `,
   )
 }
 
@@ -122,8 +122,8 @@ export function gceRegionFromZones(zones: readonly string[]): string {
 }
 
 function regionOf(zone: string): string {
-  const parts = zone.split('-')
-  if (parts.length === 3) return parts.slice(0, 2).join('-')
+  const segments = zone.split('-')
+  if (segments.length === 3) return segments.slice(0, 2).join('-')
   throw new TranslationError(
     'GCE_ZONE_FORMAT',
     `zone in unexpected format, expected: {locale}-{region}-{zone}, got: ${zone}`,

@@ -11,7 +11,7 @@ const affinity = (...matchExpressions: NodeSelectorRequirement[]) => ({
   required: { nodeSelectorTerms: [{ matchExpressions }] },
 })
 
-it.each<[what: string, labels: TopologyLabels, expressions: NodeSelectorRequirement[]]>([
+it.each<[name: string, labels: TopologyLabels, expressions: NodeSelectorRequirement[]]>([
   ['the zone before the region', { [GA.region]: 'r', [GA.zone]: 'z' }, [within(ZONE, 'z'), within(REGION, 'r')]],
   ['one zone, even with `__` in it', { [GA.zone]: ' a__b ' }, [within(ZONE, 'a__b')]],
   ['beta labels, too', { [BETA.zone]: 'z', [BETA.region]: 'r' }, [within(ZONE, 'z'), within(REGION, 'r')]],

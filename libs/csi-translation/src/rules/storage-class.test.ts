@@ -58,7 +58,7 @@ describe('parameters', () => {
 })
 
 describe('topologies', () => {
-  it.each<[what: string, plugin: string, before: Partial<StorageClass>, after: Partial<StorageClass>]>([
+  it.each<[name: string, plugin: string, before: Partial<StorageClass>, after: Partial<StorageClass>]>([
     ['a zone', 'aws-ebs', { parameters: { zone: 'a,b' } }, { allowedTopologies: topology(EBS, 'a,b') }],
     [
       'zones, which it splits but does not trim',

@@ -17,7 +17,7 @@ const volume = (labels?: TopologyLabels, terms?: Terms): PersistentVolume => ({
 })
 
 describe('affinityToCsi', () => {
-  it.each<[what: string, labels: TopologyLabels | undefined, before: Terms | undefined, after: Terms | undefined]>([
+  it.each<[name: string, labels: TopologyLabels | undefined, before: Terms | undefined, after: Terms | undefined]>([
     ['adds no affinity without labels', undefined, undefined, undefined],
     ['translates a GA label', { [GA.zone]: 'a' }, undefined, [[within(KEY, 'a')]]],
     [
@@ -99,7 +99,7 @@ describe('topologyToInTree', () => {
     return zones.map((zone) => zone.slice(0, 2)).join('+')
   }
 
-  it.each<[what: string, before: PersistentVolume, labels: TopologyLabels | undefined, terms: Terms | undefined]>([
+  it.each<[name: string, before: PersistentVolume, labels: TopologyLabels | undefined, terms: Terms | undefined]>([
     ['keeps the labels of a volume without affinity', volume({ a: 'b' }), { a: 'b' }, undefined],
     [
       'returns zone and region as affinity and as labels',

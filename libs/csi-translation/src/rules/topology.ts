@@ -161,7 +161,7 @@ function expressionsOf(affinity: Affinity | undefined): readonly NodeSelectorReq
   return termsOf(affinity).flatMap((term) => term.matchExpressions ?? [])
 }
 
-function validValues(parts: readonly string[]): readonly string[] {
-  const trimmed = parts.map((part) => part.trim()).filter((part) => part !== '')
+function validValues(values: readonly string[]): readonly string[] {
+  const trimmed = values.map((part) => part.trim()).filter((part) => part !== '')
   return [...new Set(trimmed)].sort()
 }

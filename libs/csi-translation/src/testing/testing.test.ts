@@ -27,7 +27,7 @@ it('an unreadable file in `MIGRATION_CASES` causes an error', () => {
   expect(() => migrationCases(() => true)).toThrow('ENOENT')
 })
 
-it.each<[what: string, value: unknown, form: unknown]>([
+it.each<[name: string, value: unknown, form: unknown]>([
   [
     'a false, empty or zero field of a source as absent',
     { csi: { readOnly: false, fsType: '', x: 0, y: 'z' } },

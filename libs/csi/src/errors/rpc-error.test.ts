@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { connectFailure, retryDelayMs } from './rpc-error.ts'
 
-const bytes = (...parts: (number | string | Uint8Array)[]) =>
-  Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))
+const bytes = (...chunks: (number | string | Uint8Array)[]) =>
+  Buffer.concat(chunks.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))
 const field = (number: number, content: Uint8Array | string) => bytes((number << 3) | 2, content.length, content)
 
 const any = (type: string, value: Uint8Array) => field(3, bytes(field(1, type), field(2, value)))

@@ -52,7 +52,7 @@ export interface Credentials {
    * Called after the server has refused the credentials `used` with 401. Resolves with true if the client now has other
    * credentials, so that a retry makes sense.
    */
-  refused(used: Authorization): Promise<boolean>
+  refused(authorization: Authorization): Promise<boolean>
   certificate(): ClientCertificate | undefined
 }
 

@@ -76,7 +76,7 @@ function authorizationOf({ token }: PluginAnswer): Authorization {
 
 /** Returns the input of the plugin: the API version for its answer and, if the kubeconfig requests it, the cluster. */
 function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
-  const about = {
+  const clusterInfo = {
     server: text(cluster, 'server'),
     'tls-server-name': text(cluster, 'tls-server-name') || undefined,
     'insecure-skip-tls-verify': cluster['insecure-skip-tls-verify'] === true || undefined,
@@ -87,7 +87,7 @@ function execInfo(exec: KubeconfigFields, cluster: KubeconfigFields): string {
   return JSON.stringify({
     apiVersion: text(exec, 'apiVersion'),
     kind: 'ExecCredential',
-    spec: { interactive: false, ...(exec['provideClusterInfo'] === true && { cluster: about }) },
+    spec: { interactive: false, ...(exec['provideClusterInfo'] === true && { cluster: clusterInfo }) },
   })
 }
 

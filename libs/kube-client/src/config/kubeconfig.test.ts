@@ -243,8 +243,8 @@ describe('invalid kubeconfigs', () => {
       { user: { tokenFile: '/gone' } },
       'failed to read token file "/gone": open /gone: no such file or directory',
     ],
-  ])('the loader of a kubeconfig reports this error: %s', async (_, parts, message) => {
-    await expect(file.load(parts)).rejects.toHaveProperty('message', message)
+  ])('the loader of a kubeconfig reports this error: %s', async (_, fields, message) => {
+    await expect(file.load(fields)).rejects.toHaveProperty('message', message)
   })
   test.each<[string, KubeconfigParts, string]>([
     [
@@ -263,8 +263,8 @@ describe('invalid kubeconfigs', () => {
       'unable to load client certificate: ',
     ],
     ['an invalid server', { cluster: { server: 'a b' } }, 'host must be a URL or a host:port pair: "a b"'],
-  ])('this mistake in a kubeconfig is reported when a client is created: %s', async (_, parts, message) => {
-    const config = await file.load(parts)
+  ])('this mistake in a kubeconfig is reported when a client is created: %s', async (_, fields, message) => {
+    const config = await file.load(fields)
     const options = { config, flow: { kind: 'adaptive' } as const, clock: new FakeClock(), log: silentLogger }
     expect(() => createKubeClient({ ...options, userAgent: 'test' })).toThrow(message)
   })

@@ -16,7 +16,7 @@ const MAX_LIMIT = 5000
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
 
 /** The content of /debug/stuck: the pending work, and two causes that may block all work. */
-export interface Shown {
+export interface StuckReport {
   /** The pending work. Undefined until the service has started. */
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
@@ -28,7 +28,10 @@ export interface Shown {
  * Returns a page of the pending work, oldest first. `?limit=` sets the number of objects on the page, and `?continue=`
  * requests the page after the previous page.
  */
-export async function debugStuck({ backlog, limits, missing }: Shown, query: URLSearchParams): Promise<EndpointReply> {
+export async function debugStuck(
+  { backlog, limits, missing }: StuckReport,
+  query: URLSearchParams,
+): Promise<EndpointReply> {
   if (backlog === undefined) return refuse(503, 'starting')
   const limitText = query.get('limit')
   const limit = limitText === null ? DEFAULT_LIMIT : Number(limitText)

@@ -134,10 +134,10 @@ export async function openEndpoint(
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
   let unreferenced: UnreferencedReport | undefined
-  const started: HttpEndpoint['started'] = (parts) => {
-    health.started(parts)
-    backlog = parts.backlog
-    unreferenced = parts.unreferenced
+  const started: HttpEndpoint['started'] = (service) => {
+    health.started(service)
+    backlog = service.backlog
+    unreferenced = service.unreferenced
   }
   if (address === '') return { started, close: async () => health.stop() }
   const { security, client, limits, pairs } = options

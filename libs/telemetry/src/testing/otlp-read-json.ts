@@ -2,35 +2,35 @@ import { attributeMap, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** Returns the value as an object. Throws if it has members that are not in `known`. */
-function members(value: unknown, what: string, known: readonly string[]): JsonObject {
+/** Returns the value as an object. Throws if it has members that are not in `memberNames`. */
+function members(value: unknown, name: string, memberNames: readonly string[]): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ProtocolError(`${what} is no object`)
-  const strange = Object.keys(value).find((key) => !known.includes(key))
-  if (strange !== undefined) throw new ProtocolError(`${what} has no member ${strange}`)
+    throw new ProtocolError(`${name} is no object`)
+  const strange = Object.keys(value).find((key) => !memberNames.includes(key))
+  if (strange !== undefined) throw new ProtocolError(`${name} has no member ${strange}`)
   return value as JsonObject
 }
 
-function list(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new ProtocolError(`${what} is no array`)
+function list(value: unknown, name: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new ProtocolError(`${name} is no array`)
   return value
 }
 
-function text(value: unknown, what: string): string {
-  if (typeof value !== 'string') throw new ProtocolError(`${what} is no text`)
+function text(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw new ProtocolError(`${name} is no text`)
   return value
 }
 
 /** Reads a 64-bit number. OTLP sends it as a string, because JSON numbers have fewer digits. */
-function long(value: unknown, what: string): bigint {
-  const digits = text(value, what)
-  if (!/^-?\d+$/.test(digits)) throw new ProtocolError(`${what} is no whole number`)
+function long(value: unknown, name: string): bigint {
+  const digits = text(value, name)
+  if (!/^-?\d+$/.test(digits)) throw new ProtocolError(`${name} is no whole number`)
   return BigInt(digits)
 }
 
 /** Reads a whole number. OTLP sends enums as numbers, never as names. */
-function short(value: unknown, what: string): number {
-  if (!Number.isInteger(value)) throw new ProtocolError(`${what} is no whole number`)
+function short(value: unknown, name: string): number {
+  if (!Number.isInteger(value)) throw new ProtocolError(`${name} is no whole number`)
   return value as number
 }
 

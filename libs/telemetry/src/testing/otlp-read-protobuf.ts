@@ -6,17 +6,17 @@ type Readers = Readonly<Record<string, (reader: BinaryReader) => unknown>>
 
 /** The field values of a protobuf message, in the order of the message. */
 class Fields {
-  readonly #what: string
+  readonly #message: string
   readonly #values: (readonly [field: number, value: unknown])[] = []
 
   /** Throws if the message contains a field that has no reader. */
-  constructor(what: string, bytes: Uint8Array, readers: Readers) {
-    this.#what = what
+  constructor(message: string, bytes: Uint8Array, readers: Readers) {
+    this.#message = message
     const reader = new BinaryReader(bytes, strictText)
     while (reader.pos < reader.len) {
       const [field, wire] = reader.tag()
       const read = readers[`${field}/${wire}`]
-      if (read === undefined) throw new ProtocolError(`${what} has no field ${field} of wire type ${wire}`)
+      if (read === undefined) throw new ProtocolError(`${message} has no field ${field} of wire type ${wire}`)
       this.#values.push([field, read(reader)])
     }
   }
@@ -27,7 +27,7 @@ class Fields {
 
   one<T>(field: number, otherwise: T): T {
     const [first = otherwise, ...more] = this.all<T>(field)
-    if (more.length > 0) throw new ProtocolError(`${this.#what} has field ${field} twice`)
+    if (more.length > 0) throw new ProtocolError(`${this.#message} has field ${field} twice`)
     return first
   }
 }

@@ -73,22 +73,22 @@ export class OtlpReceiver {
     const body = await buffer(request)
     const answer = this.answer?.()
     if (answer === 'hang') return
-    const { status, headers = {}, body: answerBody = '' } = answer ?? this.#take(request, body)
+    const { status, headers = {}, body: answerBody = '' } = answer ?? this.#receive(request, body)
     response.writeHead(status, headers).end(answerBody)
   }
 
-  #take({ method, url, headers }: http.IncomingMessage, body: Buffer): OtlpAnswer {
+  #receive({ method, url, headers }: http.IncomingMessage, body: Buffer): OtlpAnswer {
     try {
       if (method !== 'POST') throw new ProtocolError(`${method} instead of POST`)
       const path = this.#options.path ?? '/v1/traces'
       if (url?.split('?')[0] !== path) throw new ProtocolError(`${url} instead of ${path}`)
       const spans = read(headers['content-type'], unpacked(headers['content-encoding'], body))
       if (spans.length === 0) throw new ProtocolError('a request without spans')
-      const known = new Set(this.spans.map(({ spanId }) => spanId))
+      const spanIds = new Set(this.spans.map(({ spanId }) => spanId))
       for (const span of spans) {
         checkSpan(span)
-        if (known.has(span.spanId)) throw new ProtocolError(`a span twice: ${span.name}`)
-        known.add(span.spanId)
+        if (spanIds.has(span.spanId)) throw new ProtocolError(`a span twice: ${span.name}`)
+        spanIds.add(span.spanId)
       }
       this.spans.push(...spans)
       const json = headers['content-type'] === 'application/json'

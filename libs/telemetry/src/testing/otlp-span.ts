@@ -28,8 +28,8 @@ const EARLIEST = 1_000_000_000_000_000_000n
 
 /** Throws if the span violates the protocol or its data model. */
 export function checkSpan(span: ReceivedSpan): void {
-  const require = (holds: boolean, what: string): void => {
-    if (!holds) throw new ProtocolError(`${what}: ${span.name} ${span.spanId}`)
+  const require = (holds: boolean, rule: string): void => {
+    if (!holds) throw new ProtocolError(`${rule}: ${span.name} ${span.spanId}`)
   }
   require(isId(span.traceId, 32), 'a trace id of other than 16 bytes, or zero')
   require(isId(span.spanId, 16), 'a span id of other than 8 bytes, or zero')

@@ -78,17 +78,17 @@ export class OtlpClient {
     const removeAbortListener = onAbort(signal, () => sent.destroy(signal.reason))
     sent.on('error', reject)
     sent.on('response', (response) => {
-      const parts: Buffer[] = []
+      const chunks: Buffer[] = []
       let length = 0
       response.on('data', (part: Buffer) => {
         length += part.length
         if (length > MAX_ANSWER_BYTES) sent.destroy(new Error('the answer is too long'))
-        else parts.push(part)
+        else chunks.push(part)
       })
       response.on('error', reject)
       response.on('end', () => {
         const { statusCode: status = 0, headers: got } = response
-        resolve({ status, retryAfter: got['retry-after'], body: Buffer.concat(parts) })
+        resolve({ status, retryAfter: got['retry-after'], body: Buffer.concat(chunks) })
       })
     })
     sent.end(body)

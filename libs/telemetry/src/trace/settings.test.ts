@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { readSettings, samplerOf, type TraceSettings, TracingDisabled, VariableError } from './settings.ts'
 
-const OWN = { 'service.name': 'csi-attacher', 'service.version': 'v1' }
-const read = (env: Record<string, string>): TraceSettings => readSettings(env, OWN)
+const DEFAULT_ATTRIBUTES = { 'service.name': 'csi-attacher', 'service.version': 'v1' }
+const read = (env: Record<string, string>): TraceSettings => readSettings(env, DEFAULT_ATTRIBUTES)
 
 function thrown(env: Record<string, string>): VariableError {
   try {
@@ -25,7 +25,7 @@ test('tracing uses the defaults of OpenTelemetry if no environment variable is s
   expect([samplerName, sampler('1'.repeat(32), undefined)]).toEqual(['parentbased_always_on', true])
   expect(rest).toEqual({
     batch: { delayMs: 5000, queueSize: 2048, batchSize: 512, timeoutMs: 30_000 },
-    resource: OWN,
+    resource: DEFAULT_ATTRIBUTES,
   })
 })
 
@@ -61,7 +61,7 @@ test('the variables for headers and for attributes contain pairs with percent-en
     OTEL_SERVICE_NAME: 'mine',
   })
   expect(exporting.headers).toEqual({ authorization: 'Bearer abc==', 'x-scope': 'one' })
-  expect(resource).toEqual({ ...OWN, 'service.name': 'mine', team: 'störage' })
+  expect(resource).toEqual({ ...DEFAULT_ATTRIBUTES, 'service.name': 'mine', team: 'störage' })
 })
 
 test('the batch size of spans never exceeds the queue size', () => {

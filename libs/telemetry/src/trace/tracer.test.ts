@@ -136,11 +136,11 @@ describe('work outside of runs', () => {
 
   test('a request after the end of a run is not recorded as a part of the run', async () => {
     const tracing = tracer()
-    const later = Promise.withResolvers<void>()
+    const runEnd = Promise.withResolvers<void>()
     const begun = await runs.run(tracing.start(RUN), async () => ({
-      seen: later.promise.then(() => [runs.current, tracing.begin('call', {})]),
+      seen: runEnd.promise.then(() => [runs.current, tracing.begin('call', {})]),
     }))
-    later.resolve()
+    runEnd.resolve()
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 

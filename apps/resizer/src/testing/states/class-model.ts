@@ -49,7 +49,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     const { claim: number, pv, seenClaim, seenPv, queued, backoff, run, has } = state
     if (queued || backoff || run !== undefined || seenClaim !== number || seenPv !== pv) return false
     const { wantedClass, currentClass, modifyVolumeStatus, conditions = [] } = this.claims.cached(number)
-    if (conditions.some(({ type }) => type === CONDITION.modifying)) return false
+    if (conditions.some(({ type }) => type === CONDITION.modifyingVolume)) return false
     // The user has withdrawn the request. The failure stays in the status, as in the Go resizer.
     if (wantedClass === '') return modifyVolumeStatus?.status !== MODIFY_STATUS.inProgress
     if (modifyVolumeStatus !== undefined || conditions.length > 0 || this.volumes.cached(pv).className !== wantedClass)
