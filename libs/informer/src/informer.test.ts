@@ -1,4 +1,4 @@
-import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
+import { ApiError, type KubeClient, type WatchOptions } from '@csi-sidecars/kube-client'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Interner } from './projector.ts'
 import type { Cached, InformerEvent } from './reader.ts'
@@ -66,6 +66,39 @@ describe('first list', () => {
     cache.create({ client: refusing(new ApiError({ code: 403, reason: 'Forbidden', message }), []) })
     await cache.start()
     expect(cache.log.lines).toEqual([])
+  })
+
+  test('all requests of an informer with `optional` are optional', async () => {
+    const optional: unknown[] = []
+    const failing = (_: unknown, options: WatchOptions) => ({
+      [Symbol.asyncIterator]: () => ({
+        next: () => {
+          optional.push(options.optional)
+          return Promise.reject(new ApiError({ code: 403, reason: 'Forbidden', message: 'no' }))
+        },
+      }),
+    })
+    cache.create({ client: { watch: failing, list: failing } as unknown as KubeClient, optional: true })
+    await cache.start()
+    expect(optional).toEqual([true, true])
+  })
+
+  test('the informer passes each error before a pause to `onFailure`, and then logs no failed list', async () => {
+    const invalid = new ApiError({ code: 422, reason: 'Invalid', message: 'no streams' })
+    const away = new ApiError({ code: 500, reason: 'InternalError', message: 'etcd is away' })
+    const failing = (error: ApiError) => () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }),
+    })
+    const failures: unknown[] = []
+    cache.create({
+      client: { watch: failing(invalid), list: failing(away) } as unknown as KubeClient,
+      onFailure: (error) => void failures.push(error),
+    })
+    await cache.start()
+    await cache.clock.advance(1200)
+    // The informer answers a refused streaming list with pages at once, so that refusal is no failure.
+    expect(failures).toEqual([away, away])
+    expect(cache.log.lines.map(({ level }) => level)).toEqual([2])
   })
 })
 

@@ -47,7 +47,7 @@ export interface Informer<T, W = unknown> {
 
 /** The objects that an informer caches, and their cached fields. */
 export interface InformerOptions<W extends KubeObject, T extends Cached> {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'list' | 'watch' | 'onReread'>
   readonly resource: Resource<W>
   /**
    * Returns the fields to cache, which must be the same for all objects. Undefined leaves the object out. `intern`
@@ -65,6 +65,13 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly pageSize?: number | undefined
   /** A list and a watch shared with other caches of the same kind. Default: a separate list and watch. */
   readonly watch?: SharedWatch<W> | undefined
+  /** True if the process also works without the permission. A 403 then does not count as a missing permission. */
+  readonly optional?: boolean | undefined
+  /**
+   * Called with the error of a request before the pause after it, for a caller that can work without the objects. The
+   * caller then logs failed lists itself. Default: the informer logs them.
+   */
+  readonly onFailure?: ((error: unknown) => void) | undefined
   readonly clock: Clock
   readonly log: Logger
 }

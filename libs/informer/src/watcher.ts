@@ -28,16 +28,19 @@ export interface Replica<W> {
 
 /** The objects that a watcher lists and watches. */
 export interface WatcherOptions<W> {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'list' | 'watch'>
   readonly resource: Resource<W>
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly labelSelector?: string | undefined
   readonly pageSize?: number | undefined
   readonly message?: MessageReader<W> | undefined
+  readonly optional?: boolean | undefined
   readonly replica: Replica<W>
   readonly clock: Clock
   readonly log: Logger
+  /** Called with the error of a request before the pause after it. */
+  readonly onFailure?: ((error: unknown) => void) | undefined
   /** Called whenever the server sends something. */
   onActivity(): void
 }
@@ -94,7 +97,9 @@ export class Watcher<W> {
       if (isAnswered(reply)) this.#options.onActivity()
       const step = next(this.#state, reply)
       this.#state = step.state
-      if (step.wait) await this.#wait(reply, signal)
+      if (!step.wait) continue
+      if ('error' in reply) this.#options.onFailure?.(reply.error)
+      await this.#wait(reply, signal)
     }
   }
 
@@ -130,11 +135,11 @@ export class Watcher<W> {
   }
 
   async #pageList(signal: AbortSignal): Promise<WatchReply> {
-    const { client, resource, namespace, fieldSelector, labelSelector, message, replica, onActivity } = this.#options
+    const { client, resource, replica, onActivity } = this.#options
     const paged = this.#state.at !== 'pageList' || this.#state.paged
     const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
     const pageSize = paged ? this.#options.pageSize : 0
-    const options = { namespace, fieldSelector, labelSelector, message, pageSize, signal, project }
+    const options = { ...this.#selection, pageSize, signal, project }
     this.#beginList()
     try {
       let resourceVersion = ''
@@ -178,14 +183,19 @@ export class Watcher<W> {
   }
 
   #watchOptions(signal: AbortSignal, marking: MarkGuard) {
-    const { namespace, fieldSelector, labelSelector, message } = this.#options
     const from = this.#state.at === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
     const onActivity = (): void => {
       marking.heard()
       this.#options.onActivity()
     }
     const onChange = (change: ChangeFrame<W>): void => this.#change(change)
-    return { namespace, fieldSelector, labelSelector, message, signal, onActivity, onChange, ...from }
+    return { ...this.#selection, signal, onActivity, onChange, ...from }
+  }
+
+  /** Returns the options that lists and watches have in common. */
+  get #selection() {
+    const { namespace, fieldSelector, labelSelector, message, optional } = this.#options
+    return { namespace, fieldSelector, labelSelector, message, optional }
   }
 
   #change(change: ChangeFrame<W>): void {
@@ -229,14 +239,14 @@ export class Watcher<W> {
   }
 
   #report(reply: WatchReply): void {
-    const { log, resource } = this.#options
+    const { log, resource, onFailure } = this.#options
     const pairs = { resource: resource.plural, at: this.#state.at }
     if (reply.kind === 'refused') {
       // The watcher logs no missing permission, because the client has already logged it.
       if (isForbidden(reply.error)) return
       if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
-      else if (this.#state.at === 'pageList') log.error(reply.error, 'Failed to list', { resource: resource.plural })
-      else log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
+      else if (this.#state.at === 'streamList') log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
+      else if (onFailure === undefined) log.error(reply.error, 'Failed to list', { resource: resource.plural })
     } else if (reply.kind === 'ended') {
       log
         .v(4)

@@ -8,7 +8,7 @@ import {
 import { anyObject } from '@csi-sidecars/testkit'
 import { expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { claimsOf } from '../resize/pod-watch.ts'
+import { podClaims } from '../resize/pod-watch.ts'
 import { projectClaim } from './claim.ts'
 import { projectClass } from './open.ts'
 import { volumeProjection } from './volume.ts'
@@ -27,7 +27,7 @@ it('a VolumeAttributesClass from protobuf has the same projection as from JSON',
 })
 
 it('a pod from protobuf uses the same claims as the pod from JSON', () => {
-  sameFromBoth('Pod', POD_MESSAGE, claimsOf)
+  sameFromBoth('Pod', POD_MESSAGE, podClaims)
 })
 
 function sameFromBoth<W>(kind: string, message: MessageReader<W>, project: (object: W) => unknown) {

@@ -50,13 +50,13 @@ async function askAbout(count: number): Promise<void> {
 }
 
 describe('one namespace', () => {
-  it('`ClaimPodUse` sends only one list and one watch for all claims of a namespace', async () => {
+  it('`ClaimPodUse` sends only one watch for all claims of a namespace', async () => {
     for (let index = 0; index < 50; index += 1) run('ns', `web-${index}`, `data-${index}`)
     const claims = Array.from({ length: 60 }, (_, index) => `ns/data-${index}`)
     const answers = await Promise.all(claims.map(uses))
     expect(answers.filter((answer) => answer === true)).toHaveLength(50)
     for (const claim of claims) await uses(claim)
-    expect(takeRequests()).toEqual(['list ns', 'watch ns'])
+    expect(takeRequests()).toEqual(['watch ns'])
   })
 
   it('`ClaimPodUse` watches the pods of a namespace until all its claims are released', async () => {
@@ -93,7 +93,7 @@ describe('one namespace', () => {
     expect(unused).toEqual(['ns/data'])
   })
 
-  it('`ClaimPodUse` resumes a broken watch without a new list', async () => {
+  it('`ClaimPodUse` reports claims of pods that end while its watch is broken', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -104,10 +104,9 @@ describe('one namespace', () => {
     await end('ns', 'b')
     await clock.advance(2_000)
     expect(unused).toEqual(['ns/data'])
-    expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns'])
   })
 
-  it('`ClaimPodUse` lists again if the resource version is too old, and reports claims of ended pods as unused', async () => {
+  it('`ClaimPodUse` reports claims of ended pods if the version of its watch is too old', async () => {
     run('ns', 'a')
     await uses('ns/data')
     await clock.settle()
@@ -124,7 +123,6 @@ describe('one namespace', () => {
     await end('ns', 'b')
     await clock.advance(10_000)
     expect(unused).toEqual(['ns/data'])
-    expect(takeRequests().filter((request) => request.startsWith('list'))).toEqual(['list ns', 'list ns'])
   })
 
   it('`ClaimPodUse` returns undefined if the list of pods fails, and lists again at the next call', async () => {
@@ -135,7 +133,7 @@ describe('one namespace', () => {
     cluster.before = () => undefined
     run('ns', 'web')
     expect(await uses('ns/data')).toBe(true)
-    expect(takeRequests()).toEqual(['list ns', 'list ns', 'watch ns'])
+    expect(takeRequests()).toEqual(['watch ns', 'watch ns'])
   })
 
   it('`ClaimPodUse` ends the watch of a namespace even if an earlier list of its pods failed', async () => {
@@ -163,11 +161,11 @@ describe('many namespaces', () => {
     expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual([])
   })
 
-  it('`ClaimPodUse` sends one list and one watch of all pods from the 20th namespace on', async () => {
+  it('`ClaimPodUse` sends one watch of all pods from the 20th namespace on', async () => {
     await askAbout(19)
     takeRequests()
     await askAbout(40)
-    expect(takeRequests()).toEqual(['list all', 'watch all'])
+    expect(takeRequests()).toEqual(['watch all'])
     expect(cluster.watches('pods')).toBe(1)
     await end('ns-3', 'web')
     expect(unused).toEqual(['ns-3/data'])
@@ -176,6 +174,9 @@ describe('many namespaces', () => {
   it('`ClaimPodUse` learns from the list of all pods that a pod has ended after its watch broke', async () => {
     await askAbout(19)
     // The watch of the namespace breaks before the pod ends, so it does not deliver that event.
+    cluster.before = ({ verb, name }) => {
+      if (verb === 'watch' && name === 'ns-3') throw apiError(500, 'InternalError', 'etcd is away')
+    }
     cluster.breakWatches()
     await end('ns-3', 'web')
     expect(unused).toEqual([])
@@ -188,7 +189,7 @@ describe('many namespaces', () => {
   it('`ClaimPodUse` uses the watches of single namespaces until it has listed all pods', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
-    cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
+    cluster.before = ({ verb, name }) => (verb === 'watch' && name === '' ? listed.promise : undefined)
     run('ns-x', 'web')
     const asked = uses('ns-x/data')
     expect(await uses('ns-3/data')).toBe(true)
@@ -196,7 +197,7 @@ describe('many namespaces', () => {
     const refused = use.podsOf('ns-y/data', givenUp.signal)
     givenUp.abort(new CancelledError('enough'))
     await expect(refused).rejects.toThrow('enough')
-    expect(takeRequests().filter((request) => request.startsWith('list ns-x') || request === 'list ns-y')).toEqual([])
+    expect(takeRequests().filter((request) => request === 'watch ns-x' || request === 'watch ns-y')).toEqual([])
     listed.resolve()
     expect(await asked).toBe(true)
     await clock.settle()
@@ -209,7 +210,7 @@ describe('many namespaces', () => {
   it('`ClaimPodUse` watches single namespaces again if it is closed while it lists all pods', async () => {
     await askAbout(19)
     const listed = Promise.withResolvers<void>()
-    cluster.before = ({ verb, name }) => (verb === 'list' && name === '' ? listed.promise : undefined)
+    cluster.before = ({ verb, name }) => (verb === 'watch' && name === '' ? listed.promise : undefined)
     run('ns-x', 'web')
     const asked = uses('ns-x/data').catch(() => undefined)
     await clock.settle()
@@ -221,7 +222,7 @@ describe('many namespaces', () => {
     await clock.settle()
     takeRequests()
     expect(await uses('ns-1/data')).toBe(true)
-    expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
+    expect(takeRequests()).toEqual(['watch ns-1'])
   })
 
   it('`ClaimPodUse` sends a watch for each namespace if the role does not allow listing all pods', async () => {
@@ -230,7 +231,7 @@ describe('many namespaces', () => {
     }
     await askAbout(25)
     expect(cluster.watches('pods')).toBe(25)
-    expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['list all'])
+    expect(takeRequests().filter((request) => request.endsWith('all'))).toEqual(['watch all', 'list all'])
   })
 
   it('after the watch of all pods has ended, `ClaimPodUse` watches single namespaces again', async () => {
@@ -244,7 +245,7 @@ describe('many namespaces', () => {
     expect(cluster.watches('pods')).toBe(0)
     takeRequests()
     expect(await uses('ns-1/data')).toBe(true)
-    expect(takeRequests()).toEqual(['list ns-1', 'watch ns-1'])
+    expect(takeRequests()).toEqual(['watch ns-1'])
   })
 
   it('`ClaimPodUse` ends all watches on `close`', async () => {
