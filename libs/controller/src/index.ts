@@ -13,7 +13,13 @@ export {
 } from './controller.ts'
 export { EventDeduplicator } from './event-deduplicator.ts'
 export { failureLog } from './failure.ts'
-export { addFinalizer, type FinalizedObject, removeFinalizer } from './finalizers.ts'
+export {
+  type AddedFinalizer,
+  addFinalizer,
+  type FinalizedObject,
+  type RemovedFinalizer,
+  removeFinalizer,
+} from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
 export { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
 export { adaptToPressure } from './pressure.ts'

@@ -1,114 +1,169 @@
-import type { FinalizedObject } from '@csi-sidecars/controller'
+import {
+  type AddedFinalizer,
+  addFinalizer,
+  type FinalizedObject,
+  type RemovedFinalizer,
+  removeFinalizer,
+} from '@csi-sidecars/controller'
+import type { Informer } from '@csi-sidecars/informer'
 import {
   type RequestOptions as ApiOptions,
   isMissing,
   isNotFound,
+  type KubeClient,
   type SubresourceOption,
 } from '@csi-sidecars/kube-client'
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { AttachmentGoneError, during } from './failure.ts'
-import type { AttachmentDeps, AttachmentRun } from './run.ts'
-
-type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresource'>
-
-/** Sends a patch. Throws AttachmentGoneError if the attachment was deleted or recreated. */
-export async function patch(run: AttachmentRun, change: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
-  const { deps, key, signal } = run
-  try {
-    const saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, change, { signal, ...options })
-    const cached = deps.attachments.storeOwnWrite(saved)
-    // The cache may already hold an attachment that was recreated under the same name.
-    if (cached?.uid === run.va.uid) run.va = cached
-    return saved
-  } catch (error) {
-    if (isMissing(error) && (await isGone(run.va, deps, signal))) throw new AttachmentGoneError(key, { cause: error })
-    throw error
-  }
-}
-
-type Change = (va: CachedAttachment) => Patch | undefined
-
-/** Patches the status. Returns undefined if there is nothing to write. */
-export async function patchStatus(
-  run: AttachmentRun,
-  change: Change,
-  options: Pick<PatchOptions, 'priority'> = {},
-): Promise<VolumeAttachment | undefined> {
-  const next = change(newest(run))
-  return next && (await patch(run, next, { ...options, subresource: 'status' }))
-}
+import { addFinalizerPatch, type PublishNote, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
 
 /** The largest number of tries of a patch whose object other writers keep changing. */
 const TRIES = 3
 
-/** Returns our finalizer on the attachment. It is written by JSON patches with `test` operations. */
-export function finalizerOf(run: AttachmentRun): FinalizedObject<CachedAttachment, Patch, VolumeAttachment> {
-  return {
-    tries: TRIES,
-    hasFinalizer: ({ finalizers }) => finalizers?.includes(run.deps.finalizer) === true,
-    latest: () => newest(run),
-    send: (change) => patch(run, change),
-    refresh: () => readAgain(run),
+type PatchOptions = Pick<ApiOptions & SubresourceOption, 'priority' | 'subresource'>
+type Change = (va: CachedAttachment) => Patch | undefined
+
+interface StoredAttachmentOptions {
+  readonly api: KubeClient
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
+  readonly signal: AbortSignal
+}
+
+/**
+ * One VolumeAttachment in the API server.
+ *
+ * Guarantees: each patch is built from the newest known state, because other writers may have changed the attachment
+ * during a call to the driver. A patch of the finalizers tests them. After a conflict the attachment is read and the
+ * patch is built again.
+ *
+ * Errors: throws AttachmentGoneError if the attachment was deleted or recreated.
+ */
+export class StoredAttachment {
+  readonly #options: StoredAttachmentOptions
+  /** The state that this run has observed, or that an answer of the API server has shown last. */
+  #va: CachedAttachment
+
+  constructor(va: CachedAttachment, options: StoredAttachmentOptions) {
+    this.#va = va
+    this.#options = options
   }
-}
 
-export function isDeleting({ deleting }: CachedAttachment): boolean {
-  return deleting
-}
+  /** The state that this run has observed, or that an answer of the API server has shown last. */
+  get lastSeen(): CachedAttachment {
+    return this.#va
+  }
 
-async function readAgain(run: AttachmentRun): Promise<void> {
-  const { deps, key, signal } = run
-  const now = await deps.api.get(VOLUME_ATTACHMENTS, { name: key }, { signal }).catch((error: unknown) => {
-    throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
-  })
-  const cached = deps.attachments.storeOwnWrite(now)
-  if (now.metadata?.uid !== run.va.uid) throw new AttachmentGoneError(key)
-  if (cached?.uid === run.va.uid) run.va = cached
-}
+  /** The cached state. The last state that was seen, if the cache has no attachment with this UID. */
+  get newest(): CachedAttachment {
+    const cached = this.#options.attachments.store.get(this.#va.key)
+    return cached?.uid === this.#va.uid ? cached : this.#va
+  }
 
-/**
- * Returns low priority for the requests of a run that has failed before. Thousands of failing runs would use up
- * `--kube-api-qps` and delay all other writes.
- */
-export function statusWritePriority(
-  run: AttachmentRun,
-  operation: 'attach' | 'detach',
-): Pick<PatchOptions, 'priority'> {
-  const { attachError, detachError } = newest(run)
-  return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
-}
+  /** Reports whether the cache has no attachment with this UID any more. */
+  get hasLeftCache(): boolean {
+    return this.#options.attachments.store.get(this.#va.key)?.uid !== this.#va.uid
+  }
 
-/**
- * Returns the newest known state of the attachment, from which patches are built. Other writers may have changed it
- * during a call to the driver.
- */
-export function newest({ deps, key, va }: AttachmentRun): CachedAttachment {
-  const cached = deps.attachments.store.get(key)
-  return cached?.uid === va.uid ? cached : va
-}
+  /** Asks the API server whether the attachment is gone. False if it cannot be asked. */
+  async isGone(): Promise<boolean> {
+    if (this.hasLeftCache) return true
+    const { signal } = this.#options
+    try {
+      return (await this.#read()) !== this.#va.uid
+    } catch (error) {
+      signal.throwIfAborted()
+      return isNotFound(error)
+    }
+  }
 
-/** Asks the API server whether a cached attachment is gone, because the following detach cannot be undone. */
-export async function isGone(
-  { key, uid }: CachedAttachment,
-  { attachments, api }: AttachmentDeps,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (attachments.store.get(key)?.uid !== uid) return true
-  try {
-    const now = await api.get(VOLUME_ATTACHMENTS, { name: key }, { signal })
-    attachments.storeOwnWrite(now)
-    return now.metadata?.uid !== uid
-  } catch (error) {
-    signal.throwIfAborted()
-    return isNotFound(error)
+  /** Adds our finalizer, and what a detach needs to know of the publish. */
+  async addFinalizer(note: PublishNote): Promise<AddedFinalizer<VolumeAttachment>> {
+    return await this.#addFinalizer(note.finalizer, (va) => addFinalizerPatch(va, note))
+  }
+
+  /** Adds our finalizer again after another writer has removed it. */
+  async restoreFinalizer(finalizer: string): Promise<AddedFinalizer<VolumeAttachment>> {
+    return await this.#addFinalizer(finalizer, (va) => restoreFinalizerPatch(va, finalizer))
+  }
+
+  async removeFinalizer(finalizer: string): Promise<RemovedFinalizer<VolumeAttachment>> {
+    return await removeFinalizer({ ...this.#finalized(finalizer), remove: (va) => removeFinalizerPatch(va, finalizer) })
+  }
+
+  /** Patches the status. Returns undefined if there is nothing to write. */
+  async writeStatus(
+    build: Change,
+    options: Pick<PatchOptions, 'priority'> = {},
+  ): Promise<VolumeAttachment | undefined> {
+    const patch = build(this.newest)
+    return patch && (await this.#send(patch, { ...options, subresource: 'status' }))
+  }
+
+  /**
+   * Returns low priority for the requests of a run that has failed before. Thousands of failing runs would use up
+   * `--kube-api-qps` and delay all other writes.
+   */
+  priorityOf(operation: 'attach' | 'detach'): Pick<PatchOptions, 'priority'> {
+    const { attachError, detachError } = this.newest
+    return (operation === 'attach' ? attachError : detachError) === undefined ? {} : { priority: 'low' }
+  }
+
+  async #addFinalizer(finalizer: string, add: Change): Promise<AddedFinalizer<VolumeAttachment>> {
+    return await addFinalizer({ ...this.#finalized(finalizer), isDeleting: ({ deleting }) => deleting, add })
+  }
+
+  #finalized(finalizer: string): FinalizedObject<CachedAttachment, Patch, VolumeAttachment> {
+    return {
+      tries: TRIES,
+      hasFinalizer: ({ finalizers }) => finalizers?.includes(finalizer) === true,
+      latest: () => this.newest,
+      send: (patch) => this.#send(patch),
+      refresh: () => this.#refresh(),
+    }
+  }
+
+  async #send(patch: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
+    const { api, signal } = this.#options
+    const { key } = this.#va
+    try {
+      const saved = await api.patch(VOLUME_ATTACHMENTS, { name: key }, patch, { signal, ...options })
+      this.#store(saved)
+      return saved
+    } catch (error) {
+      if (isMissing(error) && (await this.isGone())) throw new AttachmentGoneError(key, { cause: error })
+      throw error
+    }
+  }
+
+  /** Reads the attachment after a conflict, so that the next patch is built from its current state. */
+  async #refresh(): Promise<void> {
+    const { key, uid } = this.#va
+    const uidNow = await this.#read().catch((error: unknown) => {
+      throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
+    })
+    if (uidNow !== uid) throw new AttachmentGoneError(key)
+  }
+
+  /** Reads the attachment with this name, and returns its UID. */
+  async #read(): Promise<string | undefined> {
+    const { api, signal } = this.#options
+    const now = await api.get(VOLUME_ATTACHMENTS, { name: this.#va.key }, { signal })
+    this.#store(now)
+    return now.metadata?.uid
+  }
+
+  #store(answer: VolumeAttachment): void {
+    const cached = this.#options.attachments.storeOwnWrite(answer)
+    // The answer or the cache may show an attachment that was recreated under the same name.
+    if (cached?.uid === this.#va.uid) this.#va = cached
   }
 }
 
 /** Returns the values of a Secret, encoded in base64. */
 export async function loadSecret(
-  { api }: Pick<AttachmentDeps, 'api'>,
+  api: KubeClient,
   ref: SecretRef,
   options: Parameters<typeof readSecret>[2],
 ): Promise<Readonly<Record<string, string>>> {

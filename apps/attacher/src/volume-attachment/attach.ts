@@ -1,14 +1,12 @@
 import { unreachable } from '@csi-sidecars/base'
-import { AGAIN, addFinalizer, type Outcome } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome } from '@csi-sidecars/controller'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import type { SecretRef } from '@csi-sidecars/sidecar'
-import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
-import { finalizerOf, isDeleting, loadSecret, statusWritePriority } from './api.ts'
+import { loadSecret } from './api.ts'
 import { decideAttach } from './decide-attach.ts'
 import { during, OperationError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
-import { addFinalizerPatch } from './patches.ts'
 import { isVolumeGone, markAttached, type PublishContext, publish } from './publish.ts'
 import { failed, waitForCause } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
@@ -67,7 +65,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
 
 /** Performs the steps of an attach. Undefined: the attachment or its volume was deleted before the publish. */
 async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): Promise<PublishContext | undefined> {
-  const { deps, signal, log } = run
+  const { deps, signal, log, stored } = run
   let secretRef: SecretRef | undefined
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting attach operation')
@@ -79,11 +77,10 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
         break
       case 'loadSecret':
         secretRef = step.ref
-        secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'attach') })
+        secret = await loadSecret(deps.api, step.ref, { signal, ...stored.priorityOf('attach') })
         break
       case 'addFinalizer': {
-        const addition = { ...finalizerOf(run), isDeleting, add: (va: CachedAttachment) => addFinalizerPatch(va, step) }
-        const result = await addFinalizer(addition).catch(during('could not save VolumeAttachment'))
+        const result = await stored.addFinalizer(step).catch(during('could not save VolumeAttachment'))
         if (result.kind === 'deleting' && !result.hasFinalizer) return undefined
         log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
         break

@@ -1,14 +1,13 @@
 import { unreachable } from '@csi-sidecars/base'
-import { AGAIN, addFinalizer, DONE, type Outcome, removeFinalizer, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
-import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
-import type { CachedAttachment } from '../caches/attachment.ts'
-import { finalizerOf, isDeleting, loadSecret, newest, patchStatus, statusWritePriority } from './api.ts'
+import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { loadSecret } from './api.ts'
 import type { KeepStep } from './decide.ts'
 import { during, isNotFoundByDriver, OperationError } from './failure.ts'
 import { orphanPublications } from './orphaned-publications.ts'
-import { confirmedPatch, detachedPatch, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
+import { confirmedPatch, detachedPatch } from './patches.ts'
 import { failed } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
 import type { DetachStep } from './steps.ts'
@@ -37,13 +36,13 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
  * already shows the detach.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
-  const { deps, signal, log } = run
+  const { deps, signal, log, stored } = run
   let secret: Readonly<Record<string, string>> = {}
   log.v(4)?.info('Starting detach operation')
   for (const step of steps) {
     switch (step.kind) {
       case 'loadSecret':
-        secret = await loadSecret(deps, step.ref, { signal, ...statusWritePriority(run, 'detach') })
+        secret = await loadSecret(deps.api, step.ref, { signal, ...stored.priorityOf('detach') })
         break
       case 'unpublish': {
         await unpublish(run, step, secret)
@@ -59,11 +58,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
       case 'removeFinalizer': {
         // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
         deps.memory.update(run.va, { statusPending: true })
-        const removal = {
-          ...finalizerOf(run),
-          remove: (va: CachedAttachment) => removeFinalizerPatch(va, step.finalizer),
-        }
-        const result = await removeFinalizer(removal).catch(during('could not mark as detached'))
+        const result = await stored.removeFinalizer(step.finalizer).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
         return result.kind === 'removed' && (result.saved.metadata?.finalizers ?? []).length === 0
       }
@@ -76,7 +71,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         unreachable(step)
     }
   }
-  return detachedPatch(newest(run)) === undefined
+  return detachedPatch(stored.newest) === undefined
 }
 
 type Unpublish = DetachStep & { readonly kind: 'unpublish' }
@@ -109,7 +104,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
 async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.update(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')
-  await patchStatus(run, detachedPatch).catch(during('could not mark as detached'))
+  await run.stored.writeStatus(detachedPatch).catch(during('could not mark as detached'))
 }
 
 /** Maintains an attached volume. A failure is not stored as `attachError`, because the volume is attached. */
@@ -122,22 +117,20 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         await restoreFinalizer(run, step.finalizer)
         break
       case 'clearError':
-        await patchStatus(run, confirmedPatch).catch(during('could not clear the attach error'))
+        await run.stored.writeStatus(confirmedPatch).catch(during('could not clear the attach error'))
         break
       default:
         unreachable(step)
     }
   }
   // The answer to our patch may show that another writer has set `attached` to false. No event starts a run then.
-  const { attached, deleting } = newest(run)
+  const { attached, deleting } = run.stored.newest
   return attached === true || deleting ? SETTLED : AGAIN
 }
 
 async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<void> {
-  const add = (va: CachedAttachment): Patch | undefined => restoreFinalizerPatch(va, finalizer)
-  const addition = { ...finalizerOf(run), isDeleting, add }
-  await addFinalizer(addition).catch(during('could not restore the finalizer'))
-  const { deleting, finalizers } = newest(run)
+  await run.stored.restoreFinalizer(finalizer).catch(during('could not restore the finalizer'))
+  const { deleting, finalizers } = run.stored.newest
   if (deleting) return
   // The API server did not store the finalizer, for example because an admission policy removes it.
   if (!finalizers?.includes(finalizer)) throw new OperationError('the finalizer was written and not stored')

@@ -29,7 +29,7 @@ export async function reconcileOrphanedPublication(
   const log = deps.log.with({ volumeHandle: request.volumeId, nodeID: request.nodeId })
   log.v(2)?.info('Detaching a volume for which there is no VolumeAttachment')
   try {
-    const secret = ref === undefined ? {} : await loadSecret(deps, ref, { signal })
+    const secret = ref === undefined ? {} : await loadSecret(deps.api, ref, { signal })
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
     signal.throwIfAborted()

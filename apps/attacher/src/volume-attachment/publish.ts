@@ -4,7 +4,6 @@ import { secretsFrom } from '@csi-sidecars/csi'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
-import { newest, patchStatus } from './api.ts'
 import { AttachmentGoneError, OperationError } from './failure.ts'
 import { volumeName } from './lanes.ts'
 import type { AttachmentView } from './observe.ts'
@@ -36,11 +35,12 @@ export async function publish(
   view: AttachmentView,
   { step, ...call }: Publish,
 ): Promise<PublishContext> {
-  const { key, deps, signal, log, va } = run
+  const { deps, signal, log, stored } = run
   const { request, migrated } = step
   const { volumeId, nodeId } = request
   const secrets = secretsFrom(call.secret)
-  if (deps.attachments.store.get(key)?.uid !== va.uid) throw new AttachmentGoneError(key)
+  if (stored.hasLeftCache) throw new AttachmentGoneError(run.key)
+  const va = stored.lastSeen
   const volume = volumeName(va, view.volume)
   // If the PersistentVolume was recreated, the volume with the old handle is unpublished. No pod uses it, because it
   // was never marked as attached.
@@ -62,12 +62,13 @@ export async function publish(
 
 /** Stores the result of the publish in the status. */
 export async function markAttached(run: AttachmentRun, context: PublishContext): Promise<Outcome> {
+  const { stored } = run
   run.log.v(4)?.info('Marking as attached')
   let saved: VolumeAttachment | undefined
   try {
-    saved = await patchStatus(run, (va) => attachedPatch(va, context))
+    saved = await stored.writeStatus((va) => attachedPatch(va, context))
     // The answer may contain an error or an old publish context that the cache lacked. A second patch removes them.
-    if (newest(run).attached === true) await patchStatus(run, (va) => attachedPatch(va, context))
+    if (stored.newest.attached === true) await stored.writeStatus((va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.
     run.signal.throwIfAborted()
@@ -76,7 +77,7 @@ export async function markAttached(run: AttachmentRun, context: PublishContext):
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
-  if (run.va.attached === true) return DONE
-  if (run.va.deleting || saved === undefined) return SETTLED
+  if (stored.lastSeen.attached === true) return DONE
+  if (stored.lastSeen.deleting || saved === undefined) return SETTLED
   return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

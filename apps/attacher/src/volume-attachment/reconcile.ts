@@ -2,7 +2,6 @@ import { unreachable } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { undoneWaitMs } from '../term/undone-write.ts'
-import { isGone } from './api.ts'
 import { attach } from './attach.ts'
 import { decide } from './decide.ts'
 import { detach, keepAttached } from './detach.ts'
@@ -10,45 +9,43 @@ import { AttachmentGoneError } from './failure.ts'
 import type { AttachmentView } from './observe.ts'
 import { orphanPublications, reconcileOrphanedPublication } from './orphaned-publications.ts'
 import { waitForCause } from './record-failure.ts'
-import type { AttachmentDeps, AttachmentRun } from './run.ts'
+import { type AttachmentDeps, type AttachmentRun, newRun } from './run.ts'
 import type { AttachmentWakeKind } from './wake-events.ts'
 
 /** Attaches, detaches or maintains one attachment, or unpublishes a volume without an attachment. */
 export async function reconcileAttachment(
   key: string,
   deps: AttachmentDeps,
-  run: Run<AttachmentWakeKind>,
+  controllerRun: Run<AttachmentWakeKind>,
 ): Promise<Outcome> {
   const { memory } = deps
-  const { signal } = run
   const orphaned = memory.orphanedPublication(key)
-  if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, run)
-  const log = deps.log.with({ VolumeAttachment: key })
+  if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, controllerRun)
   const cached = deps.attachments.store.get(key)
   if (cached !== undefined && memory.of(cached).gone) {
-    if (await isGone(cached, deps, signal)) return SETTLED
+    if (await newRun(cached, deps, controllerRun).stored.isGone()) return SETTLED
     memory.update(cached, { gone: false })
   }
   // A changed volume has other limits, so the key is queued again. An `await` before `observe` would hide a change.
   if (!deps.placementUnchanged(key)) return AGAIN
   const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
-  const view = await deps.observe(key, signal)
+  const view = await deps.observe(key, controllerRun.signal)
   if (view === undefined) {
-    log.v(3)?.info('VolumeAttachment was deleted, ignoring')
+    deps.log.v(3)?.info('VolumeAttachment was deleted, ignoring', { VolumeAttachment: key })
     return SETTLED
   }
-  log.v(4)?.info('Started VolumeAttachment processing')
-  const attachmentRun: AttachmentRun = { ...run, key, deps, log, va: view.va }
-  const outcome = await perform(attachmentRun, view)
-    .catch(gone(attachmentRun))
+  const run = newRun(view.va, deps, controllerRun)
+  run.log.v(4)?.info('Started VolumeAttachment processing')
+  const outcome = await perform(run, view)
+    .catch(gone(run))
     .finally(() => {
       // If the attachment was deleted during the run, the volumes that are still published for it are unpublished.
-      if (!isKnown(attachmentRun)) for (const orphan of memory.forget(attachmentRun.va)) deps.enqueue(orphan)
+      if (run.stored.hasLeftCache) for (const orphan of memory.forget(run.va)) deps.enqueue(orphan)
     })
   if (outcome.kind === 'settled') memory.update(view.va, { listing: undefined })
-  log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
-  if (isKnown(attachmentRun)) return outcome
+  run.log.v(4)?.info('CSIHandler: finished processing', { outcome: outcome.kind })
+  if (!run.stored.hasLeftCache) return outcome
   // A recreated attachment starts with a fresh back-off.
   return outcome.kind === 'retry' || outcome.kind === 'blocked' ? { kind: 'superseded', cause: outcome.cause } : outcome
 }
@@ -89,8 +86,4 @@ function gone(run: AttachmentRun): (error: unknown) => Outcome {
     orphanPublications(run)
     return SETTLED
   }
-}
-
-function isKnown({ key, deps, va }: AttachmentRun): boolean {
-  return deps.attachments.store.get(key)?.uid === va.uid
 }

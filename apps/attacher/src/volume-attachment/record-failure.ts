@@ -1,6 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type CallFailure, callFailure, type Outcome, type WakeEvent } from '@csi-sidecars/controller'
-import { newest, patchStatus, statusWritePriority } from './api.ts'
 import { AttachmentGoneError, concernsVolume, OperationError } from './failure.ts'
 import { attachErrorPatch, detachErrorPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
@@ -38,7 +37,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const recorded = concernsVolume(error, failure) && (await recordError(run, operation, failure))
   const cause = new OperationError(`failed to ${operation}: ${failure.message}`, { cause: error })
   // An earlier attach may have set `attached` in the status. `different` makes the next run publish again.
-  const { attached, deleting, finalizers } = newest(run)
+  const { attached, deleting, finalizers } = run.stored.newest
   if (operation === 'attach' && attached === true && !deleting) memory.update(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.
   const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
@@ -52,13 +51,12 @@ async function recordError(run: AttachmentRun, operation: Operation, failure: Ca
   run.log.v(4)?.info(`Saving ${operation} error`)
   const code = deps.recordErrorCode ? failure.status?.code : undefined
   try {
-    await patchStatus(
-      run,
+    await run.stored.writeStatus(
       (va) =>
         operation === 'attach'
           ? attachErrorPatch(va, { message: failure.message, code }, now)
           : detachErrorPatch(va, failure, now),
-      statusWritePriority(run, operation),
+      run.stored.priorityOf(operation),
     )
     run.log.v(4)?.info(`Saved ${operation} error`)
     return true

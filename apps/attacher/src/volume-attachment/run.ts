@@ -8,6 +8,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
+import { StoredAttachment } from './api.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { ObserveAttachment } from './observe.ts'
 import type { AttachmentWakeEvent, AttachmentWakeKind } from './wake-events.ts'
@@ -53,13 +54,23 @@ export interface AttachmentDeps {
   readonly log: Logger
 }
 
-/**
- * One run over one attachment. `va` is the state that this run has observed or written. `newest` returns the newest
- * known state.
- */
+/** One run of the reconciler for one attachment. */
 export interface AttachmentRun extends Run<AttachmentWakeKind> {
   readonly key: string
   readonly deps: AttachmentDeps
+  /** The logger with the name of the attachment. */
   readonly log: Logger
-  va: CachedAttachment
+  /** The state that this run has observed. */
+  readonly va: CachedAttachment
+  /** The stored object, with the states that this run has read and written. */
+  readonly stored: StoredAttachment
+}
+
+export function newRun(
+  va: CachedAttachment,
+  deps: AttachmentDeps,
+  controllerRun: Run<AttachmentWakeKind>,
+): AttachmentRun {
+  const stored = new StoredAttachment(va, { ...deps, signal: controllerRun.signal })
+  return { ...controllerRun, key: va.key, deps, log: deps.log.with({ VolumeAttachment: va.key }), va, stored }
 }
