@@ -105,6 +105,17 @@ export function nodeOfRequest({ requestedVolume }: ProvisionerClaim): string {
   return requestedVolume?.annotations[SELECTED_NODE] ?? requestedVolume?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
+/** Returns the claim as if the node were selected in its annotations. */
+export function withNode(claim: ProvisionerClaim, node: string): ProvisionerClaim {
+  const { requestedVolume } = claim
+  return requestedVolume === undefined
+    ? claim
+    : {
+        ...claim,
+        requestedVolume: { ...requestedVolume, annotations: { ...requestedVolume.annotations, [SELECTED_NODE]: node } },
+      }
+}
+
 /** Reports whether the PV controller has not bound the claim yet. A new claim has no phase. */
 export function isPending({ phase }: ProvisionerClaim): boolean {
   return phase === undefined || phase === '' || phase === 'Pending'

@@ -1,12 +1,11 @@
 import { messageOf } from '@csi-sidecars/base'
-import type { TopologyRequirement } from '@csi-sidecars/csi-proto'
 import { namespacedRef, VOLUME_ATTRIBUTES_CLASSES } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim, RequestedVolume } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { claimParameters } from '../request/claim-parameters.ts'
 import { ProvisionError } from '../request/failure.ts'
-import { classForDriver, isMigrated } from '../request/migration.ts'
+import { checkAttributesClass, classForDriver, isMigrated } from '../request/migration.ts'
 import {
   capabilitiesOf,
   createVolumeRequest,
@@ -38,14 +37,15 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   })
   if (requestedVolume.hasSelector) throw new ProvisionError('claim Selector is not supported')
   const migrated = isMigrated(ofClaim, settings.names)
-  if (migrated) refuseAttributesClass(run, requestedVolume, ofClaim)
+  if (settings.attributesClasses) checkAttributesClass(requestedVolume.attributesClass, ofClaim, settings.names)
   const name = volumeNameOf(claim.uid, settings)
   for (const warning of deprecations(storageClass.parameters)) log.warn(warning, UNQUOTED)
   const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(requestedVolume, storageClass, { fsType, singleNodeMultiWriter })
   const content = source && (await contentSource(run, { claim, class: storageClass, source }))
-  const topology = topologyOf(run, claim, storageClass)
+  // Undefined if the driver has no topology, or the volume may be anywhere.
+  const topology = deps.topology && requirementOf(topologyRules(claim, storageClass, settings), deps.topology)
   const { annotations } = requestedVolume
   const { namespace, name: claimName } = namespacedRef(claim.key)
   const tokens = { volume: name, namespace, claim: claimName, annotations }
@@ -76,26 +76,6 @@ export async function prepareAgain({ deps, signal, log }: ClaimRun, prepared: Pr
   const { request, refs } = prepared
   const secrets = await secretValuesAgain(deps.api, refs.provisioner, { signal, log, earlier: request.secrets })
   return { ...prepared, request: { ...request, secrets: { ...secrets } } }
-}
-
-/** Returns the required topology. Undefined if the driver has no topology or the volume may be anywhere. */
-function topologyOf({ deps }: ClaimRun, claim: ProvisionerClaim, storageClass: Class): TopologyRequirement | undefined {
-  const { topology, settings } = deps
-  return topology && requirementOf(topologyRules(claim, storageClass, settings), topology)
-}
-
-/**
- * Throws if the claim names a VolumeAttributesClass. The API server stores such a class only for a volume with a CSI source,
- * so the PersistentVolume of an in-tree class could never be stored.
- */
-function refuseAttributesClass(
-  { deps: { settings } }: ClaimRun,
-  { attributesClass }: RequestedVolume,
-  { key, provisioner }: Class,
-): void {
-  if (!settings.attributesClasses || attributesClass === '') return
-  const needed = `the VolumeAttributesClass ${attributesClass} needs a StorageClass of the driver ${settings.names.driver}`
-  throw new ProvisionError(`${needed}, but the StorageClass ${key} names the in-tree plugin ${provisioner}`)
 }
 
 async function mutableParameters(

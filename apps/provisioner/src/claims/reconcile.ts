@@ -1,23 +1,18 @@
 import { unreachable } from '@csi-sidecars/base'
-import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import { objectRef } from '@csi-sidecars/telemetry'
-import { classNameOf, type ProvisionerClaim } from '../caches/claim.ts'
-import type { Class } from '../caches/cluster.ts'
+import { classNameOf } from '../caches/claim.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
-import { releaseSource } from './content.ts'
-import { type ClaimView, decideClaim, hasOurFinalizer, type ProvisionStep } from './decide.ts'
-import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
+import { type ClaimView, decideClaim, type ProvisionStep } from './decide.ts'
+import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { forgetGone } from './forget.ts'
 import { giveUp } from './give-up.ts'
-import type { Unsaved } from './memory.ts'
 import { observeClaim } from './observe.ts'
-import { prepare, prepareAgain } from './prepare.ts'
-import { addOurFinalizer, createVolume, recordParameters } from './provision.ts'
+import { provision } from './provision.ts'
 import { recordFailure } from './record-failure.ts'
 import { rescheduleWithoutDriver } from './reschedule.ts'
 import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
-import { settleUnsaved } from './save.ts'
 import { selectThisNode } from './select-node.ts'
 
 /** Decides the next steps of one claim, and performs them. */
@@ -93,42 +88,4 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
     default:
       return unreachable(step)
   }
-}
-
-interface Work {
-  readonly claim: ProvisionerClaim
-  readonly class: Class
-  readonly mustAddFinalizer: boolean
-}
-
-async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
-  const { deps, signal } = run
-  const { claim } = work
-  run.waitFor()
-  const since = deps.clock.monotonic()
-  if (deps.memory.shouldRecordBegin(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
-  const uncertain = deps.memory.inProgress.get(claim.uid)
-  // An earlier process has put the finalizer on the claim, and may have sent another request.
-  const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
-  const isRebuilt = uncertain?.isRebuilt ?? mayRepeat
-  const isRepeated = uncertain !== undefined || isRebuilt
-  let unsaved: Unsaved
-  try {
-    const prepared =
-      uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
-    const isMissing = !(await recordParameters(run, prepared))
-    const isGone = isMissing || (work.mustAddFinalizer && !(await addOurFinalizer(run, prepared)))
-    // An uncertain call is repeated even if the claim is gone.
-    if (isGone && uncertain === undefined) return SETTLED
-    deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })
-    unsaved = await createVolume(run, prepared)
-  } catch (error) {
-    signal.throwIfAborted()
-    return await recordFailure(run, { ...work, error, isRepeated })
-  }
-  deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
-  deps.refresh?.created(unsaved.pv, work.class.key)
-  const stored = await settleUnsaved(run, unsaved)
-  await releaseSource(run, claim)
-  return stored === undefined ? DONE : await recordFailure(run, { ...work, error: stored, isRepeated })
 }

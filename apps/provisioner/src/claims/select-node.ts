@@ -2,9 +2,8 @@ import { messageOf } from '@csi-sidecars/base'
 import { AGAIN, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict } from '@csi-sidecars/kube-client'
 import { goQuote } from '@csi-sidecars/telemetry'
-import type { ProvisionerClaim } from '../caches/claim.ts'
+import { type ProvisionerClaim, withNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { SELECTED_NODE } from '../caches/names.ts'
 import { editClaim } from '../edit.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import { ProvisionError } from '../request/failure.ts'
@@ -67,14 +66,4 @@ async function hasCapacity(run: ClaimRun, { claim, class: storageClass, node }: 
     log.v(3)?.info(`Taking the claim though ${obstacle}`, { err: messageOf(error) })
     return true
   }
-}
-
-function withNode(claim: ProvisionerClaim, node: string): ProvisionerClaim {
-  const { requestedVolume } = claim
-  return requestedVolume === undefined
-    ? claim
-    : {
-        ...claim,
-        requestedVolume: { ...requestedVolume, annotations: { ...requestedVolume.annotations, [SELECTED_NODE]: node } },
-      }
 }

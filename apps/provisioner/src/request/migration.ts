@@ -31,3 +31,14 @@ export function classForDriver(storageClass: Class, names: Names): Class {
     throw new ProvisionError(`failed to translate storage class: ${messageOf(cause)}`, { cause, waitsFor })
   }
 }
+
+/**
+ * Throws ProvisionError if a claim of the in-tree plugin names a VolumeAttributesClass. The API server stores such a class
+ * only for a volume with a CSI source, so the PersistentVolume could never be stored.
+ */
+export function checkAttributesClass(attributesClass: string, storageClass: Class, names: Names): void {
+  if (attributesClass === '' || !isMigrated(storageClass, names)) return
+  const { key, provisioner } = storageClass
+  const needed = `the VolumeAttributesClass ${attributesClass} needs a StorageClass of the driver ${names.driver}`
+  throw new ProvisionError(`${needed}, but the StorageClass ${key} names the in-tree plugin ${provisioner}`)
+}
