@@ -6,12 +6,12 @@ import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceK
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
-import { addClaimFinalizer } from '../edit.ts'
 import { volumeNameOf } from '../request/request.ts'
 import { checkOriginal, cloneSource } from '../sources/clone.ts'
 import { type ClaimSource, sourceError, sourceOf } from '../sources/data-source.ts'
 import { protectSnapshot, releaseSnapshot } from '../sources/protection.ts'
 import { expansionNotice, snapshotSource } from '../sources/snapshot.ts'
+import { StoredClaim } from '../stored-claim.ts'
 import { hasOurFinalizer } from './decide.ts'
 import type { ClaimDeps, ClaimRun } from './run.ts'
 
@@ -65,7 +65,9 @@ async function cloneContent(run: ClaimRun, request: ContentSourceRequest): Promi
   uses.begin(claim.uid, original.uid)
   return await uses.exclusively(original.uid, signal, async () => {
     const content = await cloneSource(clone, api, signal)
-    const { kind } = await addClaimFinalizer({ api, claims, signal }, original, { finalizer: CLONE_FINALIZER })
+    const { kind } = await new StoredClaim(original, { api, claims, signal }).addFinalizer({
+      finalizer: CLONE_FINALIZER,
+    })
     if (kind === 'deleting') throw sourceError(source, `the PVC DataSource ${source.name} is currently being deleted`)
     if (kind === 'gone') throw sourceError(source, `the PVC DataSource ${source.name} is gone`)
     return content

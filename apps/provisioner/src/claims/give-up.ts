@@ -3,7 +3,7 @@ import { volumeNameOf } from '../request/request.ts'
 import { hasOurFinalizer } from './decide.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { cachedClaim } from './observe.ts'
-import { type ClaimRun, removeOurFinalizer } from './run.ts'
+import type { ClaimRun } from './run.ts'
 
 /** A class or a Secret that a user replaces is missing for seconds. */
 const MAX_MISSING_MS = 30_000
@@ -21,7 +21,7 @@ export async function giveUp(run: ClaimRun, claim: ProvisionerClaim, why: string
   const event = CLAIM_EVENTS.orphaned(volumeNameOf(claim.uid, settings), settings.names.driver, why)
   log.warn(event.message)
   recordEventOnce(run, claim, event)
-  if (current !== undefined) await removeOurFinalizer(run, claim)
+  if (current !== undefined) await run.stored.removeFinalizer({ finalizer: settings.claimFinalizer })
   memory.recordEndOfCall(claim.uid)
   return true
 }

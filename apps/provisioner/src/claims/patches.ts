@@ -1,6 +1,6 @@
 import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import { SELECTED_NODE } from '../caches/names.ts'
-import type { ClaimEdit } from '../edit.ts'
+import type { ClaimEdit } from '../stored-claim.ts'
 
 /** Removes the selected node, so that the scheduler selects a node again. */
 export const withoutSelectedNode: ClaimEdit = (pvc) => {

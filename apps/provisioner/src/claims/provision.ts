@@ -2,7 +2,6 @@ import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { addClaimFinalizer } from '../edit.ts'
 import { releaseSource } from './content.ts'
 import { createVolume } from './create-volume.ts'
 import { hasOurFinalizer } from './decide.ts'
@@ -12,7 +11,7 @@ import { withParameterValues } from './patches.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import type { Prepared } from './prepared.ts'
 import { recordFailure } from './record-failure.ts'
-import { type ClaimRun, edit, labelsOf, type ReconcileRun } from './run.ts'
+import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
 import { settleUnsaved } from './save.ts'
 
 interface Work {
@@ -41,7 +40,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
     const prepared =
       uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
     const isMissing = !(await recordParameters(run, prepared))
-    const isGone = isMissing || (work.mustAddFinalizer && !(await addOurFinalizer(run, prepared)))
+    const isGone = isMissing || (work.mustAddFinalizer && !(await addOurFinalizer(run)))
     // An uncertain call is repeated even if the claim is gone.
     if (isGone && uncertain === undefined) return SETTLED
     deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })
@@ -61,11 +60,9 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
  * Puts our finalizer on the claim. Returns false if the claim is gone, or has no finalizer because it is being deleted or
  * has left the node of this process.
  */
-async function addOurFinalizer(run: ClaimRun, { claim }: Pick<Prepared, 'claim'>): Promise<boolean> {
-  const { deps, signal } = run
-  const { api, claims, settings } = deps
-  const { claimFinalizer: finalizer, node } = settings
-  const result = await addClaimFinalizer({ api, claims, signal }, claim, { finalizer, node: node?.name })
+async function addOurFinalizer({ deps, stored }: ClaimRun): Promise<boolean> {
+  const { claimFinalizer: finalizer, node } = deps.settings
+  const result = await stored.addFinalizer({ finalizer, node: node?.name })
   return result.kind === 'deleting' ? result.hasFinalizer : result.kind !== 'gone'
 }
 
@@ -78,5 +75,5 @@ async function recordParameters(
   { claim, record }: Pick<Prepared, 'claim' | 'record'>,
 ): Promise<boolean> {
   if (record === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === record) return true
-  return await edit(run, claim, withParameterValues(record))
+  return await run.stored.edit(withParameterValues(record))
 }

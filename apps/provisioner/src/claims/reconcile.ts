@@ -12,7 +12,7 @@ import { observeClaim } from './observe.ts'
 import { provision } from './provision.ts'
 import { recordFailure } from './record-failure.ts'
 import { rescheduleWithoutDriver } from './reschedule.ts'
-import { type ClaimDeps, labelsOf, type ReconcileRun, removeOurFinalizer } from './run.ts'
+import { type ClaimDeps, labelsOf, newRun, type ReconcileRun } from './run.ts'
 import { selectThisNode } from './select-node.ts'
 
 /** Decides the next steps of one claim, and performs them. */
@@ -27,12 +27,12 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<Clai
 }
 
 /** Performs the steps in their order, up to a step that ends the run. */
-async function perform(uid: string, deps: ClaimDeps, { signal, waitFor }: Run<ClaimWakeKind>): Promise<Outcome> {
+async function perform(uid: string, deps: ClaimDeps, controllerRun: Run<ClaimWakeKind>): Promise<Outcome> {
   const view = observeClaim(uid, deps)
   if (view === undefined) return SETTLED
   const { claim } = view
   const log = deps.log.with({ PVC: objectRef(namespacedRef(claim.key)), StorageClass: classNameOf(claim) })
-  const run: ReconcileRun = { deps, log, signal, waitFor }
+  const run = newRun(claim, { deps, log, controllerRun })
   const steps = decideClaim(view)
   if (!steps.some(({ kind }) => kind === 'checkNode')) deps.memory.nodeChecks.forget(uid)
   for (const step of steps) {
@@ -56,7 +56,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       run.waitFor()
       log.v(4)?.info(`Removing the finalizer: ${step.why}`)
       deps.memory.recordFinished(claim.uid)
-      await removeOurFinalizer(run, claim)
+      await run.stored.removeFinalizer({ finalizer: deps.settings.claimFinalizer })
       return undefined
     case 'pause':
       run.waitFor({ kind: 'class', name: classNameOf(claim) })

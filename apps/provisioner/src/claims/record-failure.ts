@@ -4,9 +4,9 @@ import { PERSISTENT_VOLUME_CLAIMS, referenceTo, withoutFinalizer } from '@csi-si
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import type { ClaimEdit } from '../edit.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
+import type { ClaimEdit } from '../stored-claim.ts'
 import { hasOurFinalizer } from './decide.ts'
 import { decideFailure, type FailureStep } from './decide-failure.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
@@ -14,7 +14,7 @@ import { type CreationFailure, creationFailure, isAlreadyExists } from './failur
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
 import { withoutSelectedNode } from './patches.ts'
-import { type ClaimRun, edit, labelsOf, type ReconcileRun } from './run.ts'
+import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
 
 interface FailedTry {
   readonly claim: ProvisionerClaim
@@ -139,7 +139,7 @@ async function release(
   const edits = reschedules ? [...removals, withoutSelectedNode] : removals
   if (edits.length === 0) return true
   try {
-    await edit(run, claim, (pvc) => edits.reduce((edited, change) => change(edited), pvc))
+    await run.stored.edit((pvc) => edits.reduce((edited, change) => change(edited), pvc))
     return true
   } catch (error) {
     run.signal.throwIfAborted()

@@ -3,7 +3,6 @@ import { isConflict, isForbidden } from '@csi-sidecars/kube-client'
 import { CSI_NODES, NODES, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { claimProjection, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
-import { editClaim } from '../edit.ts'
 import { readIfExists } from '../read-if-exists.ts'
 import { mayLoseNode } from './decide.ts'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
@@ -64,14 +63,14 @@ async function reasonToLeave(run: ClaimRun, { node: name, volumeName }: NodeChec
 }
 
 /** Removes the node from the claim. Returns false if the stored claim has changed so that it must keep the node. */
-async function removeNode({ deps, signal }: ClaimRun, { claim, node }: NodeCheck): Promise<boolean> {
-  const { api, claims, settings } = deps
+async function removeNode({ deps, signal, stored }: ClaimRun, { node }: NodeCheck): Promise<boolean> {
+  const { settings } = deps
   const project = claimProjection(settings.claimFinalizer)
   let isRemoved = false
   try {
-    const isStored = await editClaim({ api, claims, signal }, claim, (pvc) => {
-      const stored = project(pvc)
-      isRemoved = selectedNode(stored) === node && mayLoseNode(stored, settings)
+    const isStored = await stored.edit((pvc) => {
+      const claim = project(pvc)
+      isRemoved = selectedNode(claim) === node && mayLoseNode(claim, settings)
       return isRemoved ? withoutSelectedNode(pvc) : pvc
     })
     return isStored && isRemoved

@@ -1,10 +1,10 @@
 import type { Run } from '@csi-sidecars/controller'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { type ClaimEdit, editClaim, removeClaimFinalizer } from '../edit.ts'
 import type { ClaimLabels } from '../metrics.ts'
 import type { TermParts } from '../parts.ts'
 import type { ClaimWakeKind } from '../request/wake-events.ts'
+import { StoredClaim } from '../stored-claim.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import type { ClaimMemory } from './memory.ts'
 
@@ -23,6 +23,8 @@ export interface ClaimDeps extends Omit<TermParts, 'topology'> {
 export interface ClaimRun extends Pick<Run, 'signal'> {
   readonly deps: ClaimDeps
   readonly log: Logger
+  /** The claim in the API server. */
+  readonly stored: StoredClaim
 }
 
 /** A run of the controller of claims, whose key may wait for events. */
@@ -32,13 +34,11 @@ export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
   return { class: claim.classField ?? '', source: claim.requestedVolume?.dataSource?.kind ?? '' }
 }
 
-/** Changes the stored claim. Returns false if the claim is gone. */
-export function edit({ deps, signal }: ClaimRun, claim: ProvisionerClaim, change: ClaimEdit): Promise<boolean> {
-  return editClaim({ api: deps.api, claims: deps.claims, signal }, claim, change)
-}
-
-/** Removes our finalizer from the claim: its CreateVolume call has ended, and the result is stored or given up. */
-export async function removeOurFinalizer({ deps, signal }: ClaimRun, claim: ProvisionerClaim): Promise<void> {
-  const { api, claims, settings } = deps
-  await removeClaimFinalizer({ api, claims, signal }, claim, { finalizer: settings.claimFinalizer })
+export function newRun<R extends Pick<Run, 'signal'>>(
+  claim: ProvisionerClaim,
+  { deps, log, controllerRun }: { readonly deps: ClaimDeps; readonly log: Logger; readonly controllerRun: R },
+): ClaimRun & R {
+  const { api, claims } = deps
+  const stored = new StoredClaim(claim, { api, claims, signal: controllerRun.signal })
+  return { ...controllerRun, deps, log, stored }
 }

@@ -11,7 +11,7 @@ import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
-import { type ClaimRun, removeOurFinalizer } from './run.ts'
+import type { ClaimRun } from './run.ts'
 
 /**
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
@@ -116,7 +116,7 @@ async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<voi
   const { settings, claimAgain } = run.deps
   if (!hasOurFinalizer(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   try {
-    await removeOurFinalizer(run, claim)
+    await run.stored.removeFinalizer({ finalizer: settings.claimFinalizer })
   } catch (error) {
     run.signal.throwIfAborted()
     failureLog(error, run.log)?.error(error, 'Failed to remove the finalizer of the claim')

@@ -4,7 +4,6 @@ import { isConflict } from '@csi-sidecars/kube-client'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { type ProvisionerClaim, withNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { editClaim } from '../edit.ts'
 import type { LocalNode } from '../node/local-node.ts'
 import { ProvisionError } from '../request/failure.ts'
 import { bytesOf } from '../request/request.ts'
@@ -20,7 +19,7 @@ interface Candidate {
 
 /** Makes this node the selected node of the claim, after a random delay and if the node has enough capacity. */
 export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
-  const { deps, signal, log } = run
+  const { deps, signal, log, stored } = run
   const { claim, node } = candidate
   const { ownership } = deps.memory
   const waitMs = ownership.waitMs(claim.uid, node)
@@ -30,9 +29,8 @@ export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promi
     log.v(5)?.info('Not enough capacity on this node', { node: node.name })
     return SETTLED
   }
-  const { api, claims } = deps
   try {
-    await editClaim({ api, claims, signal, tries: 1 }, claim, withSelectedNode(node.name))
+    await stored.edit(withSelectedNode(node.name), { tries: 1 })
   } catch (error) {
     signal.throwIfAborted()
     if (!isConflict(error)) {

@@ -1,7 +1,7 @@
 import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { forgetGone } from './forget.ts'
-import type { ClaimDeps, ClaimRun } from './run.ts'
+import { type ClaimDeps, newRun } from './run.ts'
 import { reportUnsaved, storeUnsaved } from './save.ts'
 
 const WORKERS = 10
@@ -18,10 +18,10 @@ export function unsavedController(deps: ClaimDeps, source: Source): Controller {
     caches: [],
     sources: [source],
     wakers: {},
-    reconcile: async (name, { signal }) => {
+    reconcile: async (name, controllerRun) => {
       const unsaved = deps.memory.unsaved.get(name)
       if (unsaved === undefined) return SETTLED
-      const run: ClaimRun = { deps, log: deps.log.with({ PV: name }), signal }
+      const run = newRun(unsaved.claim, { deps, log: deps.log.with({ PV: name }), controllerRun })
       try {
         const conflict = await storeUnsaved(run, unsaved)
         if (conflict !== undefined) recordEventOnce(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
@@ -29,7 +29,7 @@ export function unsavedController(deps: ClaimDeps, source: Source): Controller {
         forgetGone(unsaved.claim.uid, deps)
         return SETTLED
       } catch (error) {
-        signal.throwIfAborted()
+        run.signal.throwIfAborted()
         reportUnsaved(run, unsaved, error)
         return { kind: 'retry', cause: error }
       }

@@ -15,7 +15,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { cloneKey, isPending, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
-import { removeClaimFinalizer } from '../edit.ts'
+import { StoredClaim } from '../stored-claim.ts'
 import type { SourceUses } from './uses.ts'
 
 /** Everything that the release of sources needs. */
@@ -71,7 +71,7 @@ async function release(key: string, options: ReleaseOptions, run: Run<ReleaseWak
   const claim = claims.store.get(key)
   if (claim === undefined || !isReleasing(claim)) return SETTLED
   run.waitFor({ kind: 'clone', name: cloneKey(key) }, { kind: 'endOfUse', name: claim.uid })
-  const write = { api, claims, signal: run.signal }
+  const stored = new StoredClaim(claim, { api, claims, signal: run.signal })
   const why = await uses.exclusively(claim.uid, run.signal, async () => {
     let reason = whyNeeded(claim, options)
     // The reason is checked again after the claim was read, because a clone may have begun during the read.
@@ -80,7 +80,7 @@ async function release(key: string, options: ReleaseOptions, run: Run<ReleaseWak
       reason = whyNeeded(claim, options)
       return reason === undefined
     }
-    await removeClaimFinalizer(write, claim, { finalizer: CLONE_FINALIZER, isCleanedUp })
+    await stored.removeFinalizer({ finalizer: CLONE_FINALIZER, isCleanedUp })
     return reason
   })
   if (why === undefined) {
