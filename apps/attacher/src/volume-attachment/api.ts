@@ -61,7 +61,7 @@ export class StoredAttachment {
     return cached?.uid === this.#va.uid ? cached : this.#va
   }
 
-  /** Reports whether the cache has no attachment with this UID any more. */
+  /** Reports whether the cache no longer has an attachment with this UID. */
   get hasLeftCache(): boolean {
     return this.#options.attachments.store.get(this.#va.key)?.uid !== this.#va.uid
   }
