@@ -140,7 +140,7 @@ export async function parseOptions(
     .completion(
       'completion',
       'A script for bash or zsh that completes commands and options',
-      (current: string, argv: unknown, defaults: () => void, done: (words: string[]) => void) =>
+      (current: string, argv: unknown, defaults: () => void, done: (completions: string[]) => void) =>
         wantsKind(argv, current) ? done(Object.keys(KINDS).filter((kind) => kind.startsWith(current))) : defaults(),
     )
     .demandCommand(1, 'say what to do: explain, stuck, unreferenced or plan')
@@ -166,8 +166,8 @@ function apart(word: string): readonly string[] {
 
 /** Reports whether the user is typing the first word after `explain`. */
 function wantsKind(argv: unknown, current: string): boolean {
-  const words = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
-  return words.includes('explain') && words.length - words.indexOf('explain') <= 2 && !current.startsWith('-')
+  const typed = typeof argv === 'object' && argv !== null && '_' in argv && Array.isArray(argv._) ? argv._ : []
+  return typed.includes('explain') && typed.length - typed.indexOf('explain') <= 2 && !current.startsWith('-')
 }
 
 /** Reads the object to explain, given as `pod web` or as `pod/web`. */

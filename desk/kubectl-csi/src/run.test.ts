@@ -31,16 +31,16 @@ const SOUND: readonly Stored[] = [
   ],
 ]
 
-const CAUSE =
+const HEADLINE =
   'external-attacher of csi.example.com has been waiting 3m12s for driver csi.example.com to register on node node-1'
 
 describe('explain', () => {
   it.each([
-    ['va', 'va-1', `VolumeAttachment va-1: ${CAUSE}.`],
-    ['pv', 'pv-1', `PersistentVolume pv-1: ${CAUSE} (VolumeAttachment va-1).`],
-    ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${CAUSE} (VolumeAttachment va-1).`],
-    ['pod', 'web', `Pod default/web: ${CAUSE} (VolumeAttachment va-1).`],
-    ['node', 'node-1', `Node node-1: ${CAUSE} (VolumeAttachment va-1).`],
+    ['va', 'va-1', `VolumeAttachment va-1: ${HEADLINE}.`],
+    ['pv', 'pv-1', `PersistentVolume pv-1: ${HEADLINE} (VolumeAttachment va-1).`],
+    ['pvc', 'pvc-1', `PersistentVolumeClaim default/pvc-1: ${HEADLINE} (VolumeAttachment va-1).`],
+    ['pod', 'web', `Pod default/web: ${HEADLINE} (VolumeAttachment va-1).`],
+    ['node', 'node-1', `Node node-1: ${HEADLINE} (VolumeAttachment va-1).`],
   ] as const)('`explain` names the waiting sidecar and its cause for %s %s', async (kind, name, first) => {
     const server = serving([...SOUND, BARE, WAITING])
     expect(await ask(clientOf(server), explain(kind, name))).toMatchObject({ code: 1, first })
@@ -50,7 +50,7 @@ describe('explain', () => {
   it('`kubectl csi explain` shows the evidence, the advice of docs/operations.md, the certainty, and unread objects', async () => {
     const { text } = await ask(clientOf(serving([...SOUND, BARE, WAITING])), explain('va', 'va-1'))
     expect(text.split('\n\n').map((part) => part.split('\n')[0])).toEqual([
-      `VolumeAttachment va-1: ${CAUSE}.`,
+      `VolumeAttachment va-1: ${HEADLINE}.`,
       'Evidence',
       'What to do (docs/operations.md, VolumeAttachments)',
       'Stuck. How sure: certain.',
@@ -68,7 +68,7 @@ describe('explain', () => {
     const others = SOUND.filter(([resource]) => resource !== PERSISTENT_VOLUME_CLAIMS)
     const server = serving([...others, [PERSISTENT_VOLUME_CLAIMS, grows], BARE, WAITING])
     const { text, first } = await ask(clientOf(server), explain('pod', 'web'))
-    expect(first).toBe(`Pod default/web: ${CAUSE} (VolumeAttachment va-1).`)
+    expect(first).toBe(`Pod default/web: ${HEADLINE} (VolumeAttachment va-1).`)
     expect(text).toContain(
       '\n\nAlso: Pod default/web: external-resizer of csi.example.com waits for an external-resizer',
     )
@@ -82,12 +82,12 @@ describe('explain', () => {
     const status = { attached: false, attachError: { message, time: ago(5) } }
     const failed: Stored = [VOLUME_ATTACHMENTS, va('va-1', { metadata: { creationTimestamp: ago(192) }, status })]
     const server = serving([...SOUND, [CSI_NODES, csiNode('node-1')], failed])
-    const words = 'mount failed Mounting command: mount [2J 31mred gnp .exe '
+    const shownMessage = 'mount failed Mounting command: mount [2J 31mred gnp .exe '
     const { first, text } = await ask(clientOf(server), explain('va', 'va-1'))
-    expect(first).toContain(`for what the last try has failed for: ${words}.`)
-    expect(text).toContain(`    .status.attachError.message: ${words}\n`)
+    expect(first).toContain(`for what the last try has failed for: ${shownMessage}.`)
+    expect(text).toContain(`    .status.attachError.message: ${shownMessage}\n`)
     expect((await ask(clientOf(server), STUCK)).text).toContain(
-      `waits for what the last try has failed for: ${words}\n`,
+      `waits for what the last try has failed for: ${shownMessage}\n`,
     )
     const { text: json } = await ask(clientOf(server), explain('va', 'va-1'), { json: true })
     expect(json).not.toMatch(/[\p{Bidi_Control}]/u)
@@ -103,7 +103,7 @@ describe('explain', () => {
         status: { phase: 'Pending' },
       }),
     ]
-    const later: Stored = [STORAGE_CLASSES, storageClass('later', { volumeBindingMode: 'WaitForFirstConsumer' })]
+    const laterClass: Stored = [STORAGE_CLASSES, storageClass('later', { volumeBindingMode: 'WaitForFirstConsumer' })]
     const web: Stored = [
       PODS,
       pod('web', { metadata: { creationTimestamp: ago(90) }, spec: { nodeName: null }, status: { phase: 'Pending' } }),
@@ -111,7 +111,7 @@ describe('explain', () => {
     expect(await ask(clientOf(serving([unbound('none'), web])), explain('pod', 'web'))).toMatchObject({
       first: expect.stringContaining('the claim has been waiting 1m for StorageClass none, which does not exist'),
     })
-    expect(await ask(clientOf(serving([unbound('later'), later, web])), explain('pod', 'web'))).toMatchObject({
+    expect(await ask(clientOf(serving([unbound('later'), laterClass, web])), explain('pod', 'web'))).toMatchObject({
       first: 'Pod default/web: the pod has been waiting 1m30s for the scheduler to choose a node.',
     })
   })

@@ -93,14 +93,14 @@ const MAX_OF_ONE_REASON = 20
 
 /** Returns a summary, and one line for each stuck object, grouped by reason, with the longest wait first. */
 function stuckText(findings: readonly WaitFinding[], facts: ClusterFacts): string {
-  const parts = [summary(findings, facts)]
+  const paragraphs = [summary(findings, facts)]
   for (const [reason, group] of byReason(findings)) {
     const lines = group.slice(0, MAX_OF_ONE_REASON).map((finding) => lineOf(finding, facts.now))
     const more = group.length - lines.length
     if (more > 0) lines.push(`  and ${more} more, all of them with -o json`)
-    parts.push(`${reason} (${group.length})\n${lines.join('\n')}`)
+    paragraphs.push(`${reason} (${group.length})\n${lines.join('\n')}`)
   }
-  return `${[...parts, ...missingPart(facts), ...unseenPart(facts)].join('\n\n')}\n`
+  return `${[...paragraphs, ...missingPart(facts), ...unseenPart(facts)].join('\n\n')}\n`
 }
 
 function summary(findings: readonly WaitFinding[], facts: ClusterFacts): string {
@@ -142,8 +142,8 @@ const WELL: Readonly<Record<SubjectKind, (subject: KindRef, facts: ClusterFacts)
   pvc: (subject, { claims }) => {
     const claim = objectOf(claims.get(keyOf(subject)))
     const { capacity, currentVolumeAttributesClassName: className } = claim?.status ?? {}
-    const modified = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
-    return `${NOTHING_STUCK} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${modified}.`
+    const classText = className === undefined ? '' : `, and VolumeAttributesClass ${className}`
+    return `${NOTHING_STUCK} It has ${capacity?.['storage'] ?? 'no capacity'} as asked for, in ${claim?.spec?.volumeName}${classText}.`
   },
   pv: (subject, { attachments }) => {
     const nodes = attachments.filter((va) => volumeNameOf(va) === subject.name).map(({ spec }) => spec?.nodeName)

@@ -9,7 +9,7 @@ import {
   FORBIDDEN,
   growing,
   growingOnNode,
-  modifying,
+  modifyingClaim,
   ofClaim,
   SOUND,
   VOLUME,
@@ -86,7 +86,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
   'modifying: a class that was deleted': {
     of: ['pvc', 'pvc-1'],
-    objects: [...SOUND, modifying({ status: 'Pending' })],
+    objects: [...SOUND, modifyingClaim({ status: 'Pending' })],
     reason: 'VolumeAttributesClassMissing',
     says: 'VolumeAttributesClass gold, which does not exist',
   },
@@ -95,7 +95,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [
       ...SOUND,
       [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
-      modifying({ status: 'Infeasible', targetVolumeAttributesClassName: 'gold' }),
+      modifyingClaim({ status: 'Infeasible', targetVolumeAttributesClassName: 'gold' }),
     ],
     reason: 'ModifyInfeasible',
     says: 'another VolumeAttributesClass: csi.example.com refuses the parameters of gold',
@@ -105,7 +105,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [
       ...SOUND,
       [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
-      modifying(undefined),
+      modifyingClaim(undefined),
       ofClaim(
         'VolumeModifyFailed',
         'VAC "gold" cannot be applied: CSI driver csi.example.com does not support ControllerModifyVolume.',
@@ -119,7 +119,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
     objects: [
       ...SOUND,
       [VOLUME_ATTRIBUTES_CLASSES, vac('gold')],
-      modifying({ status: 'InProgress', targetVolumeAttributesClassName: 'gold' }),
+      modifyingClaim({ status: 'InProgress', targetVolumeAttributesClassName: 'gold' }),
       ofClaim('VolumeModifyFailed', `persistentvolumes "pv-1" is forbidden: ${FORBIDDEN}`),
     ],
     reason: 'Forbidden',
@@ -127,7 +127,7 @@ const STATES: Readonly<Record<string, BlockedState>> = {
   },
   'modifying: a driver that cannot modify, so no work has begun': {
     of: ['pvc', 'pvc-1'],
-    objects: [...SOUND, [VOLUME_ATTRIBUTES_CLASSES, vac('gold')], modifying(undefined)],
+    objects: [...SOUND, [VOLUME_ATTRIBUTES_CLASSES, vac('gold')], modifyingClaim(undefined)],
     reason: 'NotBegun',
     says: 'its turn to be modified to gold',
   },

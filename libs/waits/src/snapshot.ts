@@ -79,9 +79,9 @@ export function contentWait(context: ContentContext): SnapshotReason | undefined
 }
 
 /** Returns why a claim gets no volume from its data source yet. Undefined if the source is ready or unknown. */
-export function sourceWait({ kind, state: is }: SourceContext): SnapshotReason | undefined {
+export function sourceWait({ kind, state }: SourceContext): SnapshotReason | undefined {
   const isRestore = kind === 'VolumeSnapshot'
-  if (is === 'missing') return isRestore ? 'RestoreSourceMissing' : 'CloneSourceMissing'
-  if (is === 'waits') return isRestore ? 'RestoreSourceNotReady' : 'CloneSourceNotBound'
+  if (state === 'missing') return isRestore ? 'RestoreSourceMissing' : 'CloneSourceMissing'
+  if (state === 'waits') return isRestore ? 'RestoreSourceNotReady' : 'CloneSourceNotBound'
   return undefined
 }

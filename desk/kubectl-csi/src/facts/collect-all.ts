@@ -97,11 +97,11 @@ const OF_PODS = ['FailedAttachVolume', 'FailedMount', 'FailedMapVolume', 'Failed
 const OF_VOLUMES = 'involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete'
 const OF_CONTENTS = 'involvedObject.kind=VolumeSnapshotContent,reason=SnapshotDeleteError'
 
-async function events({ reader, events: known }: FactCollection): Promise<void> {
+async function events({ reader, events: collected }: FactCollection): Promise<void> {
   const lists = [OF_CLAIMS, OF_VOLUMES, OF_CONTENTS, ...OF_PODS].map((fieldSelector) =>
     reader.list(EVENTS, { fieldSelector }),
   )
-  for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) known.push(event)
+  for (const event of (await Promise.all(lists)).flatMap((list) => list ?? [])) collected.push(event)
 }
 
 /** Reads the nodes of waiting pods, of their attachments, and of pending attachments without a CSINode. */

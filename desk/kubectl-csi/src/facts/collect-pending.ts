@@ -88,18 +88,18 @@ function endpointOf(lease: Lease, page: string, into: FactCollection): string | 
 /** Returns `pod:port`, with `https:` in front if the sidecar serves TLS. */
 export function listenerOf(pod: Pod, lease: string): string | undefined {
   for (const { args = [], command = [] } of containersOf(pod, lease)) {
-    const words = [...command, ...args].join(' ').split(/\s/)
-    const port = words.map(portOf).find((found) => found !== undefined)
+    const tokens = [...command, ...args].join(' ').split(/\s/)
+    const port = tokens.map(portOf).find((found) => found !== undefined)
     if (port === undefined) continue
-    const tls = words.some((word) => /^--?tls-/.test(word))
+    const tls = tokens.some((word) => /^--?tls-/.test(word))
     return `${tls ? 'https:' : ''}${pod.metadata?.name}:${port}`
   }
   return undefined
 }
 
 /** Returns the port of `--http-endpoint=:8080` or `--http-endpoint :8080`. */
-function portOf(word: string, at: number, words: readonly string[]): string | undefined {
-  const address = word.endsWith('-http-endpoint') ? words[at + 1] : word.split('-http-endpoint=')[1]
+function portOf(word: string, at: number, tokens: readonly string[]): string | undefined {
+  const address = word.endsWith('-http-endpoint') ? tokens[at + 1] : word.split('-http-endpoint=')[1]
   return /:(\d+)$/.exec(address ?? '')?.[1]
 }
 

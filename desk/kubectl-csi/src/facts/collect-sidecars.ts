@@ -35,8 +35,8 @@ async function podsOf(lease: Lease, into: FactCollection, reach: Reach): Promise
 /** Returns the containers that may be the sidecar of a Lease, according to their names, images and commands. */
 export function containersOf({ spec }: Pod, lease: string): readonly SidecarContainer[] {
   // regex-bounded: the expression consists of two fixed words
-  const words = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)
+  const pattern = new RegExp(`${sidecarWord(lease)}|csi-sidecars`)
   return (spec?.containers ?? []).filter(({ name, image = '', command = [] }) =>
-    words.test(`${name} ${image} ${command.join(' ')}`),
+    pattern.test(`${name} ${image} ${command.join(' ')}`),
   )
 }

@@ -147,7 +147,7 @@ export function isPending({ metadata, status }: VolumeAttachment): boolean {
 
 /** Reads the events of the collected objects. VolumeAttachments are left out: their errors are in their status. */
 async function collectEvents(into: FactCollection): Promise<void> {
-  const about: KindRef[] = [
+  const objects: KindRef[] = [
     ...[...into.pods.values()].filter(mayWait).map((pod) => refOf('Pod', pod)),
     ...into.claims.present.map((claim) => refOf('PersistentVolumeClaim', claim)),
     ...into.volumes.present
@@ -158,7 +158,7 @@ async function collectEvents(into: FactCollection): Promise<void> {
       .map((content) => refOf('VolumeSnapshotContent', content)),
   ]
   await Promise.all(
-    about.map(async ({ kind, namespace, name }) => {
+    objects.map(async ({ kind, namespace, name }) => {
       const fieldSelector = `involvedObject.kind=${kind},involvedObject.name=${name}`
       into.events.push(...((await into.reader.list(EVENTS, { namespace, fieldSelector })) ?? []))
     }),

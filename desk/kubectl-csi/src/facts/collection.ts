@@ -179,9 +179,9 @@ export class FactCollection {
   }
 
   facts(now: number, stuckAfterMs: number): ClusterFacts {
-    const { reader, pods, attachments, neighbours, events, pending, ...known }: FactCollection = this
+    const { reader, pods, attachments, neighbours, events, pending, ...collected }: FactCollection = this
     return {
-      ...known,
+      ...collected,
       now,
       stuckAfterMs,
       pods: [...pods.values()],

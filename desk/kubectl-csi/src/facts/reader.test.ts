@@ -7,14 +7,14 @@ import { ApiReader, readOnly } from './reader.ts'
 
 function reading() {
   const server = createInProcessServer({})
-  const whole: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf })
-  return { server, whole, reader: new ApiReader(readOnly(whole), new AbortController().signal) }
+  const fullClient: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf })
+  return { server, fullClient, reader: new ApiReader(readOnly(fullClient), new AbortController().signal) }
 }
 
 const refused = (code: number, message: string) => ({ kind: 'answer', code, message, reason: '' }) as const
 
 it('the read-only client can only get, list and discover', () => {
-  expect(Object.keys(readOnly(reading().whole)).sort()).toEqual(['discover', 'get', 'list'])
+  expect(Object.keys(readOnly(reading().fullClient)).sort()).toEqual(['discover', 'get', 'list'])
 })
 
 it('the reader reads all pages of a list, and returns only the requested objects', async () => {

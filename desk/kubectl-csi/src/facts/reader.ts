@@ -69,11 +69,11 @@ export class ApiReader {
   /** Lists objects page by page. Returns undefined if the API server refuses the list. */
   async list<T>(
     resource: Resource<T>,
-    { where = () => true, reduce: keep = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
+    { where = () => true, reduce = (object) => object, notUnderstood: skipped, ...selection }: ListQuery<T> = {},
   ): Promise<T[] | undefined> {
     const project = (received: T): T | undefined => {
       const object = this.#understood(resource, received, skipped)
-      return object !== undefined && where(object) ? keep(object) : undefined
+      return object !== undefined && where(object) ? reduce(object) : undefined
     }
     const found: T[] = []
     try {

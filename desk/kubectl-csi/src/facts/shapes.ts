@@ -68,13 +68,13 @@ function checkOf(expected: unknown): Check {
 }
 
 function fields(shapes: Readonly<Record<string, unknown>>): Check {
-  const known = Object.entries(shapes).map(([key, each]) => [key.replace('!', ''), checkOf(each)] as const)
+  const checks = Object.entries(shapes).map(([key, each]) => [key.replace('!', ''), checkOf(each)] as const)
   const required = Object.keys(shapes).flatMap((key) => (key.endsWith('!') ? [key.slice(0, -1)] : []))
   return (value, path) => {
     if (!isObject(value)) return `${path || 'it'} is no object`
     const missing = required.find((key) => value[key] === undefined)
     if (missing !== undefined) return `${path}.${missing} is missing`
-    const present = known.filter(([key]) => value[key] !== undefined)
+    const present = checks.filter(([key]) => value[key] !== undefined)
     return firstOf(present.map(([key, check]) => [check, value[key], `${path}.${key}`]))
   }
 }

@@ -41,13 +41,16 @@ function seenNow(va: VolumeAttachment, facts: ClusterFacts): AttachmentCause | u
   }
   const object: KindRef = { kind: 'CSINode', name: nodeName }
   const csiNode = csiNodes.get(nodeName)
-  const cause = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
-  if (csiNode.kind === 'absent') return { ...cause, evidence: absent(object) }
+  const missingDriver = { ...nodeWithoutDriver(nodeName, attacher), ...CERTAIN, silent: false }
+  if (csiNode.kind === 'absent') return { ...missingDriver, evidence: absent(object) }
   const found = objectOf(csiNode)
   if (found === undefined) return undefined
   const names = (found.spec.drivers ?? []).map(({ name }) => name)
   if (names.includes(attacher)) return migrationOff(va, found, facts) ?? nodeFull(va, found, facts)
-  return { ...cause, evidence: [{ object, field: '.spec.drivers[*].name', value: names.join(', ') || '(none)' }] }
+  return {
+    ...missingDriver,
+    evidence: [{ object, field: '.spec.drivers[*].name', value: names.join(', ') || '(none)' }],
+  }
 }
 
 function nodeLost(node: string): FailureCause {
@@ -108,9 +111,9 @@ function saidLast(va: VolumeAttachment, { pending }: Surroundings): AttachmentCa
   const message = (deleting ? va.status?.detachError : va.status?.attachError)?.message ?? pending?.message
   if (message === undefined) return undefined
   const context = { sidecar: 'external-attacher', driver: attacher, node, deleting } as const
-  const cause = causeOf(message, context)
+  const failureCause = causeOf(message, context)
   const sure = likely('it is what the last try has ended with, and may have changed since')
-  if (cause !== undefined) return { ...cause, ...sure, silent: false, evidence: [] }
+  if (failureCause !== undefined) return { ...failureCause, ...sure, silent: false, evidence: [] }
   return {
     reason: deleting ? 'DetachFails' : 'AttachFails',
     waitsFor: `what the last try has failed for: ${message}`,

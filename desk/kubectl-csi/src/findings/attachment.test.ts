@@ -234,8 +234,8 @@ it.each([
   ['is ready', allOf(node('True')), []],
 ])('the evidence includes a node only if it is missing or not ready: a node that %s', (_, nodes, expected) => {
   const [finding] = attachmentFindings(detaching(), factsWith({ ...SOUND, nodes }))
-  const about = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
-  expect(about.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
+  const nodeEvidence = finding?.evidence.filter(({ object }) => object.kind === 'Node') ?? []
+  expect(nodeEvidence.map(({ field, value }) => `${field}: ${value}`)).toEqual(expected)
 })
 
 function node(status: string): Node {

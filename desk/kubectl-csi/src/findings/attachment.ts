@@ -25,17 +25,17 @@ function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
   const since = deletedAt ?? timeOf(va.metadata?.creationTimestamp)
   const leadership = leadershipOf(facts, SIDECAR, attacher)
   const pending = pendingOf(facts, refOf('VolumeAttachment', va), ['attach', 'detach'])
-  const cause = attachmentCause(va, { facts, leadership, pending })
+  const failureCause = attachmentCause(va, { facts, leadership, pending })
   const common = {
     object: refOf('VolumeAttachment', va),
     waiter: sidecarOf(SIDECAR, attacher),
     since,
     atLeast: false,
     evidence: [
-      ...cause.evidence,
+      ...failureCause.evidence,
       ...stateEvidence(va),
       // The cause itself has the evidence of a missing node.
-      ...(cause.reason === 'NodeGone' ? [] : nodeEvidence(va, facts)),
+      ...(failureCause.reason === 'NodeGone' ? [] : nodeEvidence(va, facts)),
       ...leaseEvidence(leadership, facts),
       ...pendingEvidence(pending),
     ],
@@ -43,11 +43,11 @@ function waiting(va: VolumeAttachment, facts: ClusterFacts): WaitFinding {
   const stuck = (reason: Reason): boolean => stuckNow(reason, { since, pending, facts })
   if (hasNoLeader(leadership)) {
     // Without a leader, the last error is still shown, because the next leader will probably meet it again.
-    const waitsFor = noLeaderText(leadership, facts, cause.silent ? undefined : cause.waitsFor)
+    const waitsFor = noLeaderText(leadership, facts, failureCause.silent ? undefined : failureCause.waitsFor)
     const noLeader = { reason: 'NoLeader' as const, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
     return { ...common, ...noLeader, stuck: stuck('NoLeader') }
   }
-  const { reason, waitsFor, advice, sure, doubt } = cause
+  const { reason, waitsFor, advice, sure, doubt } = failureCause
   return { ...common, reason, waitsFor, advice, stuck: stuck(reason), sure, doubt }
 }
 

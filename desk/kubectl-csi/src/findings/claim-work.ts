@@ -43,7 +43,7 @@ export interface ClaimWork {
   /** The start of the wait according to the claim. An earlier event takes precedence. */
   readonly since: number | undefined
   /** The cause that the claim itself shows. It takes precedence over error messages. */
-  readonly known?: FailureCause | undefined
+  readonly shownCause?: FailureCause | undefined
   readonly silent: FailureCause
   /** The advice for an error with an unknown cause, and for a refusal of the driver. */
   readonly refusedAdvice: RowKey
@@ -59,15 +59,16 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: WorkContext
   const leadership = leadershipOf(facts, SIDECAR, driver)
   const pending = pendingOf(facts, object, [work.operation])
   const failed = lastFailure(work, facts)
-  const words = failed?.message ?? pending?.message
-  const reportedCause = work.known ?? (words === undefined ? undefined : causeOfWords(words, work, { facts, driver }))
+  const errorMessage = failed?.message ?? pending?.message
+  const reportedCause =
+    work.shownCause ?? (errorMessage === undefined ? undefined : causeOfMessage(errorMessage, work, { facts, driver }))
   const since = timeOf(pending?.since) ?? earliest(work.since, timeOf(failed?.firstTimestamp))
-  const finding = (cause: FailureCause, sure: Certainty, reason = cause.reason): WaitFinding => ({
+  const finding = (failureCause: FailureCause, sure: Certainty, reason = failureCause.reason): WaitFinding => ({
     object,
     waiter: sidecarOf(SIDECAR, driver),
     since,
     atLeast: timeOf(pending?.since) === undefined,
-    ...cause,
+    ...failureCause,
     ...sure,
     stuck: stuckNow(reason, { since, pending, facts }),
     evidence: [
@@ -82,7 +83,10 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: WorkContext
     return finding({ reason: 'NoLeader', waitsFor, advice: ROWS.noLeader }, doubtOf(leadership))
   }
   if (reportedCause !== undefined) {
-    return finding(reportedCause, work.known === undefined ? likely('it is what the last try has ended with') : CERTAIN)
+    return finding(
+      reportedCause,
+      work.shownCause === undefined ? likely('it is what the last try has ended with') : CERTAIN,
+    )
   }
   if (pending !== undefined && pending.waitsFor.length > 0) {
     return finding({ ...work.silent, waitsFor: pending.waitsFor.join(', ') }, CERTAIN, reasonOf(pending))
@@ -98,21 +102,26 @@ export function claimWorkFinding(work: ClaimWork, { facts, driver }: WorkContext
 
 type Certainty = Pick<WaitFinding, 'sure' | 'doubt'>
 
-function doubtIn({ kind: is }: Leadership, driver: string): Certainty {
-  if (is === 'unseen') return possible(NO_LEASES)
-  if (is !== 'none') return likely(ALIKE)
+function doubtIn({ kind }: Leadership, driver: string): Certainty {
+  if (kind === 'unseen') return possible(NO_LEASES)
+  if (kind !== 'none') return likely(ALIKE)
   return possible(
     `no Lease of an ${SIDECAR} for ${driver} is there, as it is without leader election and with --node-deployment`,
   )
 }
 
-function causeOfWords(words: string, work: ClaimWork, { facts, driver }: WorkContext): FailureCause {
-  const cause = causeOf(words, { sidecar: SIDECAR, driver })
-  if (cause === undefined) {
-    return { reason: 'Fails', waitsFor: `what the last try has failed for: ${words}`, advice: work.refusedAdvice }
+function causeOfMessage(errorMessage: string, work: ClaimWork, { facts, driver }: WorkContext): FailureCause {
+  const failureCause = causeOf(errorMessage, { sidecar: SIDECAR, driver })
+  if (failureCause === undefined) {
+    return {
+      reason: 'Fails',
+      waitsFor: `what the last try has failed for: ${errorMessage}`,
+      advice: work.refusedAdvice,
+    }
   }
-  if (cause.reason === 'ClaimInUse') return { ...cause, waitsFor: usersText(work.claim, facts) ?? cause.waitsFor }
-  return cause.reason === 'DriverRefuses' ? { ...cause, advice: work.refusedAdvice } : cause
+  if (failureCause.reason === 'ClaimInUse')
+    return { ...failureCause, waitsFor: usersText(work.claim, facts) ?? failureCause.waitsFor }
+  return failureCause.reason === 'DriverRefuses' ? { ...failureCause, advice: work.refusedAdvice } : failureCause
 }
 
 function usersText(claim: PersistentVolumeClaim, facts: ClusterFacts): string | undefined {

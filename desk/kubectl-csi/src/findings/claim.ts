@@ -70,16 +70,16 @@ function provisionFinding(finding: WaitFinding, { spec }: PersistentVolumeClaim,
   if (driver === undefined) return finding
   const leadership = leadershipOf(facts, 'external-provisioner', driver)
   const pending = pendingOf(facts, finding.object, ['provision'])
-  const known = {
+  const detailed = {
     ...finding,
     since: timeOf(pending?.since) ?? finding.since,
     stuck: finding.stuck || pending?.stuck === true,
     evidence: [...finding.evidence, ...leaseEvidence(leadership, facts), ...pendingEvidence(pending)],
   }
-  if (!hasNoLeader(leadership)) return known
+  if (!hasNoLeader(leadership)) return detailed
   const waiter = sidecarOf('external-provisioner', driver)
   const waitsFor = noLeaderText(leadership, facts)
-  return { ...known, reason: 'NoLeader', waiter, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
+  return { ...detailed, reason: 'NoLeader', waiter, waitsFor, advice: ROWS.noLeader, ...doubtOf(leadership) }
 }
 
 const NAMES_VOLUME: ReadonlySet<WaitReason> = new Set(['VolumeOfAnother', 'VolumeMismatch', 'VolumeNotThere'])

@@ -20,12 +20,12 @@ export function lastTime({ lastTimestamp, eventTime, metadata }: Event): number 
 export function eventEvidence(event: Event | undefined): readonly Evidence[] {
   if (event === undefined) return []
   const { involvedObject } = event
-  const about = textOf({
+  const objectText = textOf({
     kind: involvedObject.kind ?? '',
     namespace: involvedObject.namespace,
     name: involvedObject.name ?? '',
   })
-  const object = { kind: `Event ${event.reason} of`, name: about }
+  const object = { kind: `Event ${event.reason} of`, name: objectText }
   const times = `${event.count ?? 1} times from ${event.firstTimestamp ?? '?'} to ${event.lastTimestamp ?? '?'}`
   return [
     { object, field: '.message', value: event.message ?? '' },

@@ -20,9 +20,9 @@ export interface FailureContext {
 }
 
 interface Rule {
-  readonly words: RegExp
+  readonly pattern: RegExp
   readonly only?: OriginalName
-  readonly cause: (match: readonly string[], context: FailureContext) => FailureCause
+  readonly causeFor: (match: readonly string[], context: FailureContext) => FailureCause
 }
 
 /**
@@ -31,35 +31,35 @@ interface Rule {
  */
 const RULES: readonly Rule[] = [
   {
-    words: /CSINode (\S+) does not contain driver (\S+)/,
-    cause: ([, node = '', driver = '']) => nodeWithoutDriver(node, driver),
+    pattern: /CSINode (\S+) does not contain driver (\S+)/,
+    causeFor: ([, node = '', driver = '']) => nodeWithoutDriver(node, driver),
   },
   {
-    words: /csinode\.storage\.k8s\.io "([^"]+)" not found/,
-    cause: ([, node = ''], { driver }) => nodeWithoutDriver(node, driver),
+    pattern: /csinode\.storage\.k8s\.io "([^"]+)" not found/,
+    causeFor: ([, node = ''], { driver }) => nodeWithoutDriver(node, driver),
   },
   {
-    words: /persistentvolume "([^"]+)" not found/,
-    cause: ([, pv = ''], { deleting }) => volumeMissing(pv, deleting === true),
+    pattern: /persistentvolume "([^"]+)" not found/,
+    causeFor: ([, pv = ''], { deleting }) => volumeMissing(pv, deleting === true),
   },
   {
-    words: /PersistentVolume "([^"]+)" is marked for deletion/,
-    cause: ([, pv]) =>
+    pattern: /PersistentVolume "([^"]+)" is marked for deletion/,
+    causeFor: ([, pv]) =>
       because('VolumeBeingDeleted', 'volumeBeingDeleted', `PersistentVolume ${pv}, which is being deleted`),
   },
-  { words: /failed to load secret "([^"]+)"/, cause: ([, name]) => secretUnreadable(`${name}`) },
+  { pattern: /failed to load secret "([^"]+)"/, causeFor: ([, name]) => secretUnreadable(`${name}`) },
   {
-    words: /error getting secret (\S+) in namespace ([^:\s]+)/,
-    cause: ([, name, namespace]) => secretUnreadable(`${namespace}/${name}`),
+    pattern: /error getting secret (\S+) in namespace ([^:\s]+)/,
+    causeFor: ([, name, namespace]) => secretUnreadable(`${namespace}/${name}`),
   },
   {
-    words: /cannot get credentials for (?:group )?snapshot content/,
-    cause: () => secretUnreadable('of its annotations'),
+    pattern: /cannot get credentials for (?:group )?snapshot content/,
+    causeFor: () => secretUnreadable('of its annotations'),
   },
   {
     // regex-bounded: the expression reads one line of an error message
-    words: /admission webhook "([^"]+)" denied the request(?:: (.*))?/,
-    cause: ([, webhook, why]) =>
+    pattern: /admission webhook "([^"]+)" denied the request(?:: (.*))?/,
+    causeFor: ([, webhook, why]) =>
       because(
         'WebhookDenies',
         'apiRefuses',
@@ -67,33 +67,33 @@ const RULES: readonly Rule[] = [
       ),
   },
   {
-    words: /exceeded quota: ([^,]+)/,
-    cause: ([, quota]) => because('QuotaExceeded', 'apiRefuses', `room in ResourceQuota ${quota}`),
+    pattern: /exceeded quota: ([^,]+)/,
+    causeFor: ([, quota]) => because('QuotaExceeded', 'apiRefuses', `room in ResourceQuota ${quota}`),
   },
   {
-    words: /is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)"/,
-    cause: ([, user, verb, resource]) =>
+    pattern: /is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)"/,
+    causeFor: ([, user, verb, resource]) =>
       because('Forbidden', 'apiRefuses', `a role that lets ${user} ${verb} ${resource}`),
   },
   {
-    words: /CSI driver (\S+) does not support ControllerModifyVolume/,
-    cause: ([, driver]) =>
+    pattern: /CSI driver (\S+) does not support ControllerModifyVolume/,
+    causeFor: ([, driver]) =>
       because(
         'ModifyNotSupported',
         'modifyUnsupported',
         `a claim without VolumeAttributesClass: driver ${driver} cannot modify volumes`,
       ),
   },
-  { words: /only supports offline expansion/, cause: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
+  { pattern: /only supports offline expansion/, causeFor: () => because('ClaimInUse', 'claimInUse', OFFLINE) },
   {
-    words: /code = ResourceExhausted/,
+    pattern: /code = ResourceExhausted/,
     only: 'external-attacher',
-    cause: (_, { node = '', driver }) => nodeFullCause(node, driver),
+    causeFor: (_, { node = '', driver }) => nodeFullCause(node, driver),
   },
   {
-    words: /code = FailedPrecondition/,
+    pattern: /code = FailedPrecondition/,
     only: 'external-attacher',
-    cause: (_, { node, driver, deleting }) =>
+    causeFor: (_, { node, driver, deleting }) =>
       deleting === true
         ? because(
             'AttachedElsewhere',
@@ -107,17 +107,17 @@ const RULES: readonly Rule[] = [
           ),
   },
   {
-    words: /code = (?:DeadlineExceeded|Canceled)/,
-    cause: (_, { driver }) =>
+    pattern: /code = (?:DeadlineExceeded|Canceled)/,
+    causeFor: (_, { driver }) =>
       because('DriverTooSlow', 'driverTooSlow', `driver ${driver} to answer, which takes longer than the time-out`),
   },
   {
-    words: /code = Unavailable/,
-    cause: (_, { driver }) => because('DriverUnavailable', 'driverUnavailable', `driver ${driver} to be reachable`),
+    pattern: /code = Unavailable/,
+    causeFor: (_, { driver }) => because('DriverUnavailable', 'driverUnavailable', `driver ${driver} to be reachable`),
   },
   {
-    words: /code = (\w+)/,
-    cause: ([, code], { driver, sidecar, deleting }) => {
+    pattern: /code = (\w+)/,
+    causeFor: ([, code], { driver, sidecar, deleting }) => {
       const refused = deleting === true ? 'detachFails' : 'driverRefuses'
       const advice = sidecar === 'external-resizer' ? 'resizeFailed' : refused
       return because('DriverRefuses', advice, `driver ${driver} to do what it has refused with ${code}`)
@@ -129,10 +129,10 @@ const OFFLINE = 'the pods that use the claim to end, because the driver expands 
 
 /** Returns the cause that an error message names. Undefined if the message is unknown. */
 export function causeOf(message: string, context: FailureContext): FailureCause | undefined {
-  for (const { words, only, cause } of RULES) {
+  for (const { pattern, only, causeFor } of RULES) {
     if (only !== undefined && only !== context.sidecar) continue
-    const match = words.exec(message)
-    if (match !== null) return cause(match, context)
+    const match = pattern.exec(message)
+    if (match !== null) return causeFor(match, context)
   }
   return undefined
 }

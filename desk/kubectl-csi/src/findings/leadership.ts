@@ -76,9 +76,9 @@ export function hasNoLeader(leadership: Leadership): leadership is NoLeader {
 }
 
 /** Returns why it is likely, but not certain, that there is no leader. */
-export function doubtOf({ kind: is }: NoLeader): ReturnType<typeof likely> {
+export function doubtOf({ kind }: NoLeader): ReturnType<typeof likely> {
   return likely(
-    is === 'expired'
+    kind === 'expired'
       ? "the age of the Lease is by this machine's clock, which may differ from the cluster's"
       : 'a leader that has just been stopped leaves the same Lease',
   )

@@ -32,7 +32,7 @@ export function modifyFinding(claim: PersistentVolumeClaim, context: WorkContext
       failedReason: 'VolumeModifyFailed',
       doneReasons: ['VolumeModifySuccessful', 'VolumeModifyCanceled'],
       since: sinceOf(claim, ['ModifyingVolume', 'ModifyVolumeError']),
-      known: knownCause(claim, context),
+      shownCause: knownCause(claim, context),
       silent,
       refusedAdvice: ROWS.modifying,
       evidence: [...evidence, ...conditionEvidence(claim)],

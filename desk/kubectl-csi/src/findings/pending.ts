@@ -19,8 +19,8 @@ export function pendingEvidence(item: PendingItem | undefined): readonly Evidenc
   const object: KindRef = { kind: '/debug/stuck of', name: `${sidecar} of ${driver}` }
   const work = [operation, state].filter((word) => word !== '').join(', ')
   const others = waitsFor.join(', ') || undefined
-  const known = { reason, since, tries: tries?.toString(), code, message, waitsFor: others, nextTry }
-  return [{ object, field: 'state', value: work }, ...evidenceOf(object, known)]
+  const fields = { reason, since, tries: tries?.toString(), code, message, waitsFor: others, nextTry }
+  return [{ object, field: 'state', value: work }, ...evidenceOf(object, fields)]
 }
 
 /** Returns findings for stuck work that only the sidecars report. */

@@ -126,14 +126,14 @@ function attachEventFindings(pod: Pod, facts: ClusterFacts): readonly WaitFindin
   if (event === undefined || !unseen) return []
   const message = event.message ?? ''
   const context = { sidecar: 'external-attacher', driver: '(unknown driver)', node: pod.spec?.nodeName } as const
-  const cause = causeOf(message, context) ?? {
+  const failureCause = causeOf(message, context) ?? {
     reason: 'AttachFails',
     waitsFor: `what it has failed for: ${message}`,
     advice: ROWS.driverRefuses,
   }
   return [
     {
-      ...cause,
+      ...failureCause,
       object: refOf('Pod', pod),
       waiter: 'the attach/detach controller',
       since: timeOf(event.firstTimestamp),

@@ -23,7 +23,7 @@ export function expandFinding(claim: PersistentVolumeClaim, context: WorkContext
       failedReason: 'VolumeResizeFailed',
       doneReasons: ['VolumeResizeSuccessful', 'FileSystemResizeRequired'],
       since: sinceOf(claim, ['Resizing', 'ControllerResizeError']),
-      known: word === 'ControllerResizeInfeasible' ? infeasible : undefined,
+      shownCause: word === 'ControllerResizeInfeasible' ? infeasible : undefined,
       silent: begun
         ? { reason: 'DriverSilent', waitsFor: `driver ${driver} to expand the volume`, advice: ROWS.resizing }
         : { reason: 'NotBegun', waitsFor: `its turn to be expanded to ${requestedSize}`, advice: ROWS.resizeNotBegun },
@@ -53,13 +53,13 @@ export function sinceOf(claim: PersistentVolumeClaim, types: readonly string[]):
 /** Returns the requested and the present size of the claim, and its conditions. */
 export function resizeEvidence(claim: PersistentVolumeClaim): readonly Evidence[] {
   const { status } = claim
-  const known = evidenceOf(refOf('PersistentVolumeClaim', claim), {
+  const sizes = evidenceOf(refOf('PersistentVolumeClaim', claim), {
     '.spec.resources.requests.storage': requestOf(claim),
     '.status.capacity.storage': status?.capacity?.['storage'],
     '.status.allocatedResources.storage': status?.allocatedResources?.['storage'],
     '.status.allocatedResourceStatuses.storage': status?.allocatedResourceStatuses?.['storage'],
   })
-  return [...known, ...conditionEvidence(claim)]
+  return [...sizes, ...conditionEvidence(claim)]
 }
 
 export function conditionEvidence(claim: PersistentVolumeClaim): readonly Evidence[] {

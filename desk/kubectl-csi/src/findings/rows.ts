@@ -2,7 +2,7 @@ import type { RowKey } from './finding.ts'
 
 const ATTACHMENTS = 'VolumeAttachments'
 const RESIZING = 'Claims: resizing'
-const MODIFYING = 'Claims: modifying'
+const MODIFICATIONS = 'Claims: modifying'
 const VOLUMES = 'PersistentVolumes'
 const SIDECARS = 'Pods of the sidecars'
 const PODS = 'Pods that wait for volumes'
@@ -34,11 +34,11 @@ export const ROWS = {
   nodeResizePending: { heading: RESIZING, see: 'condition `FileSystemResizePending`' },
   nodeResizeFailed: { heading: RESIZING, see: '`NodeResizeInfeasible`' },
   resizeNotBegun: { heading: RESIZING, see: 'nothing at all' },
-  modifyNotBegun: { heading: MODIFYING, see: 'no `modifyVolumeStatus`' },
-  modifyUnsupported: { heading: MODIFYING, see: 'does not support ControllerModifyVolume' },
-  classMissing: { heading: MODIFYING, see: '`modifyVolumeStatus.status: Pending`' },
-  modifying: { heading: MODIFYING, see: '`InProgress`, condition `ModifyingVolume`' },
-  modifyInfeasible: { heading: MODIFYING, see: '`Infeasible`, condition `ModifyVolumeError`' },
+  modifyNotBegun: { heading: MODIFICATIONS, see: 'no `modifyVolumeStatus`' },
+  modifyUnsupported: { heading: MODIFICATIONS, see: 'does not support ControllerModifyVolume' },
+  classMissing: { heading: MODIFICATIONS, see: '`modifyVolumeStatus.status: Pending`' },
+  modifying: { heading: MODIFICATIONS, see: '`InProgress`, condition `ModifyingVolume`' },
+  modifyInfeasible: { heading: MODIFICATIONS, see: '`Infeasible`, condition `ModifyVolumeError`' },
   containerNotReady: { heading: SIDECARS, see: '`/readyz` says the driver is gone' },
   pendingOnly: { heading: SIDECARS, see: 'pending work without an error' },
   noLeader: { heading: SIDECARS, see: 'no replica leads' },

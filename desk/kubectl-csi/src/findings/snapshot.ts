@@ -33,9 +33,9 @@ const SIDECAR = 'external-snapshotter'
 const CONTROLLER = 'the snapshot-controller'
 
 /** Reports whether an object exists. Returns undefined if it could not be read. */
-function existenceOf({ kind: is }: ReadResult<unknown>): 'missing' | 'present' | undefined {
-  if (is === 'unseen') return undefined
-  return is === 'absent' ? 'missing' : 'present'
+function existenceOf({ kind }: ReadResult<unknown>): 'missing' | 'present' | undefined {
+  if (kind === 'unseen') return undefined
+  return kind === 'absent' ? 'missing' : 'present'
 }
 
 function presenceOf<T>(seen: ReadResult<T>, waits: (object: T) => boolean): ReturnType<typeof existenceOf> | 'waits' {
@@ -162,7 +162,7 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
     snapshot: isOther ? 'missing' : existenceOf(recorded),
   })
   if (reason === undefined) return foreignFinalizerFindings(object, withoutOwn(metadata), facts)
-  const cause = contentCause(reason, { driver, className, message: status?.error?.message, snapshot, uid })
+  const failureCause = contentCause(reason, { driver, className, message: status?.error?.message, snapshot, uid })
   const ofSnapshot = reason === 'SnapshotNotDeleted' || reason === 'SnapshotMissing'
   const leadership = leadershipOf(facts, SIDECAR, driver)
   const pending = pendingOf(facts, object, ['create-snapshot', 'delete-snapshot'])
@@ -194,14 +194,14 @@ export function contentFindings(content: VolumeSnapshotContent, facts: ClusterFa
     ],
   })
   if (hasNoLeader(leadership) && !ofSnapshot) {
-    const waitsFor = noLeaderText(leadership, facts, reason === 'SnapshotNotBegun' ? undefined : cause.waitsFor)
+    const waitsFor = noLeaderText(leadership, facts, reason === 'SnapshotNotBegun' ? undefined : failureCause.waitsFor)
     return [finding({ reason: 'NoLeader', waitsFor, advice: ROWS.noLeader }, doubtOf(leadership))]
   }
   const isSilent = reason === 'SnapshotNotBegun' || reason === 'SnapshotDeleting'
   const leader = isSilent ? leaderCause(leadership, facts) : undefined
   if (leader !== undefined) return [finding(leader, leader)]
-  if (leadership.kind === 'unseen' && isSilent) return [finding(cause, possible(NO_LEASES))]
-  return [finding(cause, isSilent ? likely(ALIKE) : CERTAIN)]
+  if (leadership.kind === 'unseen' && isSilent) return [finding(failureCause, possible(NO_LEASES))]
+  return [finding(failureCause, isSilent ? likely(ALIKE) : CERTAIN)]
 }
 
 interface ContentFacts {
@@ -216,7 +216,7 @@ function contentCause(
   reason: SnapshotReason,
   { driver, className, message = '', snapshot, uid }: ContentFacts,
 ): FailureCause {
-  const cause = reason === 'SnapshotFails' ? causeOf(message, { sidecar: SIDECAR, driver }) : undefined
+  const failureCause = reason === 'SnapshotFails' ? causeOf(message, { sidecar: SIDECAR, driver }) : undefined
   const [waitsFor, advice] = (
     {
       SnapshotClassMissing: [`VolumeSnapshotClass ${className}, which does not exist`, ROWS.snapshotClass],
@@ -233,7 +233,7 @@ function contentCause(
       SnapshotDeleting: [`driver ${driver} to delete the snapshot`, ROWS.snapshotDeletion],
     } as Partial<Record<SnapshotReason, readonly [string, RowKey]>>
   )[reason] ?? ['its first try, of which there is no sign yet', ROWS.snapshotNotBegun]
-  return { reason: cause?.reason ?? reason, waitsFor: cause?.waitsFor ?? waitsFor, advice }
+  return { reason: failureCause?.reason ?? reason, waitsFor: failureCause?.waitsFor ?? waitsFor, advice }
 }
 
 /** Returns a finding if a claim without a volume waits for its data source. Undefined if the source is usable. */
@@ -241,11 +241,11 @@ export function sourceFinding(claim: PersistentVolumeClaim, facts: ClusterFacts)
   const source = sourceOf(claim)
   if (source === undefined || claim.spec?.volumeName) return undefined
   const { kind } = source
-  const is =
+  const presence =
     kind === 'VolumeSnapshot'
       ? presenceOf(facts.snapshots.get(keyOf(source)), isNotReady)
       : presenceOf(facts.claims.get(keyOf(source)), isUnbound)
-  const reason = sourceWait({ kind, state: is })
+  const reason = sourceWait({ kind, state: presence })
   if (reason === undefined) return undefined
   const object = refOf('PersistentVolumeClaim', claim)
   const since = timeOf(claim.metadata?.creationTimestamp)
@@ -255,11 +255,11 @@ export function sourceFinding(claim: PersistentVolumeClaim, facts: ClusterFacts)
     reason,
     object,
     waiter: 'the claim',
-    waitsFor: is === 'missing' ? `${textOf(source)}, which does not exist` : `${textOf(source)} ${state}`,
+    waitsFor: presence === 'missing' ? `${textOf(source)}, which does not exist` : `${textOf(source)} ${state}`,
     since,
     atLeast: false,
     remedy,
-    awaits: is === 'missing' ? [] : [source],
+    awaits: presence === 'missing' ? [] : [source],
     stuck: isStuck(remedy, { since, now: facts.now, olderThanMs: facts.stuckAfterMs }),
     ...CERTAIN,
     evidence: [{ object, field: '.spec.dataSource', value: textOf(source) }],

@@ -17,7 +17,7 @@ export interface WaitingObject {
   readonly awaits?: readonly KindRef[]
 }
 
-interface Words extends ObjectWait {
+interface TextInput extends ObjectWait {
   readonly list: string
   /** The pods in the text of the wait, as `namespace/name`. */
   readonly pods: readonly string[]
@@ -26,7 +26,7 @@ interface Words extends ObjectWait {
 
 interface Text {
   readonly waiter: string
-  readonly waitsFor: string | ((words: Words) => string)
+  readonly waitsFor: string | ((input: TextInput) => string)
   readonly advice: RowKey
 }
 
@@ -37,14 +37,14 @@ export function waitingFinding(wait: ObjectWait, waiting: WaitingObject, facts: 
   if (text === undefined) return undefined
   const { object, since, atLeast = false, evidence, name = '', driver, awaits = [] } = waiting
   const pods = names.map((each) => `${object.namespace}/${each}`)
-  const words = { ...wait, list: names.join(', '), pods, missing: name }
+  const input = { ...wait, list: names.join(', '), pods, missing: name }
   const doubtful = DOUBTS[reason]
-  const doubt = typeof doubtful === 'function' ? doubtful(words, facts.unseen) : doubtful
+  const doubt = typeof doubtful === 'function' ? doubtful(input, facts.unseen) : doubtful
   const reported = FAILS.has(reason) ? provisionerCause(message, driver) : undefined
   const remedy = remedyOf(reason, WAIT_REASONS[reason].remedy)
   return {
     reason: SAID_AS[reason] ?? reason,
-    waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(words),
+    waitsFor: typeof text.waitsFor === 'string' ? text.waitsFor : text.waitsFor(input),
     ...reported,
     advice: reported?.advice === ROWS.apiRefuses ? reported.advice : text.advice,
     object,
@@ -91,7 +91,7 @@ const LAST_TRY = 'it is what the last try has ended with'
 const NOT_OURS = 'binding is not the work of these sidecars; the events of the claim say more'
 
 /** The reasons why a finding is not certain. */
-const DOUBTS: ByReason<string | ((words: Words, unseen: ClusterFacts['unseen']) => string | undefined)> = {
+const DOUBTS: ByReason<string | ((input: TextInput, unseen: ClusterFacts['unseen']) => string | undefined)> = {
   NoConsumer: (_, unseen) => (unseen.some(({ what }) => what === 'pods') ? 'pods could not be read' : undefined),
   Binding: NOT_OURS,
   ClaimNotBound: NOT_OURS,
@@ -120,16 +120,16 @@ function texts(waiter: string, advice: RowKey, waitsFor: ByReason<Text['waitsFor
   )
 }
 
-const after = ({ message }: Words): string => (message === undefined ? '' : `: ${message}`)
-const noVolume = ({ missing }: Words): string => `PersistentVolume ${missing}, which does not exist`
-const newVolume = ({ missing }: Words): string => `a volume, from ${missing || 'its provisioner'} or by hand`
-const provisioner = ({ missing, message }: Words): string =>
+const after = ({ message }: TextInput): string => (message === undefined ? '' : `: ${message}`)
+const noVolume = ({ missing }: TextInput): string => `PersistentVolume ${missing}, which does not exist`
+const newVolume = ({ missing }: TextInput): string => `a volume, from ${missing || 'its provisioner'} or by hand`
+const provisioner = ({ missing, message }: TextInput): string =>
   `provisioner ${missing} to do what it has failed for: ${message}`
-const deletion = (words: Words): string => `what the last try has failed for${after(words)}`
-const detached = ({ missing, node }: Words, where: string): string =>
+const deletion = (input: TextInput): string => `what the last try has failed for${after(input)}`
+const detached = ({ missing, node }: TextInput, where: string): string =>
   `volume ${missing} to be detached from node ${node}${where}: it can be attached to one node only`
 const GROWING_POD = 'a pod that uses the claim, where the kubelet can make it grow'
-const growing = ({ names, pods }: Words): string =>
+const growing = ({ names, pods }: TextInput): string =>
   names === undefined ? GROWING_POD : `the kubelet to make it grow, where ${pods.join(', ')} runs`
 
 /** Patterns of scheduler messages, and the explanation to append to the text `to choose a node`. */
@@ -156,7 +156,7 @@ const TEXTS: ByReason<Text> = {
   }),
   ...texts(CLAIM, ROWS.volumeOfAnother, {
     VolumeOfAnother: ({ missing }) => `PersistentVolume ${missing}, which belongs to another claim`,
-    VolumeMismatch: (words) => `PersistentVolume ${words.missing}, which does not fit${after(words)}`,
+    VolumeMismatch: (input) => `PersistentVolume ${input.missing}, which does not fit${after(input)}`,
     VolumeNotThere: noVolume,
   }),
   ...texts(CLAIM, ROWS.provisioningFails, { ProvisioningFails: provisioner, ClassCannotProvision: provisioner }),
@@ -166,7 +166,7 @@ const TEXTS: ByReason<Text> = {
   ...texts(POD, ROWS.notScheduled, {
     NotScheduled: 'the scheduler to choose a node',
     NoNodeFits: ({ message = '' }) =>
-      `the scheduler to choose a node${NO_NODE.find(([words]) => words.test(message))?.[1] ?? ''}`,
+      `the scheduler to choose a node${NO_NODE.find(([pattern]) => pattern.test(message))?.[1] ?? ''}`,
     PodWithoutVolume: 'the scheduler to choose a node, once its claim has a volume',
   }),
   ...texts(KUBELET, ROWS.notAskedFor, {
@@ -175,9 +175,9 @@ const TEXTS: ByReason<Text> = {
       `${ATTACH_DETACH} to report volume ${missing} as attached in the status of node ${node}`,
   }),
   ...texts(ATTACH_DETACH, ROWS.multiAttach, {
-    MultiAttach: (words) => detached(words, words.list && `, where ${words.list} uses it`),
-    UnmountedElsewhereFirst: (words) => detached(words, words.list && `, where ${words.list} ends`),
-    DetachedElsewhereFirst: (words) => detached(words, ''),
+    MultiAttach: (input) => detached(input, input.list && `, where ${input.list} uses it`),
+    UnmountedElsewhereFirst: (input) => detached(input, input.list && `, where ${input.list} ends`),
+    DetachedElsewhereFirst: (input) => detached(input, ''),
   }),
   ...texts(POD, ROWS.nodeGone, {
     NodeGone: ({ node, list }) =>

@@ -24,11 +24,11 @@ export function verdictOf(findings: readonly WaitFinding[], { unseen }: Pick<Clu
 /** Returns one sentence about the wait of the subject, with its age. */
 export function headlineOf(finding: WaitFinding, subject: KindRef, now: number): string {
   const { object, waiter, waitsFor, since, atLeast } = finding
-  const about = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
-  const cause = oneLine(waitsFor) + about
-  if (since === undefined) return `${textOf(subject)}: ${waiter} waits for ${cause}; since when is unknown.`
+  const objectNote = textOf(object) === textOf(subject) ? '' : ` (${textOf(object)})`
+  const awaited = oneLine(waitsFor) + objectNote
+  if (since === undefined) return `${textOf(subject)}: ${waiter} waits for ${awaited}; since when is unknown.`
   const age = `${atLeast ? 'at least ' : ''}${ageText(now - since)}`
-  return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${cause}.`
+  return `${textOf(subject)}: ${waiter} has been waiting ${age} for ${awaited}.`
 }
 
 /** Returns a finding as JSON without its evidence, which only explanations contain. */

@@ -12,15 +12,15 @@ interface ExplainedText extends Explained {
 export function explanationText(explained: ExplainedText): string {
   const { subject, findings, facts, adviser, well } = explained
   const [first, ...others] = findings
-  const parts =
+  const paragraphs =
     first === undefined
       ? [wellLine(explained, well)]
       : [headlineOf(first, subject, facts.now), ...details(first, adviser(first.advice))]
   for (const other of others) {
-    parts.push(`Also: ${headlineOf(other, subject, facts.now)}`, ...details(other, adviser(other.advice)))
+    paragraphs.push(`Also: ${headlineOf(other, subject, facts.now)}`, ...details(other, adviser(other.advice)))
   }
-  parts.push(...missingPart(facts), ...unseenPart(facts))
-  return `${parts.join('\n\n')}\n`
+  paragraphs.push(...missingPart(facts), ...unseenPart(facts))
+  return `${paragraphs.join('\n\n')}\n`
 }
 
 function wellLine({ subject, findings, facts }: Explained, well: string): string {

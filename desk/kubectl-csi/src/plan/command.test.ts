@@ -275,12 +275,12 @@ describe('a cluster', () => {
     } = {},
   ) {
     let text = ''
-    const whole = withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), () => ({
+    const fullClient = withProxy(new InProcessClient(server, { errorOf: apiErrorOf }), () => ({
       major: '1',
       minor: '36',
     })).client
     const code = await planFromCluster(question({ workload }), json, {
-      client: client ?? whole,
+      client: client ?? fullClient,
       namespace: 'storage',
       signal: new AbortController().signal,
       write: (part) => {
@@ -331,10 +331,10 @@ describe('a cluster', () => {
 
   it('kinds that may not be read are listed, and the rest of the plan is there', async () => {
     const server = serving(objects())
-    const whole = new InProcessClient(server, { errorOf: apiErrorOf })
+    const fullClient = new InProcessClient(server, { errorOf: apiErrorOf })
     const hidden = [CLUSTER_ROLE_BINDINGS, STORAGE_CLASSES].map(({ plural }) => plural)
     const client: ReadOnlyClient = {
-      get: whole.get.bind(whole),
+      get: fullClient.get.bind(fullClient),
       list: (resource, options) => {
         if (hidden.includes(resource.plural)) {
           throw apiErrorOf({
@@ -344,7 +344,7 @@ describe('a cluster', () => {
             message: `${resource.plural} is forbidden`,
           })
         }
-        return whole.list(resource, options)
+        return fullClient.list(resource, options)
       },
       discover: () =>
         Promise.reject(

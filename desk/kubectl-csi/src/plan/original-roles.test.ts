@@ -23,11 +23,14 @@ const RBAC = 'rbac.authorization.k8s.io'
 function planFor(name: string, manifest: OriginalManifest): SwapPlan {
   const driver = PUBLIC_DRIVERS.find((each) => each.name === name)
   if (driver === undefined) throw new Error(`no driver ${name}`)
-  const whole = workloadOf(deploymentOf(driver), 'Deployment', NAMESPACE)
-  if (whole === undefined) throw new Error(`${name} has no containers`)
+  const fullWorkload = workloadOf(deploymentOf(driver), 'Deployment', NAMESPACE)
+  if (fullWorkload === undefined) throw new Error(`${name} has no containers`)
   const workload: Workload = {
-    ...whole,
-    pod: { ...whole.pod, containers: (whole.pod.containers ?? []).map((each) => asInManifest(each, manifest)) },
+    ...fullWorkload,
+    pod: {
+      ...fullWorkload.pod,
+      containers: (fullWorkload.pod.containers ?? []).map((each) => asInManifest(each, manifest)),
+    },
   }
   return planOf(
     facts([DRIVER_CONTAINER], {

@@ -81,7 +81,7 @@ export interface Swap {
   /** The effective flags after the swap. */
   readonly effective: EffectiveFlags
   /** The command line after the swap, word by word. */
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   /** Undefined for a sidecar that only the combined process contains. */
   readonly image: string | undefined
   /** The fields that change in addition to the image. */
@@ -163,12 +163,12 @@ function examineSidecar(
   const { container } = place
   const { name, image = '' } = container
   const { sidecar, version } = identity
-  const known = KNOWN_SIDECARS[sidecar]
+  const knownSidecar = KNOWN_SIDECARS[sidecar]
   const command = commandOf(container)
   const variables = variablesOf(container)
-  const flags = checkFlags(known, command.args, variables)
+  const flags = checkFlags(knownSidecar, command.args, variables)
   const effective = effectiveFlags(flags.flags, variables)
-  const names = argumentsOf(command.args, { table: tableOf(known), syntax: known.syntax })
+  const names = argumentsOf(command.args, { table: tableOf(knownSidecar), syntax: knownSidecar.syntax })
   const { changes } = changesSince(sidecar, version, {
     flags: new Set(
       names.flatMap((each) => {
@@ -182,20 +182,24 @@ function examineSidecar(
   })
   // Without a version the older behaviour is not known: an argument could turn a protection off.
   const added = version === undefined ? [] : keepingArguments(changes)
-  const words = [...flags.accepted, ...added]
+  const args = [...flags.accepted, ...added]
   const socket = socketPlace(effective.values.get('csi-address') ?? '/run/csi/socket', container)
   const nonRoot = runsAsNonRoot(facts.workload.pod, container)
   const ourImage =
-    known.image === undefined
+    knownSidecar.image === undefined
       ? undefined
-      : `${images.registry}/${known.image}:${images.version}${nonRoot ? '-nonroot' : ''}`
-  const checked = checkFlags(known, words, variables)
+      : `${images.registry}/${knownSidecar.image}:${images.version}${nonRoot ? '-nonroot' : ''}`
+  const checked = checkFlags(knownSidecar, args, variables)
   const swap: Swap = {
     sidecar,
     effective: effectiveFlags(checked.flags, variables),
-    words,
+    args,
     image: ourImage,
-    fields: changedFields(container, { words, image: known.image, isChanged: flags.refused.length + added.length > 0 }),
+    fields: changedFields(container, {
+      args,
+      image: knownSidecar.image,
+      isChanged: flags.refused.length + added.length > 0,
+    }),
   }
   return {
     place,
@@ -244,18 +248,18 @@ function fipsFindings(container: string, value: string | undefined): readonly Pl
 function changedFields(
   container: PlacedContainer['container'],
   {
-    words,
+    args,
     image,
     isChanged,
-  }: { readonly words: readonly string[]; readonly image: string | undefined; readonly isChanged: boolean },
+  }: { readonly args: readonly string[]; readonly image: string | undefined; readonly isChanged: boolean },
 ): Swap['fields'] {
   const resources = sizedResources(container.resources)
   const sized = resources === undefined ? {} : { resources }
   const [program] = container.command ?? []
   // Our image starts its program itself, at another path than some images of vendors.
   const startsOther = program !== undefined && program !== `/${image}` && program !== image
-  if (startsOther || (isChanged && program !== undefined)) return { ...sized, command: undefined, args: words }
-  return isChanged ? { ...sized, args: words } : sized
+  if (startsOther || (isChanged && program !== undefined)) return { ...sized, command: undefined, args }
+  return isChanged ? { ...sized, args } : sized
 }
 
 interface MergeResult {
@@ -285,18 +289,18 @@ function mergeByDriver(swapped: readonly Swappable[], { workload }: PlanFacts, i
       continue
     }
     if (sidecars.every((sidecar) => sidecar === 'livenessprobe')) continue
-    const parts = group.map(
+    const toMerge = group.map(
       ({ place, swap, socket }): ContainerToMerge => ({
         sidecar: swap.sidecar,
         container: place.container,
-        words: swap.words,
+        args: swap.args,
         socketVolume: socket?.volume,
       }),
     )
     const nonRoot = group.every(({ place }) => runsAsNonRoot(workload.pod, place.container))
     const image = `${images.registry}/${COMBINED}:${images.version}${nonRoot ? '-nonroot' : ''}`
     const name = combined.length === 0 ? COMBINED : `${COMBINED}-${combined.length + 1}`
-    const merged = mergeContainers(parts, { image, name })
+    const merged = mergeContainers(toMerge, { image, name })
     if (merged.kind === 'refused') {
       refuse(merged.why)
       continue

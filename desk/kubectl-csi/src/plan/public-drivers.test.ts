@@ -144,10 +144,10 @@ describe.each(PUBLIC_DRIVERS)('the driver $name', (driver) => {
 
   it('the plan lists each container of the pod that remains Go', async () => {
     const { plan } = await planned(driver)
-    const remaining = plan.findings.flatMap((finding) =>
+    const remainingGo = plan.findings.flatMap((finding) =>
       finding.kind === 'remainsGo' || finding.kind === 'livenessprobe' ? [finding.container] : [],
     )
-    expect(remaining.toSorted()).toEqual([...driver.remains].toSorted())
+    expect(remainingGo.toSorted()).toEqual([...driver.remains].toSorted())
   })
 
   it('one process with the merged flags starts, and the patch back restores the object', async () => {
@@ -175,16 +175,16 @@ describe.each(PUBLIC_DRIVERS)('the driver $name', (driver) => {
       operation.op === 'replace' ? [operation.value as Container] : [],
     )
     for (const [sidecar, lines = []] of Object.entries(driver.sidecars)) {
-      const known = KNOWN_SIDECARS[sidecar as SidecarName]
+      const knownSidecar = KNOWN_SIDECARS[sidecar as SidecarName]
       const [line, ...copies] = lines
       const args = combined?.[0]?.args ?? []
       if (line === undefined || copies.length > 0 || !args.join().includes(sidecar)) continue
       const merged = parseCombined({ byDefault: SIDECAR_NAMES.map((name) => KNOWN_SIDECARS[name]) }, args)
-      const parse = known.syntax === 'pflag' ? parsePFlags : parseFlags
-      const alone = parse(tableOf(known), replaceRemovedFlags(line.split(' ').filter(Boolean)).args)
+      const parse = knownSidecar.syntax === 'pflag' ? parsePFlags : parseFlags
+      const alone = parse(tableOf(knownSidecar), replaceRemovedFlags(line.split(' ').filter(Boolean)).args)
       if (merged.kind !== 'flags' || alone.kind !== 'flags')
         throw new Error(`the arguments are refused: ${args.join(' ')}`)
-      expect(ownValues(merged.flagsOf(known).values)).toEqual(ownValues(alone.flags.values))
+      expect(ownValues(merged.flagsOf(knownSidecar).values)).toEqual(ownValues(alone.flags.values))
     }
   })
 })

@@ -42,8 +42,8 @@ describe('the sidecars that the command knows', () => {
       )
     const asked = neededRights(app, NO_FLAGS, { namespace: 'storage' }).filter(({ resource }) => resource !== 'events')
     const notGranted = asked.filter(({ group, resource, verbs, onlyFor }) => {
-      const known = granted(group, resource)
-      return onlyFor === undefined && !verbs.every((verb) => known.includes(verb))
+      const grantedVerbs = granted(group, resource)
+      return onlyFor === undefined && !verbs.every((verb) => grantedVerbs.includes(verb))
     })
     expect(asked.length).toBeGreaterThan(0)
     expect(notGranted.filter(({ resource }) => !(app === 'resizer' && resource === 'csinodes'))).toEqual([])

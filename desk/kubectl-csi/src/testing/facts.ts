@@ -20,9 +20,9 @@ const NO_CLIENT = {
 }
 
 /** Returns facts with only the given objects. */
-export function factsWith(known: Partial<ClusterFacts> = {}): ClusterFacts {
+export function factsWith(facts: Partial<ClusterFacts> = {}): ClusterFacts {
   const { signal } = new AbortController()
-  return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...known }
+  return { ...new FactCollection(new ApiReader(NO_CLIENT, signal)).facts(NOW, 30_000), ...facts }
 }
 
 interface Named {
@@ -31,13 +31,13 @@ interface Named {
 
 /** Returns a complete table of these objects, so that no other object of the kind exists. */
 export function allOf<T extends Named>(...objects: readonly T[]): KnownObjects<T> {
-  const known = new KnownObjects<T>()
+  const table = new KnownObjects<T>()
   for (const object of objects) {
     const { namespace, name = '' } = object.metadata ?? {}
-    known.set(keyOf({ namespace, name }), { kind: 'present', object })
+    table.set(keyOf({ namespace, name }), { kind: 'present', object })
   }
-  known.complete = true
-  return known
+  table.complete = true
+  return table
 }
 
 /** Returns a Lease that was renewed `renewed` seconds before `NOW`. */

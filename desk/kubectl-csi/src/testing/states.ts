@@ -114,7 +114,7 @@ export const growingOnNode = growing({
   allocatedResourceStatuses: { storage: 'NodeResizePending' },
   conditions: [{ type: 'FileSystemResizePending', status: 'True', lastTransitionTime: ago(300) }],
 })
-export const modifying = (modifyVolumeStatus: object | undefined, metadata: object = OLD): Stored => [
+export const modifyingClaim = (modifyVolumeStatus: object | undefined, metadata: object = OLD): Stored => [
   PERSISTENT_VOLUME_CLAIMS,
   bound({
     claim: {

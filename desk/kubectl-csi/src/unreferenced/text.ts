@@ -15,13 +15,13 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** Returns a table of all things, and a sentence about each search. */
 export function unreferencedText({ searches, items, unseen }: UnreferencedResult, now: number): string {
   const reasons = [...new Set(items.map(({ reason }) => reason))]
-  const parts = [
+  const paragraphs = [
     items.length === 0 ? ['Nothing was found.'] : table([[...HEAD], ...items.map((item) => rowOf(item, now))]),
     reasons.flatMap((reason) => (reason in MEANINGS ? [`${reason}: ${MEANINGS[reason]}.`] : [])),
     searches.map((search) => sentenceOf(search, now)),
     unseen.map(({ what, why }) => `Not seen: ${oneLine(what)}: ${oneLine(why)}`),
   ]
-  return `${parts
+  return `${paragraphs
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`

@@ -35,11 +35,11 @@ export function variablesOf({ env = [] }: Pick<Container, 'env'>): LiteralVariab
 /** Replaces `$(NAME)` as the kubelet does. Undefined if a value is known only when the pod runs. */
 export function expanded(text: string, variables: LiteralVariables): string | undefined {
   let isKnown = true
-  const result = text.replace(/\$(\$|\(([^()]{1,200})\))/g, (whole, token: string, name: string | undefined) => {
+  const result = text.replace(/\$(\$|\(([^()]{1,200})\))/g, (match, token: string, name: string | undefined) => {
     if (token === '$') return '$'
     const value = variables.get(name ?? '')
     if (value === undefined) isKnown = false
-    return value ?? whole
+    return value ?? match
   })
   return isKnown ? result : undefined
 }

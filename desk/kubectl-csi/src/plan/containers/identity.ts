@@ -34,7 +34,7 @@ export type Identity =
 /** The names of images, as patterns of their last part. */
 const CONTROLLER = /^(?:[\w.-]{1,60}-)?(?:csi|external)-(attacher|provisioner|resizer|snapshotter)(?:-rhel\d)?$/
 const LIVENESSPROBE = /^(?:[\w.-]{1,60}-)?liveness-?probe(?:-rhel\d)?$/
-const REMAINING: readonly (readonly [RegExp, RemainingProgram])[] = [
+const REMAINING_PROGRAMS: readonly (readonly [RegExp, RemainingProgram])[] = [
   [/node-driver-registrar/, 'node-driver-registrar'],
   [/snapshot-validation-webhook/, 'snapshot-webhook'],
   [/snapshot-controller/, 'snapshot-controller'],
@@ -57,8 +57,8 @@ export function identityOf(
 ): Identity {
   const image = parseImage(container.image ?? '')
   if (isOurs(image, ourRegistry)) return { kind: 'ours', program: image.baseName }
-  const remaining = REMAINING.find(([pattern]) => pattern.test(image.baseName))
-  if (remaining !== undefined) return { kind: 'remaining', program: remaining[1] }
+  const remainingProgram = REMAINING_PROGRAMS.find(([pattern]) => pattern.test(image.baseName))
+  if (remainingProgram !== undefined) return { kind: 'remaining', program: remainingProgram[1] }
   if (image.repository.includes('csiaddons/')) return { kind: 'remaining', program: 'csi-addons' }
   const named = sidecarIn(image.baseName)
   if (named !== undefined) return ofImage(named, image)

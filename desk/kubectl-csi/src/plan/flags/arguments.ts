@@ -21,18 +21,18 @@ export type FlagSyntax = 'flag' | 'pflag'
 
 /** Splits a command line into arguments, without a check of their values. */
 export function argumentsOf(
-  words: readonly string[],
+  args: readonly string[],
   { table, syntax }: { readonly table: FlagTable; readonly syntax: FlagSyntax },
 ): readonly Argument[] {
   const flags = new Map(table.flatMap((flag) => [flag.name, ...(flag.aliases ?? [])].map((name) => [name, flag])))
   const found: Argument[] = []
-  for (let at = 0; at < words.length; ) {
-    const argument = argumentAt(words, at, { flags, syntax })
+  for (let at = 0; at < args.length; ) {
+    const argument = argumentAt(args, at, { flags, syntax })
     found.push(argument)
     at += argument.written.length
     // The package `flag` reads no flag after the first word.
     if (argument.kind === 'word' && (syntax === 'flag' || argument.written[0] === '--')) {
-      return at < words.length ? [...found, { kind: 'word', written: words.slice(at) }] : found
+      return at < args.length ? [...found, { kind: 'word', written: args.slice(at) }] : found
     }
   }
   return found
@@ -43,14 +43,14 @@ interface Syntax {
   readonly syntax: FlagSyntax
 }
 
-function argumentAt(words: readonly string[], at: number, { flags, syntax }: Syntax): Argument {
-  const [word = '', next] = words.slice(at, at + 2)
+function argumentAt(args: readonly string[], at: number, { flags, syntax }: Syntax): Argument {
+  const [word = '', next] = args.slice(at, at + 2)
   if (word.length < 2 || !word.startsWith('-') || word === '--') return { kind: 'word', written: [word] }
-  const removed = removedFlag(word, next)
-  if (removed?.readAs === undefined && removed !== undefined) {
-    return { kind: 'removed', name: removed.name, written: words.slice(at, at + removed.words) }
+  const removedMatch = removedFlag(word, next)
+  if (removedMatch?.readAs === undefined && removedMatch !== undefined) {
+    return { kind: 'removed', name: removedMatch.name, written: args.slice(at, at + removedMatch.wordCount) }
   }
-  const body = (removed?.readAs ?? word).replace(/^--?/, '')
+  const body = (removedMatch?.readAs ?? word).replace(/^--?/, '')
   // The notation `-v5` of pflag.
   const short = syntax === 'pflag' && /^-v\d+$/.test(word)
   const [, nameBefore = body, valueAfter] = /^([^=]*)=(.*)$/s.exec(body) ?? []
@@ -65,7 +65,7 @@ function argumentAt(words: readonly string[], at: number, { flags, syntax }: Syn
     flag,
     value: value ?? next ?? '',
     written: value === undefined && next !== undefined ? [word, next] : [word],
-    ...(removed !== undefined && { removedName: removed.name }),
+    ...(removedMatch !== undefined && { removedName: removedMatch.name }),
   }
 }
 
@@ -79,7 +79,7 @@ interface RemovedFlag {
   /** The argument in its current form. Undefined if the flag has no effect. */
   readonly readAs: string | undefined
   /** The number of words: the flag, and its value if that is separate. */
-  readonly words: number
+  readonly wordCount: number
 }
 
 function removedFlag(word: string, next: string | undefined): RemovedFlag | undefined {
@@ -87,6 +87,6 @@ function removedFlag(word: string, next: string | undefined): RemovedFlag | unde
   const [notice] = notices
   if (notice === undefined) return undefined
   const { flag: name = '', readAs } = notice.pairs
-  if (readAs !== undefined) return { name, readAs: args[0], words: 1 }
-  return { name, readAs: undefined, words: next !== undefined && args.length === 0 ? 2 : 1 }
+  if (readAs !== undefined) return { name, readAs: args[0], wordCount: 1 }
+  return { name, readAs: undefined, wordCount: next !== undefined && args.length === 0 ? 2 : 1 }
 }

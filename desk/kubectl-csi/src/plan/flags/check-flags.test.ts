@@ -23,10 +23,10 @@ describe('the arguments of a command line', () => {
     ['attacher', '--log_dir /tmp --timeout=1m', [['--log_dir', '/tmp'], ['--timeout=1m']]],
     ['attacher', '--logtostderr --timeout=1m', [['--logtostderr'], ['--timeout=1m']]],
     ['provisioner', '--timeout=1m -- rest', [['--timeout=1m'], ['--'], ['rest']]],
-  ])('the %s splits %s', (sidecar, line, words) => {
-    const known = KNOWN_SIDECARS[sidecar]
-    const found = argumentsOf(line.split(' '), { table: tableOf(known), syntax: known.syntax })
-    expect(found.map(({ written }) => written)).toEqual(words)
+  ])('the %s splits %s', (sidecar, line, expected) => {
+    const knownSidecar = KNOWN_SIDECARS[sidecar]
+    const found = argumentsOf(line.split(' '), { table: tableOf(knownSidecar), syntax: knownSidecar.syntax })
+    expect(found.map(({ written }) => written)).toEqual(expected)
   })
 })
 

@@ -47,19 +47,19 @@ export function tableOf({ flags, driverFlags }: KnownSidecar): FlagTable {
 /** Checks each argument of a Go sidecar for our sidecar. `variables` are those of the container. */
 export function checkFlags(
   sidecar: KnownSidecar,
-  words: readonly string[],
+  args: readonly string[],
   variables: LiteralVariables = new Map(),
 ): CheckedFlags {
   const checked = { kept: [] as string[], warned: [] as RemarkedArgument[], refused: [] as RemarkedArgument[] }
   const accepted: string[] = []
   const flags: AcceptedFlag[] = []
-  for (const argument of argumentsOf(words, { table: tableOf(sidecar), syntax: sidecar.syntax })) {
+  for (const argument of argumentsOf(args, { table: tableOf(sidecar), syntax: sidecar.syntax })) {
     const text = argument.written.join(' ')
     const verdict = verdictOf(sidecar, argument, variables)
-    for (const { what = text, why } of verdict.warnings) checked.warned.push({ argument: what, why })
-    for (const { what = text, why } of verdict.refusals) checked.refused.push({ argument: what, why })
+    for (const { part = text, why } of verdict.warnings) checked.warned.push({ argument: part, why })
+    for (const { part = text, why } of verdict.refusals) checked.refused.push({ argument: part, why })
     if (verdict.warnings.length === 0 && verdict.refusals.length === 0) checked.kept.push(text)
-    accepted.push(...verdict.words)
+    accepted.push(...verdict.args)
     if (verdict.flag !== undefined) flags.push(verdict.flag)
   }
   return { ...checked, accepted, flags }
@@ -67,7 +67,7 @@ export function checkFlags(
 
 interface Reason {
   /** The part of the argument, such as one of several gates. Undefined: the whole argument. */
-  readonly what?: string
+  readonly part?: string
   readonly why: string
 }
 
@@ -75,19 +75,19 @@ interface Verdict {
   readonly warnings: readonly Reason[]
   readonly refusals: readonly Reason[]
   /** The words to keep on the command line. */
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   readonly flag?: AcceptedFlag
 }
 
 function verdictOf(sidecar: KnownSidecar, argument: Argument, variables: LiteralVariables): Verdict {
-  const words = argument.written
+  const args = argument.written
   switch (argument.kind) {
     case 'word':
-      return { warnings: [{ why: 'it is no flag, and has no effect' }], refusals: [], words }
+      return { warnings: [{ why: 'it is no flag, and has no effect' }], refusals: [], args }
     case 'removed':
-      return { warnings: [{ why: 'the flag was removed, and has no effect' }], refusals: [], words }
+      return { warnings: [{ why: 'the flag was removed, and has no effect' }], refusals: [], args }
     case 'unknown':
-      return { warnings: [], refusals: [{ why: 'the current Go original does not know it either' }], words: [] }
+      return { warnings: [], refusals: [{ why: 'the current Go original does not know it either' }], args: [] }
     case 'flag':
       return flagVerdict(sidecar, argument, variables)
     default:
@@ -96,25 +96,25 @@ function verdictOf(sidecar: KnownSidecar, argument: Argument, variables: Literal
 }
 
 function flagVerdict(sidecar: KnownSidecar, argument: AcceptedFlag, variables: LiteralVariables): Verdict {
-  const words = argument.written
+  const args = argument.written
   const { flag, removedName } = argument
   const warnings =
     removedName === undefined ? [] : [{ why: `--${removedName} was removed, and is read as --${flag.name}` }]
   const value = expanded(argument.value, variables)
   // A value that only the running pod knows is accepted, because the Go sidecar accepts it as well.
-  if (value === undefined) return { warnings, refusals: [], words, flag: argument }
+  if (value === undefined) return { warnings, refusals: [], args, flag: argument }
   const error = refusalOf(sidecar, flag.name, value)
-  if (error !== undefined) return { warnings, refusals: [{ why: error }], words: [] }
-  if (flag.type !== 'gates') return { warnings, refusals: [], words, flag: argument }
+  if (error !== undefined) return { warnings, refusals: [{ why: error }], args: [] }
+  if (flag.type !== 'gates') return { warnings, refusals: [], args, flag: argument }
   const gates = gateVerdicts(sidecar, value)
   const refusals = gates.flatMap(({ refusal }) => refusal ?? [])
   const kept = gates.filter(({ refusal }) => refusal === undefined).map(({ text }) => text)
   const all = [...warnings, ...gates.flatMap(({ warning }) => warning ?? [])]
-  if (refusals.length === 0) return { warnings: all, refusals, words, flag: argument }
-  if (kept.length === 0) return { warnings: all, refusals, words: [] }
+  if (refusals.length === 0) return { warnings: all, refusals, args, flag: argument }
+  if (kept.length === 0) return { warnings: all, refusals, args: [] }
   const repaired = kept.join(',')
   const written = [`--${flag.name}=${repaired}`]
-  return { warnings: all, refusals, words: written, flag: { ...argument, value: repaired, written } }
+  return { warnings: all, refusals, args: written, flag: { ...argument, value: repaired, written } }
 }
 
 function refusalOf(sidecar: KnownSidecar, name: string, value: string): string | undefined {
@@ -134,11 +134,11 @@ function gateVerdicts({ gates }: KnownSidecar, value: string): readonly GateVerd
   const table = gates ?? { sidecarGates: {}, permanent: {} }
   return [...gatesIn(value)].map(([name, isOn]): GateVerdict => {
     const text = `${name}=${isOn}`
-    const resolved = resolveGates(table, new Map([[name, isOn]]))
+    const resolution = resolveGates(table, new Map([[name, isOn]]))
     const flag = `--feature-gates=${text}`
-    if (resolved.kind === 'refused') return { text, refusal: { what: flag, why: resolved.error } }
-    const [notice] = resolved.notices
-    return notice === undefined ? { text } : { text, warning: { what: flag, why: warningText(notice.message) } }
+    if (resolution.kind === 'refused') return { text, refusal: { part: flag, why: resolution.error } }
+    const [notice] = resolution.notices
+    return notice === undefined ? { text } : { text, warning: { part: flag, why: warningText(notice.message) } }
   })
 }
 

@@ -19,7 +19,10 @@ function linesOf(patch: JsonPatch): readonly string[] {
 
 /** Escapes characters that change the order of text on a terminal. */
 function asciiOf(json: string): string {
-  return json.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return json.replace(
+    /\p{Bidi_Control}/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** Quotes a text for a POSIX shell. */

@@ -34,7 +34,7 @@ const SECTIONS: Readonly<Record<FindingWeight, PlanSection>> = { stop: 'before',
 export function planText(plan: SwapPlan): string {
   const { findings, workload, containers, toImages, toOneProcess } = plan
   const of = (section: PlanSection): readonly PlanFinding[] => findings.filter((each) => sectionOf(each) === section)
-  const parts = [
+  const paragraphs = [
     headline(plan),
     section('Before the swap', of('before').map(sentenceOf)),
     section('Check', of('check').map(sentenceOf)),
@@ -49,7 +49,7 @@ export function planText(plan: SwapPlan): string {
       ? `There is nothing to patch in ${textOfWorkload(workload)}.`
       : undefined,
   ]
-  return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
+  return `${paragraphs.filter((part) => part !== undefined).join('\n\n')}\n`
 }
 
 function headline({ workload, containers, findings, toOneProcess }: SwapPlan): string {
@@ -108,8 +108,8 @@ function containerText({ name, image, identity, flags, added, swappedTo }: Plann
   return lines.join('\n')
 }
 
-function flagLine(title: string, words: readonly string[]): readonly string[] {
-  return words.length === 0 ? [] : [`    ${title}: ${words.map(oneLine).join(' ')}`]
+function flagLine(title: string, args: readonly string[]): readonly string[] {
+  return args.length === 0 ? [] : [`    ${title}: ${args.map(oneLine).join(' ')}`]
 }
 
 function argumentsOf(checked: readonly { readonly argument: string }[]): readonly string[] {

@@ -30,7 +30,7 @@ interface ChartImage {
 }
 
 /** The paths of the values of an image. `whole` is one value for repository and tag. */
-type ImageValues = Readonly<{ repository?: string; tag?: string; registry?: string; whole?: string }>
+type ImageValues = Readonly<{ repository?: string; tag?: string; registry?: string; reference?: string }>
 
 const nested =
   (path: (task: string) => string, repository = 'repository') =>
@@ -56,7 +56,7 @@ const CHARTS: Readonly<Record<string, (sidecar: SidecarName) => ImageValues>> = 
     repository: `image.csi.${sidecar}.repository`,
     tag: `image.csi.${sidecar}.tag`,
   }),
-  topolvm: (sidecar) => ({ whole: `image.csi.csi${capitalized(sidecar)}` }),
+  topolvm: (sidecar) => ({ reference: `image.csi.csi${capitalized(sidecar)}` }),
 }
 
 /** Returns the values that swap the images. Undefined if the values of the chart are not known. */
@@ -69,7 +69,7 @@ export function helmValues(
   const values: Record<string, unknown> = {}
   for (const { sidecar, repository, tag } of images) {
     const path = paths(sidecar)
-    if (path.whole !== undefined) setPath(values, path.whole, `${repository}:${tag}`)
+    if (path.reference !== undefined) setPath(values, path.reference, `${repository}:${tag}`)
     const slash = repository.indexOf('/')
     const separate = path.registry !== undefined
     if (path.registry !== undefined) setPath(values, path.registry, repository.slice(0, slash))

@@ -16,20 +16,20 @@ export function oneProcessPatch(workload: Workload, combined: readonly CombinedC
     if (first === undefined) throw new RangeError(`container ${container.name} replaces no container`)
     return { first, rest, container }
   })
-  const removed = replaced.flatMap(({ rest }) => rest).toSorted((a, b) => b.index - a.index)
-  const all = [...replaced.map(({ first }) => first), ...removed]
+  const toRemove = replaced.flatMap(({ rest }) => rest).toSorted((a, b) => b.index - a.index)
+  const all = [...replaced.map(({ first }) => first), ...toRemove]
   const forward: JsonPatch = [
     ...unchangedTests(workload),
     ...all.toSorted((a, b) => a.index - b.index).flatMap((place) => testsOf(place, workload)),
     ...replaced.map(({ first, container }) => ({ op: 'replace', path: pathOf(first), value: container }) as const),
     // The highest index first: a removal moves the containers after it.
-    ...removed.map((place) => ({ op: 'remove', path: pathOf(place) }) as const),
+    ...toRemove.map((place) => ({ op: 'remove', path: pathOf(place) }) as const),
   ]
   const back: JsonPatch = [
     ...sameObjectTests(workload),
-    ...replaced.flatMap(({ first, container }) => combinedTests(shifted(first, removed), container)),
+    ...replaced.flatMap(({ first, container }) => combinedTests(shifted(first, toRemove), container)),
     // The lowest index first, so that each container gets the index that it had.
-    ...removed.toReversed().map((place) => ({ op: 'add', path: pathOf(place), value: place.container }) as const),
+    ...toRemove.toReversed().map((place) => ({ op: 'add', path: pathOf(place), value: place.container }) as const),
     ...replaced.map(({ first }) => ({ op: 'replace', path: pathOf(first), value: first.container }) as const),
   ]
   return { forward, back }
@@ -62,7 +62,7 @@ function combinedTests(place: Pick<PlacedContainer, 'list' | 'index'>, { name, i
 /** Returns the place of a container after the removals. */
 function shifted(
   { list, index }: PlacedContainer,
-  removed: readonly PlacedContainer[],
+  toRemove: readonly PlacedContainer[],
 ): Pick<PlacedContainer, 'list' | 'index'> {
-  return { list, index: index - removed.filter((each) => each.list === list && each.index < index).length }
+  return { list, index: index - toRemove.filter((each) => each.list === list && each.index < index).length }
 }

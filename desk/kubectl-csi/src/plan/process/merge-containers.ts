@@ -10,7 +10,7 @@ export interface ContainerToMerge {
   readonly sidecar: SidecarName
   readonly container: Container
   /** Its accepted command line, word by word, with the arguments that keep the behaviour of its version. */
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   /** The volume in which the container finds the socket of the driver. */
   readonly socketVolume: string | undefined
 }
@@ -28,20 +28,20 @@ export function mergeContainers(
   { image, name = COMBINED }: { readonly image: string; readonly name?: string },
 ): MergedContainer {
   const order = inOrder(containers.map(({ sidecar }) => sidecar))
-  const parts = order.flatMap((sidecar) => containers.filter((each) => each.sidecar === sidecar))
-  const [base] = parts
+  const ordered = order.flatMap((sidecar) => containers.filter((each) => each.sidecar === sidecar))
+  const [base] = ordered
   if (base === undefined) return { kind: 'refused', why: 'there is no container to merge' }
-  const flags = mergeFlags(parts.map((part) => ({ sidecar: part.sidecar, flags: literalFlags(part) })))
+  const flags = mergeFlags(ordered.map((part) => ({ sidecar: part.sidecar, flags: literalFlags(part) })))
   if (flags.kind === 'refused') return flags
-  const env = mergedEnv(parts, new Set(flags.args.flatMap(variablesIn)))
+  const env = mergedEnv(ordered, new Set(flags.args.flatMap(variablesIn)))
   if (typeof env === 'string') return { kind: 'refused', why: env }
-  const mounts = mergedMounts(parts, base)
+  const mounts = mergedMounts(ordered, base)
   if (typeof mounts === 'string') return { kind: 'refused', why: mounts }
-  const envFrom = distinct(parts.flatMap(({ container }) => container.envFrom ?? []))
-  const { ports, probes, notes } = mergedEndpoints(parts)
-  const security = parts.map(({ container }) => container.securityContext)
+  const envFrom = distinct(ordered.flatMap(({ container }) => container.envFrom ?? []))
+  const { ports, probes, notes } = mergedEndpoints(ordered)
+  const security = ordered.map(({ container }) => container.securityContext)
   const chosen = widestOf(security)
-  const hasResources = parts.some(({ container }) => Object.keys(container.resources ?? {}).length > 0)
+  const hasResources = ordered.some(({ container }) => Object.keys(container.resources ?? {}).length > 0)
   const { imagePullPolicy, terminationMessagePath, restartPolicy } = base.container
   const container: Container = {
     name,
@@ -65,9 +65,9 @@ export function mergeContainers(
 }
 
 /** Replaces variables by their values, so that equal names with different values do not conflict. */
-function literalFlags({ sidecar, container, words }: ContainerToMerge): readonly AcceptedFlag[] {
+function literalFlags({ sidecar, container, args }: ContainerToMerge): readonly AcceptedFlag[] {
   const variables = variablesOf(container)
-  const { flags } = checkFlags(KNOWN_SIDECARS[sidecar], words, variables)
+  const { flags } = checkFlags(KNOWN_SIDECARS[sidecar], args, variables)
   return flags.map((flag) => ({ ...flag, value: expanded(flag.value, variables) ?? flag.value }))
 }
 
@@ -76,11 +76,11 @@ function literalFlags({ sidecar, container, words }: ContainerToMerge): readonly
  * two containers need different values.
  */
 function mergedEnv(
-  parts: readonly ContainerToMerge[],
+  containers: readonly ContainerToMerge[],
   needed: ReadonlySet<string>,
 ): NonNullable<Container['env']> | string {
   const found = new Map<string, NonNullable<Container['env']>[number]>()
-  for (const { container } of parts) {
+  for (const { container } of containers) {
     const usedVariables = new Set(commandOf(container).args.flatMap(variablesIn))
     for (const variable of container.env ?? []) {
       if (variable.valueFrom == null && usedVariables.has(variable.name) && !needed.has(variable.name)) continue
@@ -96,11 +96,11 @@ function mergedEnv(
 
 /** Returns the mounts of all containers. Only the first container mounts the socket, so that its path is the one given. */
 function mergedMounts(
-  parts: readonly ContainerToMerge[],
+  containers: readonly ContainerToMerge[],
   base: ContainerToMerge,
 ): NonNullable<Container['volumeMounts']> | string {
   const found = new Map<string, NonNullable<Container['volumeMounts']>[number]>()
-  for (const part of parts) {
+  for (const part of containers) {
     for (const mount of part.container.volumeMounts ?? []) {
       if (part !== base && part.socketVolume !== undefined && mount.name === part.socketVolume) continue
       const before = found.get(mount.mountPath)
@@ -120,17 +120,17 @@ interface MergedEndpoints {
 }
 
 /** The process listens at one endpoint, that of the first container with one. The livenessprobe keeps its own port. */
-function mergedEndpoints(parts: readonly ContainerToMerge[]): MergedEndpoints {
-  const controllers = parts.filter(({ sidecar }) => sidecar !== 'livenessprobe')
-  const serves = ({ words }: ContainerToMerge, flag: string): boolean =>
-    words.some((word) => word.replace(/^--?/, '').split('=')[0] === flag)
+function mergedEndpoints(containers: readonly ContainerToMerge[]): MergedEndpoints {
+  const controllers = containers.filter(({ sidecar }) => sidecar !== 'livenessprobe')
+  const serves = ({ args }: ContainerToMerge, flag: string): boolean =>
+    args.some((word) => word.replace(/^--?/, '').split('=')[0] === flag)
   // The process has one kind of endpoint: the flag --http-endpoint takes precedence, as in the merged flags.
   const serving = [
     ...controllers.filter((each) => serves(each, 'http-endpoint')),
     ...controllers.filter((each) => serves(each, 'metrics-address')),
   ]
   const [first, ...others] = serving
-  const ownVolumes = parts
+  const ownVolumes = containers
     .filter(({ sidecar }) => sidecar === 'livenessprobe')
     .flatMap(({ container }) => container.ports ?? [])
   if (first === undefined) return { ports: ownVolumes, probes: {}, notes: [] }

@@ -168,8 +168,8 @@ function forOneController(): ReadonlySet<string> {
 /** Reads the command line as the process does, without values that only the pod knows. */
 function refusalOf(args: readonly string[]): string | undefined {
   const choice = { byDefault: SIDECAR_NAMES.map((name) => KNOWN_SIDECARS[name]) }
-  const known = args.filter((argument) => expanded(argument, NO_VARIABLES) !== undefined)
-  const parsed = parseCombined(choice, known)
+  const literalArgs = args.filter((argument) => expanded(argument, NO_VARIABLES) !== undefined)
+  const parsed = parseCombined(choice, literalArgs)
   return parsed.kind === 'refused' ? parsed.error : undefined
 }
 

@@ -75,17 +75,17 @@ async function readGranted(
   if (clusterRoleBindings === undefined || roleBindings === undefined) {
     return { why: 'ClusterRoleBindings or RoleBindings may not be listed' }
   }
-  const bound = boundRoles(account, { clusterRoleBindings, roleBindings })
+  const roleRefs = boundRoles(account, { clusterRoleBindings, roleBindings })
   const clusterRoles = await readRoles(
-    bound.filter(({ kind }) => kind === 'ClusterRole'),
+    roleRefs.filter(({ kind }) => kind === 'ClusterRole'),
     (role) => reader.get(CLUSTER_ROLES, { name: role.name }),
   )
   const roles = await readRoles(
-    bound.filter(({ kind }) => kind === 'Role'),
+    roleRefs.filter(({ kind }) => kind === 'Role'),
     ({ name, namespace = '' }) => reader.get(ROLES, { name, namespace }),
   )
   if (clusterRoles === undefined || roles === undefined) return { why: 'a bound role may not be read' }
-  return grantedRules(bound, { clusterRoles, roles }, account.namespace)
+  return grantedRules(roleRefs, { clusterRoles, roles }, account.namespace)
 }
 
 type RoleRead<T> = { readonly kind: 'present'; readonly object: T } | { readonly kind: 'absent' | 'unseen' }

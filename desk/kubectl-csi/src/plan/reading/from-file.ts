@@ -64,15 +64,15 @@ export function readManifest(text: string, namespace: string): ManifestObjects {
   const others: string[] = []
   for (const object of objectsIn(text)) {
     const kind = String(object.kind ?? 'an object without kind')
-    const what = `${kind} ${String(object.metadata?.name ?? '')}`.trim()
+    const name = `${kind} ${String(object.metadata?.name ?? '')}`.trim()
     const plural = PLURALS[kind]
     if (plural === undefined) {
-      others.push(what)
+      others.push(name)
       continue
     }
     const why = notUnderstood(plural, object)
     if (why !== undefined) {
-      refused.push({ what, why: isWorkloadKind(kind) ? `it is no pod template: ${why}` : why })
+      refused.push({ what: name, why: isWorkloadKind(kind) ? `it is no pod template: ${why}` : why })
       continue
     }
     if (!isWorkloadKind(kind)) {
@@ -81,7 +81,7 @@ export function readManifest(text: string, namespace: string): ManifestObjects {
     }
     // The shape of the object was checked above, so that the cast is safe.
     const workload = workloadOf(object as WorkloadObject, kind, namespace)
-    if (workload === undefined) refused.push({ what, why: 'its pod template has no containers' })
+    if (workload === undefined) refused.push({ what: name, why: 'its pod template has no containers' })
     else workloads.push(workload)
   }
   // `notUnderstood` has checked the shape of each object, so that the casts are safe.
@@ -120,11 +120,11 @@ function objectsIn(text: string): readonly AnyObject[] {
 /** Returns the facts of one workload of a manifest. */
 export function factsOfManifest(workload: Workload, objects: ManifestObjects, driver: string | undefined): PlanFacts {
   const account = { namespace: workload.namespace, name: accountOf(workload.pod) }
-  const bound = boundRoles(account, objects, workload.namespace)
+  const roleRefs = boundRoles(account, objects, workload.namespace)
   const granted =
-    bound.length === 0
+    roleRefs.length === 0
       ? { why: `the file has no role that is bound to the service account ${account.namespace}/${account.name}` }
-      : grantedRules(bound, objects, workload.namespace)
+      : grantedRules(roleRefs, objects, workload.namespace)
   return {
     workload,
     granted,

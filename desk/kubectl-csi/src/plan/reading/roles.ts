@@ -55,11 +55,11 @@ export function boundRoles(
 
 /** Returns the rules of bound roles. A role that does not exist grants nothing. */
 export function grantedRules(
-  bound: readonly RoleRef[],
+  roleRefs: readonly RoleRef[],
   { clusterRoles, roles }: Pick<RoleObjects, 'clusterRoles' | 'roles'>,
   defaultNamespace: string,
 ): readonly GrantedRule[] {
-  return bound.flatMap(({ kind, name, namespace }) => {
+  return roleRefs.flatMap(({ kind, name, namespace }) => {
     const found =
       kind === 'ClusterRole'
         ? clusterRoles.find(({ metadata }) => metadata?.name === name)
