@@ -19,5 +19,5 @@ Ends with 0 when all promises were kept, 1 when one was broken, 2 when there was
 
 /** Runs csi-driver-test with the arguments of a command line. Returns the exit code. */
 export function main(args: readonly string[], signal: AbortSignal): Promise<number> {
-  return runCommandLine(COMMAND, args, (options, parts) => runDriverTest(options, parts, signal))
+  return runCommandLine(COMMAND, args, (options, deps) => runDriverTest(options, deps, signal))
 }

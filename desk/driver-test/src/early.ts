@@ -43,6 +43,6 @@ export class EarlyFindings {
 
   #find(text: string): void {
     if (this.#over) return
-    this.#checker.report({ check: 'alive', about: undefined, text, cause: 'early' })
+    this.#checker.report({ check: 'alive', subjectId: undefined, text, causeKey: 'early' })
   }
 }

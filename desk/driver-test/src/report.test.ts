@@ -24,7 +24,7 @@ const bad: SeedResult = {
   findings: [
     {
       check: 'noLeak',
-      about: 'vol-1',
+      subjectId: 'vol-1',
       text: 'volume <vol-1> & "more" is left',
       occurrences: 3,
       timeline: ['+0.500 s CreateVolume', '+1.000 s CreateVolume \u0007'],

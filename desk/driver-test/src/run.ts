@@ -22,15 +22,15 @@ const PREFIX = 'csi-devcluster-'
 const INTERRUPTED = 130
 
 /** Tests the driver with all seeds, and writes the reports. Returns the exit code. */
-export async function runDriverTest(options: DriverTestOptions, parts: RunParts, signal: AbortSignal): Promise<number> {
-  const { write, style } = parts.terminal
+export async function runDriverTest(options: DriverTestOptions, deps: RunParts, signal: AbortSignal): Promise<number> {
+  const { write, style } = deps.terminal
   const directory = await mkdtemp(join(tmpdir(), PREFIX))
   const ours = new Map([[directory, 'What was logged is']])
   let code = 2
   try {
     const data = options.data === undefined ? directory : await mkdtemp(join(resolve(options.data), PREFIX))
     if (data !== directory) ours.set(data, 'The folders of the nodes are')
-    code = await test(options, { ...parts, directory, data }, signal)
+    code = await test(options, { ...deps, directory, data }, signal)
   } catch (error) {
     if (signal.aborted && isAbort(error)) code = INTERRUPTED
     else write(`${style.bad('Failed:')} ${messageOf(error)}\n`)
@@ -48,18 +48,18 @@ interface TestParts extends RunParts {
   readonly data: string
 }
 
-async function test(options: DriverTestOptions, parts: TestParts, signal: AbortSignal): Promise<number> {
-  const { directory, clock, terminal } = parts
+async function test(options: DriverTestOptions, deps: TestParts, signal: AbortSignal): Promise<number> {
+  const { directory, clock, terminal } = deps
   const { write, style } = terminal
   const { driver: address } = options
   const csiDriver = await csiDriverOf(options.csiDriverFile)
   await checkReportFile('report', options.junit)
   await checkReportFile('markdown', options.markdown)
   if (options.driverCommands.length > 0) await refuseServed([address, ...options.nodeSockets])
-  const log = parts.openLog(join(directory, 'devcluster.log'))
+  const log = deps.openLog(join(directory, 'devcluster.log'))
   await using stack = new AsyncDisposableStack()
   const early = new EarlyFindings(clock)
-  const ownDriver = await startOwn(options, { ...parts, log }, { stack, early })
+  const ownDriver = await startOwn(options, { ...deps, log }, { stack, early })
   const results: SeedResult[] = []
   const endEarly = async (driver: string, why: string): Promise<number> => {
     results.push(...early.results())
@@ -109,7 +109,7 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
     run: async (seed) => {
       write(`seed ${seed} for ${options.seconds} s\n`)
       const runWith = async (name: string, binaries: SidecarPaths): Promise<SeedResult> => {
-        const folders = { directory: join(directory, name), data: join(parts.data, name, 'nodes') }
+        const folders = { directory: join(directory, name), data: join(deps.data, name, 'nodes') }
         const result = await runSeed(
           { ...usual, ...folders, binaries, seed },
           { direct, address, ownNodes, ownProcess: ownDriver, gone, clock, log, onProgress },
@@ -121,8 +121,8 @@ async function test(options: DriverTestOptions, parts: TestParts, signal: AbortS
       const result = await runWith(`seed-${seed}`, sidecars)
       const verdict = verdictOf(result, results)
       results.push(result)
-      const remaining = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
-      if (remaining !== undefined) verdict.appendix.push(remaining)
+      const remainingTime = remainingText(result, options.seeds.length - options.seeds.indexOf(seed) - 1)
+      if (remainingTime !== undefined) verdict.appendix.push(remainingTime)
       if (compare !== undefined && !signal.aborted) {
         const others = await sidecarBinaries(sidecarsIn(compare))
         const other = await runWith(`seed-${seed}-compared`, others)

@@ -9,6 +9,6 @@ it('the run of a seed finds a driver whose list of volumes has no last page', as
     spoil: (driver) => driver.script('ListVolumes', () => ({ entries: [], nextToken: 'again' })),
   })
   const text = 'ListVolumes, of which the driver says that it has it: it has no end, there are more than 1000 pages'
-  expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', about: undefined, text, calls: [] }))
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', subjectId: undefined, text, calls: [] }))
   expect(clusterFaults).toEqual([])
 })

@@ -26,7 +26,7 @@ describe('runSeed', () => {
         }),
     })
     const text = 'ListVolumes, of which the driver says that it has it: Unimplemented "not yet"'
-    expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', about: undefined, text, calls: [] }))
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'listed', subjectId: undefined, text, calls: [] }))
     expect(clusterFaults).toEqual([])
   })
 

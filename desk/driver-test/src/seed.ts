@@ -91,18 +91,18 @@ export interface SeedResult {
 const CLEAR_UP_MS = 20_000
 
 /** Runs one seed in a new cluster, with a proxy before the driver, random actions and faults, and all checks. */
-export async function runSeed(options: SeedOptions, parts: SeedParts, asked: AbortSignal): Promise<SeedResult> {
-  using life = scope(asked, parts.gone)
+export async function runSeed(options: SeedOptions, deps: SeedParts, asked: AbortSignal): Promise<SeedResult> {
+  using life = scope(asked, deps.gone)
   const { signal } = life
   const { seed, abilities } = options
-  const { clock, direct, log } = parts
+  const { clock, direct, log } = deps
   const startedAt = clock.monotonic()
-  const nodes = new OwnNodes(parts.ownNodes, options.data)
+  const nodes = new OwnNodes(deps.ownNodes, options.data)
   const checker = new Checker({ startedAt, shortened: (path) => nodes.shortened(path) })
   const rules = new ClusterRules(checker.tracker, nodes, abilities.can.methods.includes('ControllerPublishVolume'))
-  const driverUnderTest = new DriverUnderTest({ ...options, ...parts, nodes, mountsBelow, checker, rules })
+  const driverUnderTest = new DriverUnderTest({ ...options, ...deps, nodes, mountsBelow, checker, rules })
   await driverUnderTest.begin(signal)
-  const result = (parts: Partial<SeedResult>): SeedResult => ({
+  const result = (change: Partial<SeedResult>): SeedResult => ({
     title: `seed ${seed}`,
     seed,
     seconds: (clock.monotonic() - startedAt) / 1000,
@@ -113,18 +113,18 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     clusterFaults: rules.violations,
     undeleted: [],
     interrupted: false,
-    ...parts,
+    ...change,
   })
   const undo = { driver: direct, nodes, clock, checker }
   try {
     await using stack = new AsyncDisposableStack()
     const died = (how: string): void =>
-      checker.report({ check: 'alive', about: undefined, text: `the driver ended ${how} without being asked to` })
-    if (parts.ownProcess !== undefined) stack.defer(parts.ownProcess.watchDeaths(died))
+      checker.report({ check: 'alive', subjectId: undefined, text: `the driver ended ${how} without being asked to` })
+    if (deps.ownProcess !== undefined) stack.defer(deps.ownProcess.watchDeaths(died))
     /** The messages about sidecars that have ended since the last fault. */
     const troubles: string[] = []
     const onTrouble = (text: string): void => void troubles.push(text)
-    const { cluster, api } = await startCluster(options, { ...parts, driverUnderTest, onTrouble }, { stack, signal })
+    const { cluster, api } = await startCluster(options, { ...deps, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
     // The test does not kill the provisioner, because a killed provisioner may forget a volume, as in the original.
     const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
@@ -132,10 +132,10 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')
     }
     const hands = { controllers, nodes: nodeNames, killSidecar }
-    const progress = watchProgress(options, { parts, checker })
+    const progress = watchProgress(options, { deps, checker })
     stack.defer(progress.stop)
-    const report = ({ kind: is }: ChaosEvent): void => {
-      if (is !== 'calm') return
+    const report = ({ kind }: ChaosEvent): void => {
+      if (kind !== 'calm') return
       // The test drops the messages about sidecars that ended during the faults, because the plan has killed them.
       troubles.splice(0)
       progress.now(`everything has to converge, in ${options.convergeMs / 1000} s at most`)
@@ -146,7 +146,8 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
       runChaos(target, chaos, life),
     )
     for (const each of missing) checker.findUnfulfilled(unfulfilled(each, api), troubles.at(-1))
-    for (const text of left) checker.findUnfulfilled({ check: 'noLeak', about: subjectIn(text), text }, troubles.at(-1))
+    for (const text of left)
+      checker.findUnfulfilled({ check: 'noLeak', subjectId: subjectIn(text), text }, troubles.at(-1))
     if (options.strict) {
       progress.now('direct questions')
       const calls = new DirectCalls({ clock, signal, report: (call) => checker.see(call) })
@@ -159,7 +160,7 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
         unique: `${seed}-${clock.now()}`,
         mountOptions,
         pause: (ms) => clock.sleep(ms, signal),
-        kill: parts.ownProcess?.killAll,
+        kill: deps.ownProcess?.killAll,
       })
       for (const ask of [askStrictly, checkRepeated, checkData, checkMountOptions, checkSnapshots, checkKills])
         await ask(setting)
@@ -168,8 +169,8 @@ export async function runSeed(options: SeedOptions, parts: SeedParts, asked: Abo
     const undeleted = [...kept, ...left.flatMap((text) => unnamed(text, checker))]
     return result({ actions, clusterFaults: [...violations, ...rules.violations], undeleted })
   } catch (error) {
-    if (parts.gone?.aborted === true)
-      return result({ undeleted: [`all of it: ${messageOf(parts.gone.reason)}`], interrupted: true })
+    if (deps.gone?.aborted === true)
+      return result({ undeleted: [`all of it: ${messageOf(deps.gone.reason)}`], interrupted: true })
     // The test deletes its volumes even after a failure or an interruption, because others may use the driver.
     using limit = deadline(clock, CLEAR_UP_MS, { operation: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
@@ -183,7 +184,7 @@ const PROGRESS_MS = 1_000
 
 function watchProgress(
   { durationMs }: SeedOptions,
-  { parts: { clock, onProgress }, checker }: { readonly parts: SeedParts; readonly checker: Checker },
+  { deps: { clock, onProgress }, checker }: { readonly deps: SeedParts; readonly checker: Checker },
 ) {
   const startedAt = clock.monotonic()
   let doing = 'faults'
@@ -271,8 +272,8 @@ async function whileWatched<T>(
 /** Returns the violation for a requested state that was not reached, with the name of the claim's volume. */
 function unfulfilled({ text, claim }: Missing, api: ApiServer): Violation {
   const found = claim === undefined ? undefined : api.get(PERSISTENT_VOLUME_CLAIMS, inDefault(claim))
-  const about = found && `pvc-${found.metadata?.uid}`
-  return { check: 'converges', about, text }
+  const subjectId = found && `pvc-${found.metadata?.uid}`
+  return { check: 'converges', subjectId, text }
 }
 
 /** Returns a message if no answer of the driver names the volume or snapshot, which is not deleted then. */

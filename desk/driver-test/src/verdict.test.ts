@@ -4,8 +4,8 @@ import type { SeedResult } from './seed.ts'
 import { comparisonOf, remainingText, verdictOf } from './verdict.ts'
 
 const NONE = { calls: [], timeline: [] }
-const gone: Finding = { ...NONE, check: 'kept', about: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
-const leak: Finding = { ...NONE, check: 'noLeak', about: 'v', text: 'volume vol-2 is left', occurrences: 1 }
+const gone: Finding = { ...NONE, check: 'kept', subjectId: 'v', text: 'volume vol-1 is gone', occurrences: 2 }
+const leak: Finding = { ...NONE, check: 'noLeak', subjectId: 'v', text: 'volume vol-2 is left', occurrences: 1 }
 
 function seed(number: number, ...findings: readonly Finding[]): SeedResult {
   const rest = {

@@ -24,8 +24,8 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
 export function comparisonOf(one: SeedResult, two: SeedResult): readonly string[] {
   const [ofOne, ofTwo] = [foundIn(one), foundIn(two)]
   const rows = [
-    ...[...ofOne].flatMap(([cause, text]) => (ofTwo.has(cause) ? [] : [['x', '', text]])),
-    ...[...ofTwo].flatMap(([cause, text]) => (ofOne.has(cause) ? [] : [['', 'x', text]])),
+    ...[...ofOne].flatMap(([causeKey, text]) => (ofTwo.has(causeKey) ? [] : [['x', '', text]])),
+    ...[...ofTwo].flatMap(([causeKey, text]) => (ofOne.has(causeKey) ? [] : [['', 'x', text]])),
   ]
   const methods = [...new Set([...one.callsOf.keys(), ...two.callsOf.keys()])].sort()
   const counts = methods.map((method) =>
@@ -49,12 +49,12 @@ function foundIn({ findings, clusterFaults }: SeedResult): ReadonlyMap<string, s
 }
 
 /** Returns the estimated time of the remaining seeds, after a seed with findings. */
-export function remainingText(result: SeedResult, remaining: number): string | undefined {
+export function remainingText(result: SeedResult, seedsLeft: number): string | undefined {
   const { findings, seconds, title, interrupted } = result
-  if (findings.length === 0 || remaining === 0 || interrupted) return undefined
+  if (findings.length === 0 || seedsLeft === 0 || interrupted) return undefined
   const each = Math.ceil(seconds)
-  const seeds = remaining === 1 ? 'One more seed' : `${remaining} more seeds`
-  return `${seeds}: up to ${remaining * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
+  const seeds = seedsLeft === 1 ? 'One more seed' : `${seedsLeft} more seeds`
+  return `${seeds}: up to ${seedsLeft * each} s, if each takes ${each} s as ${title} did. --patience shortens them.`
 }
 
 /** Returns the lines to print about findings before the first seed. */

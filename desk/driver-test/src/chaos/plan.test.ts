@@ -54,10 +54,10 @@ describe('planOf', () => {
     const planned = (change: Partial<DriverCan> = {}): ChaosAction[] => actions({ can: { ...CAN, ...change } })
 
     it('a chaos plan modifies claims if the driver supports it, sometimes with refused parameters', () => {
-      const modified = (all: ChaosAction[]): readonly number[] =>
+      const modifiedClaims = (all: ChaosAction[]): readonly number[] =>
         all.flatMap((each) => (each.kind === 'modifyClaim' ? [each.to] : []))
-      expect(modified(planned())).toEqual([])
-      const classes = new Set(modified(planned({ attributes: [{ tier: 'gold' }, { tier: 'silver' }] })))
+      expect(modifiedClaims(planned())).toEqual([])
+      const classes = new Set(modifiedClaims(planned({ attributes: [{ tier: 'gold' }, { tier: 'silver' }] })))
       expect([...classes].sort()).toEqual([0, 1, 2])
     })
 
@@ -72,7 +72,7 @@ describe('planOf', () => {
       }
       const pairs = together({})
       expect(pairs.length).toBeGreaterThan(3)
-      expect(pairs.filter(([modified, expanded]) => modified !== expanded)).toEqual([])
+      expect(pairs.filter(([modifiedClaim, expanded]) => modifiedClaim !== expanded)).toEqual([])
       expect(together({ expand: false })).toEqual([])
     })
 

@@ -100,9 +100,9 @@ function snapshotActions(
 function sourcesOf(volumes: readonly PlannedStep<ChaosAction>[]) {
   return volumes.flatMap(({ atMs: since, step: created }) => {
     if (created.kind !== 'createClaim') return []
-    const about = volumes.filter(({ step }) => 'claim' in step && step.claim === created.claim)
-    const until = about.find(({ step }) => step.kind === 'deleteClaim')?.atMs
-    const size = Math.max(...about.map(({ step }) => ('size' in step ? step.size : 0)))
+    const stepsOfClaim = volumes.filter(({ step }) => 'claim' in step && step.claim === created.claim)
+    const until = stepsOfClaim.find(({ step }) => step.kind === 'deleteClaim')?.atMs
+    const size = Math.max(...stepsOfClaim.map(({ step }) => ('size' in step ? step.size : 0)))
     return [{ created, since, until, size }]
   })
 }

@@ -59,7 +59,7 @@ export interface ChaosTarget {
   /** The log of all actions and observations with their times. It shows the cause of a violation. */
   readonly log: Logger
   /** Called with each action, with each violation, and at the end of the faults. */
-  readonly report?: ((news: ChaosEvent) => void) | undefined
+  readonly report?: ((event: ChaosEvent) => void) | undefined
 }
 
 export type ChaosEvent =

@@ -68,11 +68,11 @@ function watchAttachments(
   const deleted = new Set<string>()
   return api.onChange(VOLUME_ATTACHMENTS, ({ type, object }) => {
     const uid = object.metadata?.uid ?? ''
-    const about = aboutOf(object, handles)
+    const attachment = aboutOf(object, handles)
     const isDeleted = type === 'DELETED' || object.metadata?.deletionTimestamp !== undefined
     if (isDeleted && !deleted.has(uid)) {
       deleted.add(uid)
-      report({ kind: 'attachmentDeleted', ...about })
+      report({ kind: 'attachmentDeleted', ...attachment })
     }
   })
 }

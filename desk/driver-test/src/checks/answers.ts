@@ -15,13 +15,13 @@ function wrongVolume({ method, request, response, code }: ProxiedCall): readonly
   const volume = namedVolume(response)
   if (volume === undefined) {
     const name = text(request['name'])
-    return [{ check: 'named', about: name, text: `CreateVolume of ${name} succeeded and names no volume` }]
+    return [{ check: 'named', subjectId: name, text: `CreateVolume of ${name} succeeded and names no volume` }]
   }
-  const { volumeId: about, accessibleTopology, contentSource } = volume
+  const { volumeId, accessibleTopology, contentSource } = volume
   const requestedTopology = request['accessibilityRequirements'] as TopologyRequirement | undefined
   const source = request['volumeContentSource'] as VolumeContentSource | undefined
   const unless = (holds: boolean, check: CheckName, text: string): readonly Violation[] =>
-    holds ? [] : [{ check, about, text: `volume ${about} is ${text}` }]
+    holds ? [] : [{ check, subjectId: volumeId, text: `volume ${volumeId} is ${text}` }]
   const isReachable = isReached(accessibleTopology, requestedTopology?.requisite ?? [])
   const named = source === undefined || nameOf(source) === nameOf(contentSource)
   return [
@@ -63,8 +63,14 @@ function wrongSize({ method, request, response, code }: ProxiedCall): readonly V
   const isTooLarge = limitBytes > 0n && size > limitBytes
   if (!isTooSmall && !isTooLarge) return []
   const wrong = isTooSmall ? `${requiredBytes} were required` : `${limitBytes} was the limit`
-  const about = created?.volumeId ?? text(request['volumeId'])
-  return [{ check: 'capacity', about, text: `${method} of ${about} answered with ${size} bytes where ${wrong}` }]
+  const volumeId = created?.volumeId ?? text(request['volumeId'])
+  return [
+    {
+      check: 'capacity',
+      subjectId: volumeId,
+      text: `${method} of ${volumeId} answered with ${size} bytes where ${wrong}`,
+    },
+  ]
 }
 
 /** The codes by which a driver reports that a volume does not exist or is not staged. */
@@ -74,11 +80,15 @@ const ABSENT: ReadonlySet<number | undefined> = new Set([CODES.NotFound, CODES.F
 function forgottenStage(call: ProxiedCall, tracker: Tracker): readonly Violation[] {
   const { method, request, end, code, message } = call
   if (method !== 'NodePublishVolume' || end === undefined || !ABSENT.has(code)) return []
-  const about = text(request['volumeId'])
-  const volume = tracker.get(about)
+  const volumeId = text(request['volumeId'])
+  const volume = tracker.get(volumeId)
   if (volume?.staged.get(text(request['stagingTargetPath'])) !== 'yes') return []
   const answer = `${codeNameOf(code ?? 0)} ${JSON.stringify(message)}`
   return [
-    { check: 'kept', about, text: `volume ${about} was staged, and NodePublishVolume was answered with ${answer}` },
+    {
+      check: 'kept',
+      subjectId: volumeId,
+      text: `volume ${volumeId} was staged, and NodePublishVolume was answered with ${answer}`,
+    },
   ]
 }

@@ -4,13 +4,13 @@ import { describe, expect, it } from '@jest/globals'
 import { Checker } from './checker.ts'
 import type { CheckName } from './checks.ts'
 
-const about = { volumeId: 'vol', stagingTargetPath: '/data/s' }
+const nodeRequest = { volumeId: 'vol', stagingTargetPath: '/data/s' }
 const CALLS = [
   created('pvc', 'vol', 1n),
   created('other', 'vol-2', 1n),
   answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'a' }, { code: 13, message: 'full' }),
   answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'a' }, { code: 13, message: 'full' }),
-  answered('NodeStageVolume', about),
+  answered('NodeStageVolume', nodeRequest),
   answered('Probe', {}),
 ]
 
@@ -22,7 +22,7 @@ function checkerOf(calls: readonly (readonly ProxiedCall[])[] = CALLS): Checker 
 
 function callsWith(check: CheckName, volume: string | undefined = 'vol'): readonly string[] {
   const checker = checkerOf()
-  checker.report({ check, about: volume, text: 'it is wrong' })
+  checker.report({ check, subjectId: volume, text: 'it is wrong' })
   return (checker.findings[0]?.calls ?? []).map((line) => line.replace(/^\+[\d.]+ s /, ''))
 }
 
@@ -41,7 +41,7 @@ describe('Checker', () => {
 
   it('a finding about an inline volume lists its node calls', () => {
     const checker = checkerOf([answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: '/data/t' })])
-    checker.report({ check: 'ended', about: 'csi-1', text: 'it is left' })
+    checker.report({ check: 'ended', subjectId: 'csi-1', text: 'it is left' })
     expect(checker.findings[0]?.calls).toHaveLength(1)
   })
 
@@ -50,11 +50,11 @@ describe('Checker', () => {
     for (const volume of ['vol-1', 'vol-2']) {
       checker.report({
         check: 'kept',
-        about: volume,
+        subjectId: volume,
         text: `volume ${volume} was published to ${volume}-node and is gone`,
       })
     }
-    checker.report({ check: 'kept', about: 'vol-1', text: 'volume vol-1 was created and is not listed' })
+    checker.report({ check: 'kept', subjectId: 'vol-1', text: 'volume vol-1 was created and is not listed' })
     expect(checker.findings.map(({ text, occurrences }) => [text, occurrences])).toEqual([
       ['volume vol-1 was published to vol-1-node and is gone', 2],
       ['volume vol-1 was created and is not listed', 1],
@@ -100,14 +100,14 @@ describe('Checker.findUnfulfilled', () => {
     ],
   ])('the finding about an unfulfilled request %s', (_, calls, check, text) => {
     const checker = checkerOf(calls)
-    checker.findUnfulfilled({ check: 'converges', about: 'vol', text: 'pod p waits' }, 'x ended')
+    checker.findUnfulfilled({ check: 'converges', subjectId: 'vol', text: 'pod p waits' }, 'x ended')
     expect(checker.findings.at(-1)).toMatchObject({ check, text: expect.stringMatching(text) })
   })
 
   it('two unfulfilled requests with the same cause become one finding', () => {
     const checker = checkerOf([made, refused(9)])
     for (const text of ['pod p waits', 'claim c waits']) {
-      checker.findUnfulfilled({ check: 'converges', about: 'vol', text }, undefined)
+      checker.findUnfulfilled({ check: 'converges', subjectId: 'vol', text }, undefined)
     }
     expect(checker.findings).toMatchObject([{ occurrences: 2 }])
   })

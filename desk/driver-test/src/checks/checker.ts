@@ -80,34 +80,44 @@ export class Checker {
       earlier.occurrences += 1
       return
     }
-    const about = broken.about === undefined ? [] : this.#about(broken.about).slice(-ON_TIMELINE)
-    const timeline = about.map((call) => lineOf(call, this.#options))
+    const related = broken.subjectId === undefined ? [] : this.#callsAbout(broken.subjectId).slice(-ON_TIMELINE)
+    const timeline = related.map((call) => lineOf(call, this.#options))
     this.findings.push({ ...broken, calls: this.#callsBefore(broken), timeline, occurrences: 1 })
   }
 
   /** Records that a requested object is missing or was not deleted, with the last failed call as the cause. */
   findUnfulfilled(unfulfilled: Violation, trouble: string | undefined): void {
-    const { about, check, text: what } = unfulfilled
-    const call = check === 'noLeak' && about === undefined ? undefined : this.#lastRefused(about)
-    if (call === undefined) return this.report({ ...unfulfilled, text: joined(what, trouble) })
+    const { subjectId, check, text: missing } = unfulfilled
+    const call = check === 'noLeak' && subjectId === undefined ? undefined : this.#lastRefused(subjectId)
+    if (call === undefined) return this.report({ ...unfulfilled, text: joined(missing, trouble) })
     const { method, code = 0, message } = call
     const refusal = `${method}: ${codeNameOf(code)} ${JSON.stringify(message)}`
-    const cause = `${method} ${codeNameOf(code)}`
-    const earlier = about === undefined || RETRYABLE_CODES.has(code) ? undefined : this.#repetitions.earlier(call)
+    const causeKey = `${method} ${codeNameOf(code)}`
+    const earlier = subjectId === undefined || RETRYABLE_CODES.has(code) ? undefined : this.#repetitions.earlier(call)
     if (earlier !== undefined) {
       const subject = changedId(call) || text(call.request['name'])
       const repeated = `${method} of ${subject}${onNode(call)} ${earlier}, and failed when it was repeated`
-      return this.report({ check: 'idempotence', about, text: joined(repeated, refusal, what), cause: method })
+      return this.report({
+        check: 'idempotence',
+        subjectId,
+        text: joined(repeated, refusal, missing),
+        causeKey: method,
+      })
     }
     if (code === CODES.NotFound && this.tracker.get(text(call.request['volumeId']))?.exists === 'yes') {
-      return this.report({ check: 'kept', about, text: joined(`volume ${about} was created`, refusal, what), cause })
+      return this.report({
+        check: 'kept',
+        subjectId,
+        text: joined(`volume ${subjectId} was created`, refusal, missing),
+        causeKey,
+      })
     }
-    this.report({ ...unfulfilled, text: joined(what, refusal, trouble), cause })
+    this.report({ ...unfulfilled, text: joined(missing, refusal, trouble), causeKey })
   }
 
   /** Returns the last failed call about the volume that has not succeeded since. */
-  #lastRefused(about: string | undefined): ProxiedCall | undefined {
-    const calls = this.#about(about)
+  #lastRefused(subjectId: string | undefined): ProxiedCall | undefined {
+    const calls = this.#callsAbout(subjectId)
     return calls.findLast((call, at) => {
       const { method, code = 0 } = call
       if (code === 0) return false
@@ -115,13 +125,13 @@ export class Checker {
     })
   }
 
-  #callsBefore({ about, check }: Violation): readonly string[] {
+  #callsBefore({ subjectId, check }: Violation): readonly string[] {
     // No recorded call explains a wrong list, because the checks call ListVolumes without the proxy.
     if (check === 'listed') return []
     // A finding of the check `strict` concerns only one direct request, which is the last call.
     if (check === 'strict') return this.#ended.slice(-1).map((call) => lineOf(call, this.#options))
-    const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(about ?? '')?.inline === true
-    const all = this.#about(about)
+    const ofNodes = !OF_CONTROLLER.has(check) || this.tracker.get(subjectId ?? '')?.inline === true
+    const all = this.#callsAbout(subjectId)
     const staged = check === 'kept' && all.at(-1)?.method === 'NodePublishVolume'
     const possible = all.filter(({ method }) => ofNodes || staged || !method.startsWith('Node'))
     // If no answer names the volume or snapshot, a creation without an answer may have created it.
@@ -132,13 +142,13 @@ export class Checker {
   }
 
   /** Returns the calls about a volume or a snapshot, by its ID or by its requested name. */
-  #about(about: string | undefined): readonly ProxiedCall[] {
-    if (about === undefined) return this.#ended
-    const known = [...this.tracker.volumes, ...this.snapshots.volumes].filter(({ id, name }) =>
-      [id, name].includes(about),
+  #callsAbout(subjectId: string | undefined): readonly ProxiedCall[] {
+    if (subjectId === undefined) return this.#ended
+    const volumes = [...this.tracker.volumes, ...this.snapshots.volumes].filter(({ id, name }) =>
+      [id, name].includes(subjectId),
     )
-    const ids = new Set(known.map(({ id }) => id))
-    const names = new Set([about, ...known.map(({ name }) => name)].filter((name) => name !== ''))
+    const ids = new Set(volumes.map(({ id }) => id))
+    const names = new Set([subjectId, ...volumes.map(({ name }) => name)].filter((name) => name !== ''))
     return this.#ended.filter(
       (call) => ids.has(changedId(call)) || names.has(text(call.request['name'])) || ids.has(createdId(call)),
     )
@@ -146,8 +156,8 @@ export class Checker {
 }
 
 /** Returns a text that is equal for violations that differ in names and numbers only. */
-export function causeOf({ check, text: found, cause }: Violation): string {
-  if (cause !== undefined) return `${check} ${cause}`
+export function causeOf({ check, text: found, causeKey }: Violation): string {
+  if (causeKey !== undefined) return `${check} ${causeKey}`
   return `${check} ${withoutNames(found)}`
 }
 
@@ -159,8 +169,8 @@ export function withoutNames(found: string): string {
     .replaceAll(/\S*\d\S*/g, '*')
 }
 
-function joined(...parts: readonly (string | undefined)[]): string {
-  return parts.filter((part) => part !== undefined).join('; ')
+function joined(...texts: readonly (string | undefined)[]): string {
+  return texts.filter((part) => part !== undefined).join('; ')
 }
 
 interface Row {
@@ -193,8 +203,14 @@ function lineOf(call: ProxiedCall, { startedAt, shortened }: CheckerOptions): st
   const { method, request, start, end, code, message, fault } = call
   const made = createdId(call)
   const path = shortened(text(request['targetPath']) || text(request['stagingTargetPath']))
-  const about = [text(request['name']), text(request['sourceVolumeId']), changedId(call), text(request['nodeId']), path]
-  const subject = [method, ...about.filter((each) => each !== '')].join(' ')
+  const fields = [
+    text(request['name']),
+    text(request['sourceVolumeId']),
+    changedId(call),
+    text(request['nodeId']),
+    path,
+  ]
+  const subject = [method, ...fields.filter((each) => each !== '')].join(' ')
   const how = code === undefined ? 'no answer' : codeNameOf(code)
   const quotedMessage = code === 0 || message === '' ? '' : ` ${JSON.stringify(message)}`
   const took = end === undefined ? '' : `, ${Math.round(end - start)} ms`

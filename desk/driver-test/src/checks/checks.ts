@@ -63,7 +63,7 @@ export interface Violation {
   readonly check: CheckName
   readonly text: string
   /** A text that is equal for violations with the same cause. The default is `text` without names and numbers. */
-  readonly cause?: string
+  readonly causeKey?: string
   /** The ID of the volume, or the name in CreateVolume. Undefined if the violation concerns no volume. */
-  readonly about: string | undefined
+  readonly subjectId: string | undefined
 }

@@ -45,17 +45,17 @@ export class Listing {
 }
 
 function differencesOf(volume: KnownVolume, listed: Listed | undefined, noun: string): readonly Violation[] {
-  const { id: about, exists, capacity } = volume
+  const { id: subjectId, exists, capacity } = volume
   if (listed === undefined) {
     if (exists !== 'yes') return []
-    return [{ check: 'kept', about, text: `${noun} ${about} was created and is not listed` }]
+    return [{ check: 'kept', subjectId, text: `${noun} ${subjectId} was created and is not listed` }]
   }
-  if (exists === 'no') return [{ check: 'ended', about, text: `${noun} ${about} was deleted and is listed` }]
+  if (exists === 'no') return [{ check: 'ended', subjectId, text: `${noun} ${subjectId} was deleted and is listed` }]
   if (exists === 'maybe') return []
-  return [...nodeDifferences(volume, listed), ...sizeDifference(about, capacity, listed.capacity)]
+  return [...nodeDifferences(volume, listed), ...sizeDifference(subjectId, capacity, listed.capacity)]
 }
 
-function nodeDifferences({ id: about, nodes }: KnownVolume, listed: Listed): readonly Violation[] {
+function nodeDifferences({ id, nodes }: KnownVolume, listed: Listed): readonly Violation[] {
   const published = listed.nodes
   if (published === undefined) return []
   const lost = certain(nodes).filter((node) => !published.includes(node))
@@ -64,21 +64,21 @@ function nodeDifferences({ id: about, nodes }: KnownVolume, listed: Listed): rea
     ...lost.map(
       (node): Violation => ({
         check: 'kept',
-        about,
-        text: `volume ${about} was published to ${node} and is not listed there, without having been unpublished`,
+        subjectId: id,
+        text: `volume ${id} was published to ${node} and is not listed there, without having been unpublished`,
       }),
     ),
     ...extra.map(
       (node): Violation => ({
         check: 'ended',
-        about,
-        text: `volume ${about} is listed on ${node}, where it is not published`,
+        subjectId: id,
+        text: `volume ${id} is listed on ${node}, where it is not published`,
       }),
     ),
   ]
 }
 
-function sizeDifference(about: string, capacity: bigint, listed: bigint): readonly Violation[] {
+function sizeDifference(id: string, capacity: bigint, listed: bigint): readonly Violation[] {
   if (listed === 0n || listed >= capacity) return []
-  return [{ check: 'capacity', about, text: `volume ${about} has ${capacity} bytes and is listed with ${listed}` }]
+  return [{ check: 'capacity', subjectId: id, text: `volume ${id} has ${capacity} bytes and is listed with ${listed}` }]
 }

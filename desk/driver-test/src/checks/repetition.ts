@@ -96,32 +96,32 @@ function undoes(call: ProxiedCall, other: ProxiedCall): boolean {
 }
 
 function checked(call: ProxiedCall, repeated: Answered): readonly Violation[] {
-  const about = changedId(call) || text(call.request['name'])
+  const subjectId = changedId(call) || text(call.request['name'])
   if (call.code === 0) {
     repeated.failures = 0
-    return compared(repeated.call, call, about)
+    return compared(repeated.call, call, subjectId)
   }
   if (call.code === undefined || RETRYABLE_CODES.has(call.code)) return []
   repeated.failures += 1
   if (repeated.failures !== (PERHAPS.has(call.code) ? 2 : 1)) return []
-  const what = `${call.method} of ${about}${onNode(call)}`
-  const failed = `${what} had succeeded, and failed when it was repeated`
-  return [{ check: 'idempotence', about, text: failed, cause: call.method }]
+  const description = `${call.method} of ${subjectId}${onNode(call)}`
+  const failed = `${description} had succeeded, and failed when it was repeated`
+  return [{ check: 'idempotence', subjectId, text: failed, causeKey: call.method }]
 }
 
-function compared(first: ProxiedCall, again: ProxiedCall, about: string): readonly Violation[] {
+function compared(first: ProxiedCall, again: ProxiedCall, subjectId: string): readonly Violation[] {
   if (again.method.startsWith('Create')) {
     const [one, two] = [createdId(first), createdId(again)]
     if (one === two) return []
-    const [check, what] =
+    const [check, noun] =
       again.method === 'CreateVolume' ? (['oneVolume', 'volume'] as const) : (['snapshots', 'snapshot'] as const)
-    return [{ check, about, text: `${again.method} of ${about} gave ${what} ${one}, and then ${two}` }]
+    return [{ check, subjectId, text: `${again.method} of ${subjectId} gave ${noun} ${one}, and then ${two}` }]
   }
   if (again.method !== 'ControllerPublishVolume') return []
   const [one, two] = [first, again].map(({ response }) => sorted(response?.['publishContext']))
   if (one === two) return []
-  const change = `publish context of ${about}${onNode(again)} was ${one}, and then ${two}`
-  return [{ check: 'context', about, text: `the ${change}` }]
+  const change = `publish context of ${subjectId}${onNode(again)} was ${one}, and then ${two}`
+  return [{ check: 'context', subjectId, text: `the ${change}` }]
 }
 
 export function onNode({ request }: ProxiedCall): string {

@@ -30,8 +30,8 @@ export class Targets {
     else if (doubt !== undefined) return []
     const wrong = method === 'NodePublishVolume' ? this.#missing(path, request) : this.#left(path)
     if (wrong === undefined) return []
-    const about = text(request['volumeId'])
-    return [{ check: 'placed', about, text: `${method} of ${about} succeeded, and ${wrong} ${path}` }]
+    const subjectId = text(request['volumeId'])
+    return [{ check: 'placed', subjectId, text: `${method} of ${subjectId} succeeded, and ${wrong} ${path}` }]
   }
 
   #missing(path: string, request: ProxiedCall['request']): string | undefined {

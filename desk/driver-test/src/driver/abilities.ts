@@ -35,7 +35,7 @@ export interface AbilityOptions
   /** True if the test may kill the driver. */
   readonly crash: boolean
   /** Called before the test tries an ability of the driver, with the name of the ability. */
-  readonly onTrial?: (what: string) => void
+  readonly onTrial?: (ability: string) => void
 }
 
 /** Reads the driver's capabilities and tries to create a volume of each kind. Throws if no test is possible. */
@@ -59,12 +59,12 @@ export async function learnAbilities(driver: Driver, options: AbilityOptions, si
   }
   const offered = async (
     kind: CapabilityKind,
-    what: string,
+    ability: string,
     refused: () => Promise<string | undefined>,
   ): Promise<boolean> => {
-    onTrial?.(what)
+    onTrial?.(ability)
     const why = capabilities?.includes(kind) === false ? 'not among --capabilities' : await refused()
-    return unless(why === undefined, `${what}: ${why}`)
+    return unless(why === undefined, `${ability}: ${why}`)
   }
   const block = await offered('block', 'volumes of mode Block', () => tries.refusalOf('block'))
   const shared = await offered('shared', 'volumes of several nodes', () => tries.refusalOf('shared'))

@@ -29,8 +29,8 @@ interface ClearUpParts {
  * Deletes the remaining snapshots of a run, then unmounts, detaches and deletes the remaining volumes. Returns the
  * failures, one text for each snapshot and volume.
  */
-export async function clearUp({ checker, ...parts }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
-  const { clock, driver, nodes } = parts
+export async function clearUp({ checker, ...deps }: ClearUpParts, signal: AbortSignal): Promise<readonly string[]> {
+  const { clock, driver, nodes } = deps
   const { tracker, snapshots } = checker
   const limits = { timeoutMs: CALL_MS, signal }
   const controller = controllerClient(driver)

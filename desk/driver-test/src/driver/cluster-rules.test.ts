@@ -6,11 +6,11 @@ import { FOLDER, ownNodes } from '../testing/own-nodes.ts'
 import { ClusterRules } from './cluster-rules.ts'
 
 const STAGING = `${FOLDER}/node-1/staging`
-const about = { volumeId: 'vol', stagingTargetPath: STAGING, targetPath: `${FOLDER}/node-1/target` }
+const nodeRequest = { volumeId: 'vol', stagingTargetPath: STAGING, targetPath: `${FOLDER}/node-1/target` }
 const made = created('pvc', 'vol', 1n)
 const attached = answered('ControllerPublishVolume', { volumeId: 'vol', nodeId: 'a' })
-const staged = answered('NodeStageVolume', about)
-const published = answered('NodePublishVolume', about)
+const staged = answered('NodeStageVolume', nodeRequest)
+const published = answered('NodePublishVolume', nodeRequest)
 
 function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true): readonly string[] {
   const tracker = new Tracker()
@@ -24,7 +24,7 @@ function violations(calls: readonly (readonly ProxiedCall[])[], attaches = true)
 
 describe('ClusterRules', () => {
   it('the cluster rules accept attach, stage, publish, and their reversal', () => {
-    const back = [answered('NodeUnpublishVolume', about), answered('NodeUnstageVolume', about)]
+    const back = [answered('NodeUnpublishVolume', nodeRequest), answered('NodeUnstageVolume', nodeRequest)]
     expect(violations([made, attached, staged, published, ...back])).toEqual([])
   })
 
@@ -39,22 +39,22 @@ describe('ClusterRules', () => {
     expect(violations([made, attached, published])).toEqual([
       'NodePublishVolume of vol was called while it is not staged on a',
     ])
-    const [bare] = answered('NodePublishVolume', { ...about, stagingTargetPath: '' })
+    const [bare] = answered('NodePublishVolume', { ...nodeRequest, stagingTargetPath: '' })
     expect(violations([made, attached, [bare]])).toEqual([])
     expect(violations([made, [bare]])).toEqual(['NodePublishVolume of vol was called while it is not attached to a'])
   })
 
   it('the cluster rules require an unpublish before the unstage on the same node', () => {
-    const unstage = [callOf('NodeUnstageVolume', about)]
+    const unstage = [callOf('NodeUnstageVolume', nodeRequest)]
     expect(violations([made, attached, staged, published, unstage])).toEqual([
       'NodeUnstageVolume of vol was called while it is published on a',
     ])
-    const other = [callOf('NodeUnstageVolume', { ...about, stagingTargetPath: `${FOLDER}/node-2/staging` })]
+    const other = [callOf('NodeUnstageVolume', { ...nodeRequest, stagingTargetPath: `${FOLDER}/node-2/staging` })]
     expect(violations([made, attached, staged, published, other])).toEqual([])
   })
 
   it('the cluster rules ignore inline volumes', () => {
-    const inline = answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: about.targetPath })
+    const inline = answered('NodePublishVolume', { volumeId: 'csi-1', targetPath: nodeRequest.targetPath })
     expect(violations([inline, inline])).toEqual([])
   })
 })

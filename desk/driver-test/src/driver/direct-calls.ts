@@ -28,10 +28,10 @@ let lastId = 0
 
 /** Calls the driver directly, without the sidecars. The checks get these calls like all other calls. */
 export class DirectCalls {
-  readonly #parts: DirectCallsParts
+  readonly #options: DirectCallsParts
 
-  constructor(parts: DirectCallsParts) {
-    this.#parts = parts
+  constructor(options: DirectCallsParts) {
+    this.#options = options
   }
 
   /** Calls the driver and returns its answer or its error. Repeats the call while the driver is unavailable. */
@@ -40,7 +40,7 @@ export class DirectCalls {
     method: UnaryMethod<Q, R>,
     request: Q,
   ): Promise<Reply<R>> {
-    const { clock, signal } = this.#parts
+    const { clock, signal } = this.#options
     const work = (): Promise<R> => this.#once(driver, method, request)
     try {
       return {
@@ -55,7 +55,7 @@ export class DirectCalls {
   }
 
   async #once<Q extends object, R extends object>(driver: Driver, method: UnaryMethod<Q, R>, request: Q): Promise<R> {
-    const { clock, report, signal } = this.#parts
+    const { clock, report, signal } = this.#options
     lastId -= 1
     const open = { end: undefined, code: undefined, message: '', response: undefined, fault: undefined }
     const call = {

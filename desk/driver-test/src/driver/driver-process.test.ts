@@ -21,8 +21,8 @@ it('a driver is not started if another process already listens on its socket', a
 
 it('a driver that ends eight times in a row is reported as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gone-'))
-  const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
-  const processes = await startDriverProcesses(['sh -c "exit 3"'], parts)
+  const options = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
+  const processes = await startDriverProcesses(['sh -c "exit 3"'], options)
   try {
     expect(await aborted(processes.watchGone())).toEqual(new Error('the driver ended with code 3, 8 times in a row'))
   } finally {
@@ -33,11 +33,11 @@ it('a driver that ends eight times in a row is reported as gone', async () => {
 
 it('only crashes after the call of `watchGone` make a driver count as gone', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'ended-'))
-  const parts = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
+  const options = { logFile: join(directory, 'driver.log'), clock: systemClock, log: silentLogger }
   // The driver ends at once in its first nine starts. In the tenth it runs for a minute.
   const count = join(directory, 'count')
   const script = `echo >>${count}; [ $(wc -l <${count}) -gt 9 ] && exec sleep 60; exit 3`
-  const processes = await startDriverProcesses([`sh -c '${script}'`], parts)
+  const processes = await startDriverProcesses([`sh -c '${script}'`], options)
   try {
     await new Promise<void>((resolve) => {
       let ends = 0

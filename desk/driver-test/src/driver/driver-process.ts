@@ -51,7 +51,7 @@ const RESTART = { initialMs: 200, maxMs: 1_000 }
 /** Starts the processes of one driver, for example its controller service and its node services. */
 export async function startDriverProcesses(
   commands: readonly string[],
-  parts: DriverProcessOptions,
+  options: DriverProcessOptions,
 ): Promise<OwnDriverProcess> {
   const all: SidecarProcess[] = []
   const killed = new Set<number>()
@@ -63,7 +63,7 @@ export async function startDriverProcesses(
         if (!killed.delete(index)) for (const listener of [...listeners]) listener(how, index)
       }
       const shell = { name: 'driver', command: 'sh', args: ['-c', `exec ${command}`], restart: RESTART }
-      all.push(await startSidecar({ ...parts, ...shell, onExit }))
+      all.push(await startSidecar({ ...options, ...shell, onExit }))
     }
   } catch (error) {
     await stop()
@@ -87,7 +87,7 @@ export async function startDriverProcesses(
     },
     watchGone() {
       const gone = new AbortController()
-      const ends = all.map(() => endsInARow(parts.clock, (error) => gone.abort(error)))
+      const ends = all.map(() => endsInARow(options.clock, (error) => gone.abort(error)))
       listeners.add((how, index) => ends[index]?.(how))
       return gone.signal
     },

@@ -43,7 +43,7 @@ export class DriverUnderTest implements ChaosDriver {
   readonly name: string
   readonly inlineAttributes: Readonly<Record<string, string>>
   readonly crash?: (forMs: number) => Promise<void>
-  readonly #parts: DriverUnderTestParts
+  readonly #deps: DriverUnderTestParts
   readonly #faults = new Map<string, CallFault[]>()
   readonly #listeners = new Set<(call: ProxiedCall) => void>()
   readonly #usage: UsageLooks
@@ -51,15 +51,15 @@ export class DriverUnderTest implements ChaosDriver {
   #soonLooks = 0
   #calm = false
 
-  constructor(parts: DriverUnderTestParts) {
-    const { direct, ownProcess: own, checker, nodes } = parts
-    this.#parts = parts
+  constructor(deps: DriverUnderTestParts) {
+    const { direct, ownProcess, checker, nodes } = deps
+    this.#deps = deps
     this.#usage = new UsageLooks(checker.tracker, nodes)
     this.#lists = [checker.tracker, checker.snapshots].map((tracker) => new WatchedList(direct, checker, tracker))
     this.name = direct.name
-    this.inlineAttributes = parts.inlineAttributes
+    this.inlineAttributes = deps.inlineAttributes
     // `crash` only kills the driver, because `OwnDriverProcess` starts it again after a back-off.
-    if (own !== undefined) this.crash = async () => own.kill()
+    if (ownProcess !== undefined) this.crash = async () => ownProcess.kill()
   }
 
   /** Chooses the fault of a call for the proxy. */
@@ -70,26 +70,26 @@ export class DriverUnderTest implements ChaosDriver {
    * checker gets it, and an end after the checker has got it.
    */
   readonly report = (call: ProxiedCall): void => {
-    this.#parts.rules.see(call)
-    if (call.end !== undefined) this.#parts.checker.see(call)
+    this.#deps.rules.see(call)
+    if (call.end !== undefined) this.#deps.checker.see(call)
     for (const listener of this.#listeners) listener(call)
-    if (call.end === undefined) this.#parts.checker.see(call)
+    if (call.end === undefined) this.#deps.checker.see(call)
     else if (call.fault === 'kill' && !this.#calm) this.#killAfter(call)
   }
 
   /** Kills the driver shortly after a successful call. After a failed call it plans the kill for the next call. */
   #killAfter({ code, method }: ProxiedCall): void {
     if (code !== 0) return this.breakCall(method, { kind: 'kill' })
-    this.#parts.clock.schedule(KILL_MS, () => {
+    this.#deps.clock.schedule(KILL_MS, () => {
       if (this.#calm) return
-      this.#parts.ownProcess?.killAll()
+      this.#deps.ownProcess?.killAll()
       this.#soonLooks = SOON_LOOKS
     })
   }
 
   /** Reports whether the proxy may repeat a detach late. False if the volume is gone, attached again, or busy. */
   readonly mayComeAgain = ({ method, request }: Pick<ProxiedCall, 'method' | 'request'>): boolean => {
-    const volume = this.#parts.checker.tracker.get(text(request['volumeId']))
+    const volume = this.#deps.checker.tracker.get(text(request['volumeId']))
     const node = text(request['nodeId'])
     return method === LATE_METHOD && volume?.exists === 'yes' && volume.busy === 0 && !volume.nodes.has(node)
   }
@@ -100,12 +100,12 @@ export class DriverUnderTest implements ChaosDriver {
   }
 
   publishedTo(volumeId: string): readonly string[] {
-    return certain(this.#parts.checker.tracker.get(volumeId)?.nodes ?? new Map())
+    return certain(this.#deps.checker.tracker.get(volumeId)?.nodes ?? new Map())
   }
 
   /** Returns the staged and published paths. Empty if the node service is emulated: it is called without the proxy. */
   mountedOn(nodeId: string, volumeId: string): readonly string[] {
-    const { checker, nodes } = this.#parts
+    const { checker, nodes } = this.#deps
     const volume = checker.tracker.get(volumeId)
     const paths = volume === undefined ? [] : [...certain(volume.staged), ...certain(volume.published)]
     return paths.filter((path) => nodes.at(path)?.info.nodeId === nodeId)
@@ -129,10 +129,10 @@ export class DriverUnderTest implements ChaosDriver {
   async watchList(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
-        await this.#parts.clock.sleep(this.#soonLooks > 0 ? SOON_MS : POLL_MS, signal)
+        await this.#deps.clock.sleep(this.#soonLooks > 0 ? SOON_MS : POLL_MS, signal)
         this.#soonLooks = Math.max(0, this.#soonLooks - 1)
         for (const list of this.#lists) await list.check(signal)
-        for (const broken of await this.#usage.check(signal)) this.#parts.checker.report(broken)
+        for (const broken of await this.#usage.check(signal)) this.#deps.checker.report(broken)
       }
     } catch (error) {
       if (!isAbort(error) || !signal.aborted) throw error
@@ -140,18 +140,18 @@ export class DriverUnderTest implements ChaosDriver {
   }
 
   async inspect(signal: AbortSignal): Promise<void> {
-    if (canList(this.#parts.direct)) await this.#parts.clock.sleep(LAST_LOOKS * POLL_MS, signal)
+    if (canList(this.#deps.direct)) await this.#deps.clock.sleep(LAST_LOOKS * POLL_MS, signal)
   }
 
   async left(signal: AbortSignal): Promise<readonly string[]> {
     const left: string[] = []
-    for (const list of this.#lists) left.push(...(await list.left(this.#parts.clock, signal)))
+    for (const list of this.#lists) left.push(...(await list.left(this.#deps.clock, signal)))
     return [...left, ...(await this.#leftMounts(signal))]
   }
 
   /** Returns the mounts that remain after some time. The time is needed, because a deletion may precede the unstage. */
   async #leftMounts(signal: AbortSignal): Promise<readonly string[]> {
-    const { nodes, mountsBelow, clock } = this.#parts
+    const { nodes, mountsBelow, clock } = this.#deps
     const mounted = await waitUntilEmpty(() => mountsBelow(nodes.folder), clock, signal)
     return (mounted ?? []).map((path) => `${nodes.shortened(path)} is still mounted`)
   }

@@ -170,6 +170,6 @@ export class WatchedList {
 
   #refuse(why: string): void {
     const text = `List${this.#tracker.of}s, of which the driver says that it has it: ${why}`
-    this.#checker.report({ check: 'listed', about: undefined, text })
+    this.#checker.report({ check: 'listed', subjectId: undefined, text })
   }
 }

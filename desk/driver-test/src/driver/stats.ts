@@ -41,7 +41,7 @@ export class UsageLooks {
     this.#failures.set(path, failures)
     if (failures !== FAILURES) return []
     const at = this.#nodes.shortened(path)
-    return [{ check: 'usage', about: volume.id, text: `NodeGetVolumeStats of ${volume.id} at ${at} ${wrong}` }]
+    return [{ check: 'usage', subjectId: volume.id, text: `NodeGetVolumeStats of ${volume.id} at ${at} ${wrong}` }]
   }
 
   async #ask({ volume, path }: Mount, signal: AbortSignal): Promise<string | undefined> {

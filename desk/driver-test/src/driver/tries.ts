@@ -19,18 +19,18 @@ export const GIB = 1024n ** 3n
 export interface TryParts extends Pick<DriverTestOptions, 'parameters'> {
   readonly clock: Clock
   /** Called if the driver remained unavailable while an ability was tried, with the name of the ability. */
-  readonly onLost?: (what: string) => void
+  readonly onLost?: (ability: string) => void
 }
 
 /** Tries whether the driver creates volumes of a kind, and deletes them again. */
 export class Tries {
   readonly #driver: Driver
-  readonly #parts: TryParts
+  readonly #options: TryParts
   readonly #limits: { readonly timeoutMs: number; readonly signal: AbortSignal }
 
-  constructor(driver: Driver, parts: TryParts, signal: AbortSignal) {
+  constructor(driver: Driver, options: TryParts, signal: AbortSignal) {
     this.#driver = driver
-    this.#parts = parts
+    this.#options = options
     this.#limits = { timeoutMs: TRY_MS, signal }
   }
 
@@ -78,13 +78,13 @@ export class Tries {
       return undefined
     } catch (error) {
       this.#limits.signal.throwIfAborted()
-      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#parts.onLost?.(action)
+      if (error instanceof RpcError && error.code === CODES.Unavailable) this.#options.onLost?.(action)
       return messageOf(error)
     }
   }
 
   #requestOf(kind: keyof typeof CAPABILITIES, name: string): CreateVolumeRequest {
-    const { clock, parameters } = this.#parts
+    const { clock, parameters } = this.#options
     return { ...volumeRequest(`${name}-${clock.now()}`, parameters), volumeCapabilities: [CAPABILITIES[kind]] }
   }
 
@@ -101,7 +101,7 @@ export class Tries {
   }
 
   #retrying<T>(work: () => Promise<T>): Promise<T> {
-    return retrying({ clock: this.#parts.clock, signal: this.#limits.signal }, work, { withinMs: LOST_MS })
+    return retrying({ clock: this.#options.clock, signal: this.#limits.signal }, work, { withinMs: LOST_MS })
   }
 }
 

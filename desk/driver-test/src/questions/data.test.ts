@@ -15,9 +15,9 @@ afterAll(() => rmSync(folder, { recursive: true }))
 async function found(bug?: ContentBug) {
   const placing = copies()
   return await foundDirectly(
-    (parts) => {
-      keepSnapshots(parts.driver, {})
-      keepContents(parts, { folder: join(folder, bug ?? 'none'), placing, bug })
+    (emulated) => {
+      keepSnapshots(emulated.driver, {})
+      keepContents(emulated, { folder: join(folder, bug ?? 'none'), placing, bug })
     },
     checkData,
     { controller: SNAPSHOTS, mountOptions: placing.optionsAt },

@@ -22,7 +22,7 @@ export async function checkData(setting: Setting): Promise<void> {
   const [first, second] = setting.ownNodes
   if (first === undefined) return
   await checkKind(setting, FILES, { first, second })
-  if (setting.parts.abilities.can.block) await checkKind(setting, BYTES, { first, second })
+  if (setting.deps.abilities.can.block) await checkKind(setting, BYTES, { first, second })
 }
 
 interface Nodes {
@@ -51,7 +51,7 @@ async function checkKind(setting: Setting, content: VolumeContent, { first, seco
 }
 
 async function checkCopies(data: Data, first: OwnNode): Promise<void> {
-  const { driver, abilities } = data.setting.parts
+  const { driver, abilities } = data.setting.deps
   if (abilities.can.clone === true) await checkClone(data, first)
   if (driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) await checkSnapshot(data, first)
   await data.within(first, (mounted) => data.refuse(mounted), true)
@@ -128,7 +128,7 @@ class Data {
     const mounted = await mount(setting, volume, { node, readonly, capability: content.capability })
     if (mounted === undefined) return undefined
     try {
-      return (await setting.parts.mountOptions(mounted.path)) === undefined ? undefined : await work(mounted)
+      return (await setting.deps.mountOptions(mounted.path)) === undefined ? undefined : await work(mounted)
     } finally {
       await unmount(setting, volume, mounted)
     }
@@ -189,13 +189,13 @@ class Data {
   async #total({ node, path, staging }: Mounted): Promise<bigint | undefined> {
     if (!nodeCan(node.driver, NodeRpc.GET_VOLUME_STATS)) return undefined
     const request = { volumeId: this.volume.volumeId, volumePath: path, stagingTargetPath: staging }
-    const { response } = await this.setting.parts.calls.ask(node.driver, NodeGetVolumeStats, request)
+    const { response } = await this.setting.deps.calls.ask(node.driver, NodeGetVolumeStats, request)
     return response?.usage.map(({ total }) => total).reduce((most, each) => (each > most ? each : most), 0n)
   }
 
   #find(check: 'data' | 'readOnly' | 'usage' | 'capacity', text: string): void {
-    const { volumeId: about } = this.volume
+    const { volumeId } = this.volume
     const kind = this.content.kind === 'block' ? 'block volume' : 'volume'
-    this.setting.parts.find({ check, about, text: `${kind} ${about} ${text}` })
+    this.setting.deps.find({ check, subjectId: volumeId, text: `${kind} ${volumeId} ${text}` })
   }
 }

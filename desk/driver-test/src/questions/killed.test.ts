@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
 import { checkKills } from './killed.ts'
 
-type Forget = (parts: EmulatedParts) => void
+type Forget = (emulated: EmulatedParts) => void
 
 const forgetAttachments: Forget = ({ driver }) => {
   for (const { attachments } of driver.volumes.all) attachments.clear()

@@ -5,7 +5,7 @@ import { publishRequest, type Setting } from './setting.ts'
 
 /** Kills the driver after an attach and after a stage. The restarted driver must still know attach and stage. */
 export async function checkKills(setting: Setting): Promise<void> {
-  const { kill, nodes } = setting.parts
+  const { kill, nodes } = setting.deps
   const [first] = setting.nodes
   if (kill === undefined || first === undefined) return
   const volume = await setting.created(setting.create('killed'))
@@ -28,13 +28,13 @@ export async function checkKills(setting: Setting): Promise<void> {
   await setting.deleted(volume.volumeId)
 }
 
-async function isKnown(setting: Setting, { volumeId: about }: Volume, nodeId: string): Promise<void> {
-  const { driver } = setting.parts
+async function isKnown(setting: Setting, { volumeId }: Volume, nodeId: string): Promise<void> {
+  const { driver } = setting.deps
   if (!canList(driver)) return
-  const listed = await setting.listed(about)
-  const find = (text: string): void => setting.parts.find({ check: 'kept', about, text })
-  if (listed === undefined) find(`volume ${about} was created and is not listed after the driver was killed`)
+  const listed = await setting.listed(volumeId)
+  const find = (text: string): void => setting.deps.find({ check: 'kept', subjectId: volumeId, text })
+  if (listed === undefined) find(`volume ${volumeId} was created and is not listed after the driver was killed`)
   else if (listsNodes(driver) && listed.status?.publishedNodeIds.includes(nodeId) !== true) {
-    find(`volume ${about} was published to ${nodeId} and is not listed there after the driver was killed`)
+    find(`volume ${volumeId} was published to ${nodeId} and is not listed there after the driver was killed`)
   }
 }

@@ -18,15 +18,15 @@ interface Case {
   readonly byDriver?: boolean
   /** True if the test treats every path as mounted. */
   readonly mounted?: boolean
-  readonly spoil?: (parts: EmulatedParts) => void
+  readonly spoil?: (emulated: EmulatedParts) => void
 }
 
 async function found({ bug, byDriver = false, mounted = false, spoil }: Case) {
   const placing = copies()
   return await foundDirectly(
-    (parts) => {
-      keepContents(parts, { folder: join(folder, `${bug}-${byDriver}`), placing, bug })
-      spoil?.(parts)
+    (emulated) => {
+      keepContents(emulated, { folder: join(folder, `${bug}-${byDriver}`), placing, bug })
+      spoil?.(emulated)
     },
     checkMountOptions,
     {

@@ -18,21 +18,26 @@ const REFUSALS: readonly CodeName[] = ['InvalidArgument']
 export async function checkMountOptions(setting: Setting): Promise<void> {
   const [node] = setting.ownNodes
   if (node === undefined) return
-  const { parts } = setting
+  const { deps } = setting
   const takesGroup = nodeCan(node.driver, NodeRpc.VOLUME_MOUNT_GROUP)
   const capability = withOption('')
   const request = setting.create('options', { volumeCapabilities: [capability] })
-  const demand = { about: request.name, check: 'options', what: 'CreateVolume', codes: ['OK', ...REFUSALS] } as const
+  const demand = {
+    subjectId: request.name,
+    check: 'options',
+    description: 'CreateVolume',
+    codes: ['OK', ...REFUSALS],
+  } as const
   const volume = (await setting.demand(CreateVolume, request, demand)).response?.volume
   if (volume === undefined) return
   const find = (text: string): void =>
-    parts.find({ check: 'options', about: volume.volumeId, text: `volume ${volume.volumeId} ${text}` })
+    deps.find({ check: 'options', subjectId: volume.volumeId, text: `volume ${volume.volumeId} ${text}` })
   const use = { node, capability: withOption(takesGroup ? String(GROUP) : ''), refusals: REFUSALS }
   const mounted = await mount(setting, volume, use)
-  const options = mounted && (await parts.mountOptions(mounted.path))
+  const options = mounted && (await deps.mountOptions(mounted.path))
   if (mounted !== undefined && options !== undefined) {
     if (!options.has(OPTION)) find(`is mounted with ${[...options].join(',')}, without ${OPTION}`)
-    const wrong = await wrongGroup(mounted.path, takesGroup, parts.csiDriver?.spec.fsGroupPolicy)
+    const wrong = await wrongGroup(mounted.path, takesGroup, deps.csiDriver?.spec.fsGroupPolicy)
     if (wrong !== undefined) find(wrong)
   }
   // The unmount also runs after a refused publish, which may have left a stage or an attachment.

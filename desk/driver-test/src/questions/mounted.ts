@@ -38,7 +38,7 @@ interface Use extends Pick<Demand, 'check' | 'twice'> {
 }
 
 /** Returns the paths at which the volume is staged and published on the node. */
-export function placeOf({ parts: { nodes } }: Setting, { volumeId }: Pick<Volume, 'volumeId'>, node: OwnNode): Mounted {
+export function placeOf({ deps: { nodes } }: Setting, { volumeId }: Pick<Volume, 'volumeId'>, node: OwnNode): Mounted {
   const folder = join(nodes.folder, `node-${nodes.all.indexOf(node) + 1}`, 'direct', volumeId)
   const staged = nodeCan(node.driver, NodeRpc.STAGE_UNSTAGE_VOLUME)
   return { node, path: join(folder, 'target'), staging: staged ? join(folder, 'staging') : '' }
@@ -52,7 +52,7 @@ export async function mount(setting: Setting, volume: Volume, use: Use): Promise
   const { node, readonly = false, check = 'converges', capability = ONE_NODE, refusals = [], twice = false } = use
   const { path, staging } = placeOf(setting, volume, node)
   const { volumeId, volumeContext } = volume
-  const demand: Demand = { about: volumeId, check, codes: ['OK', ...refusals], twice }
+  const demand: Demand = { subjectId: volumeId, check, codes: ['OK', ...refusals], twice }
   let publishContext: { [key: string]: string } = {}
   if (setting.has('ControllerPublishVolume')) {
     const request = publishRequest(volume, node.info.nodeId, capability)
@@ -87,7 +87,7 @@ export async function unmount(
   { volumeId }: Volume,
   { node, path, staging, twice = false }: Mounted & Pick<Demand, 'twice'>,
 ): Promise<void> {
-  const demand = { about: volumeId, driver: node.driver, twice }
+  const demand = { subjectId: volumeId, driver: node.driver, twice }
   await setting.demand(NodeUnpublishVolume, { volumeId, targetPath: path }, demand)
   if (staging !== '') await setting.demand(NodeUnstageVolume, { volumeId, stagingTargetPath: staging }, demand)
   if (setting.has('ControllerPublishVolume')) await setting.unpublished(volumeId, node.info.nodeId, { twice })
@@ -111,11 +111,11 @@ export async function expand(
 ): Promise<ControllerExpandVolumeResponse | undefined> {
   const { volumeId } = volume
   const request = { volumeId, capacityRange: largerThan(volume), volumeCapability: capability, secrets: {} }
-  const { response } = await setting.demand(ControllerExpandVolume, request, { about: volumeId, twice })
+  const { response } = await setting.demand(ControllerExpandVolume, request, { subjectId: volumeId, twice })
   if (mounted === undefined || response?.nodeExpansionRequired !== true || !expandsOn(mounted.node)) return response
   const { node, path: volumePath, staging: stagingTargetPath } = mounted
   const ofNode = { ...request, volumePath, stagingTargetPath }
-  await setting.demand(NodeExpandVolume, ofNode, { about: volumeId, driver: node.driver, twice })
+  await setting.demand(NodeExpandVolume, ofNode, { subjectId: volumeId, driver: node.driver, twice })
   return response
 }
 

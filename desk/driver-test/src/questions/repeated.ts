@@ -27,12 +27,12 @@ export async function checkRepeated(setting: Setting): Promise<void> {
   }
   await setting.deleted(volume.volumeId)
   await setting.repeat(DeleteVolume, { volumeId: volume.volumeId, secrets: {} })
-  if (node !== undefined && setting.parts.abilities.can.inline === true) await inlineTwice(setting, node)
+  if (node !== undefined && setting.deps.abilities.can.inline === true) await inlineTwice(setting, node)
 }
 
 /** Publishes and unpublishes an inline volume of a pod, each call twice. */
 async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
-  const { csiDriver, inlineAttributes, unique } = setting.parts
+  const { csiDriver, inlineAttributes, unique } = setting.deps
   const podUid = `csi-devcluster-${unique}`
   const volumeId = ephemeralHandle(podUid, 'data')
   const { path: targetPath } = placeOf(setting, { volumeId }, node)
@@ -47,11 +47,11 @@ async function inlineTwice(setting: Setting, node: OwnNode): Promise<void> {
     readonly: false,
     secrets: {},
   }
-  const demand = { about: volumeId, driver: node.driver, twice: true }
+  const demand = { subjectId: volumeId, driver: node.driver, twice: true }
   const inline = `of the inline volume ${volumeId}`
-  await setting.demand(NodePublishVolume, request, { ...demand, what: `NodePublishVolume ${inline}` })
+  await setting.demand(NodePublishVolume, request, { ...demand, description: `NodePublishVolume ${inline}` })
   const end = { volumeId, targetPath }
-  await setting.demand(NodeUnpublishVolume, end, { ...demand, what: `NodeUnpublishVolume ${inline}` })
+  await setting.demand(NodeUnpublishVolume, end, { ...demand, description: `NodeUnpublishVolume ${inline}` })
 }
 
 /** Returns the volume attributes that a kubelet adds about the pod. */

@@ -33,7 +33,7 @@ import { requestOf } from './snapshots.ts'
 interface StrictRequest {
   /** The method of the request, such as `CreateVolume`. */
   readonly method: object
-  readonly ask: (known: RequestScope, driver: Driver) => Promise<Reply<object>>
+  readonly ask: (scope: RequestScope, driver: Driver) => Promise<Reply<object>>
 }
 
 /** The existing volume, node and folder that a request can name. */
@@ -51,20 +51,26 @@ interface Rows {
 }
 
 /** One wrong request: its name, the change to a correct request, and the codes that CSI allows in the answer. */
-type Row<Q> = readonly [what: string, change: Partial<Q> | ((known: RequestScope) => Partial<Q>), ...codes: CodeName[]]
+type Row<Q> = readonly [name: string, change: Partial<Q> | ((scope: RequestScope) => Partial<Q>), ...codes: CodeName[]]
 
 function of<Q extends object, R extends object>(
   method: UnaryMethod<Q, R>,
-  { when, usual }: { readonly when: Rows['when']; readonly usual: (known: RequestScope) => NoInfer<Q> },
+  { when, usual }: { readonly when: Rows['when']; readonly usual: (scope: RequestScope) => NoInfer<Q> },
   rows: readonly Row<NoInfer<Q>>[],
 ): Rows {
   return {
     when,
     rows: rows.map(([change, differs, ...codes]) => {
-      const what = `${methodOf(method.path)} ${change}`
+      const description = `${methodOf(method.path)} ${change}`
       const ask: StrictRequest['ask'] = (scope, driver) => {
         const request = { ...usual(scope), ...(typeof differs === 'function' ? differs(scope) : differs) }
-        return scope.setting.demand(method, request, { about: undefined, driver, check: 'strict', what, codes })
+        return scope.setting.demand(method, request, {
+          subjectId: undefined,
+          driver,
+          check: 'strict',
+          description,
+          codes,
+        })
       }
       return { method, ask }
     }),
@@ -72,14 +78,14 @@ function of<Q extends object, R extends object>(
 }
 
 const always = (): boolean => true
-const offers = (rpc: ControllerRpc) => (setting: Setting) => setting.parts.driver.capabilities.controller.has(rpc)
+const offers = (rpc: ControllerRpc) => (setting: Setting) => setting.deps.driver.capabilities.controller.has(rpc)
 const called =
   (method: string) =>
   (setting: Setting): boolean =>
     setting.has(method)
 const takesSnapshots = offers(ControllerRpc.CREATE_DELETE_SNAPSHOT)
-const hasNodes = (setting: Setting): boolean => setting.parts.nodes.all.length > 0
-const onNodes = (rpc: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.parts.nodes.can(rpc)
+const hasNodes = (setting: Setting): boolean => setting.deps.nodes.all.length > 0
+const onNodes = (rpc: NodeRpc) => (setting: Setting) => hasNodes(setting) && setting.deps.nodes.can(rpc)
 
 const secrets = {}
 const sized = (requiredBytes: bigint, limitBytes = 0n) => ({ capacityRange: { requiredBytes, limitBytes } })
@@ -99,7 +105,7 @@ const expand = ({ volume: { volumeId, capacityBytes } }: RequestScope) => {
 
 /** Returns a correct ControllerModifyVolume. Without `--attributes` its parameter is unknown to the driver. */
 const modify = ({ setting, volume: { volumeId } }: RequestScope) => {
-  const [attributes = UNKNOWN_ATTRIBUTES] = setting.parts.abilities.can.attributes ?? []
+  const [attributes = UNKNOWN_ATTRIBUTES] = setting.deps.abilities.can.attributes ?? []
   return { volumeId, secrets, mutableParameters: { ...attributes } }
 }
 

@@ -45,13 +45,13 @@ export const { mount: ONE_NODE, block: BLOCK } = CAPABILITIES
 
 /** The options of a direct call to the driver, and the requirements for its answer. */
 export interface Demand {
-  readonly about: string | undefined
+  readonly subjectId: string | undefined
   /** The node service to call. Undefined: the controller service. */
   readonly driver?: Driver
   /** The promise that a wrong answer breaks. The default is `converges`. */
   readonly check?: CheckName
   /** The description of the request in a finding. The default is the method and the volume. */
-  readonly what?: string
+  readonly description?: string
   readonly codes?: readonly CodeName[]
   /** True if the call is sent again after it has succeeded, as a caller does after a lost answer. */
   readonly twice?: boolean
@@ -59,34 +59,34 @@ export interface Demand {
 
 /** Helpers for direct calls to a driver that no sidecar calls at the same time. */
 export class Setting {
-  readonly parts: SettingParts
+  readonly deps: SettingParts
   /** The largest group of nodes that can use the same volumes. */
   readonly nodes: readonly NodeGetInfoResponse[]
 
-  constructor(parts: SettingParts) {
-    this.parts = parts
-    this.nodes = largestGroup(parts.abilities)
+  constructor(deps: SettingParts) {
+    this.deps = deps
+    this.nodes = largestGroup(deps.abilities)
   }
 
   /** The nodes in `nodes` whose node services have separate sockets. */
   get ownNodes(): readonly OwnNode[] {
-    return this.parts.nodes.all.filter(({ info }) => this.nodes.some(({ nodeId }) => nodeId === info.nodeId))
+    return this.deps.nodes.all.filter(({ info }) => this.nodes.some(({ nodeId }) => nodeId === info.nodeId))
   }
 
   has(method: string): boolean {
-    return this.parts.abilities.can.methods.includes(method)
+    return this.deps.abilities.can.methods.includes(method)
   }
 
   create(name: string, change: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
-    const topology = this.parts.abilities.can.zones && this.nodes[0]?.accessibleTopology
+    const topology = this.deps.abilities.can.zones && this.nodes[0]?.accessibleTopology
     const accessibilityRequirements = topology && { requisite: [topology], preferred: [topology] }
-    const { unique, parameters } = this.parts
+    const { unique, parameters } = this.deps
     return { ...volumeRequest(`${name}-${unique}`, parameters), accessibilityRequirements, ...change }
   }
 
   /** Calls the controller service. */
   ask<Q extends object, R extends object>(method: UnaryMethod<Q, R>, request: Q): Promise<Reply<R>> {
-    return this.parts.calls.ask(this.parts.driver, method, request)
+    return this.deps.calls.ask(this.deps.driver, method, request)
   }
 
   /**
@@ -96,25 +96,25 @@ export class Setting {
   async repeat<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
     request: Q,
-    driver = this.parts.driver,
+    driver = this.deps.driver,
   ): Promise<void> {
-    const { code } = await this.parts.calls.ask(driver, method, request)
-    if (PERHAPS.has(code)) await this.parts.calls.ask(driver, method, request)
+    const { code } = await this.deps.calls.ask(driver, method, request)
+    if (PERHAPS.has(code)) await this.deps.calls.ask(driver, method, request)
   }
 
   /** Sends a request. The answer is a finding if its code is not one of `codes`. */
   async demand<Q extends object, R extends object>(
     method: UnaryMethod<Q, R>,
     request: Q,
-    { about, driver = this.parts.driver, check = 'converges', twice = false, ...demand }: Demand,
+    { subjectId, driver = this.deps.driver, check = 'converges', twice = false, ...demand }: Demand,
   ): Promise<Reply<R>> {
-    const { what = `${methodOf(method.path)} of ${about}`, codes = ['OK'] } = demand
-    const reply = await this.parts.calls.ask(driver, method, request)
+    const { description = `${methodOf(method.path)} of ${subjectId}`, codes = ['OK'] } = demand
+    const reply = await this.deps.calls.ask(driver, method, request)
     const { code, message } = reply
     if (!codes.some((each) => CODES[each] === code)) {
       const answer = code === 0 ? 'OK' : `${codeNameOf(code)} ${JSON.stringify(message)}`
-      const text = `${what} was answered with ${answer}, not with ${codes.join(' or ')}`
-      this.parts.find({ check, about, text, cause: what })
+      const text = `${description} was answered with ${answer}, not with ${codes.join(' or ')}`
+      this.deps.find({ check, subjectId, text, causeKey: description })
     }
     if (twice && code === 0) await this.repeat(method, request, driver)
     return reply
@@ -122,7 +122,10 @@ export class Setting {
 
   /** Creates a volume. If the driver refuses, this is a finding, and the result is undefined. */
   async created(request: CreateVolumeRequest): Promise<Volume | undefined> {
-    const { response } = await this.demand(CreateVolume, request, { about: request.name, what: 'CreateVolume' })
+    const { response } = await this.demand(CreateVolume, request, {
+      subjectId: request.name,
+      description: 'CreateVolume',
+    })
     return response?.volume
   }
 
@@ -136,11 +139,11 @@ export class Setting {
   }
 
   async unpublished(volumeId: string, nodeId: string, { twice = false } = {}): Promise<void> {
-    await this.demand(ControllerUnpublishVolume, { volumeId, nodeId, secrets: {} }, { about: volumeId, twice })
+    await this.demand(ControllerUnpublishVolume, { volumeId, nodeId, secrets: {} }, { subjectId: volumeId, twice })
   }
 
   async deleted(volumeId: string): Promise<void> {
-    await this.demand(DeleteVolume, { volumeId, secrets: {} }, { about: volumeId })
+    await this.demand(DeleteVolume, { volumeId, secrets: {} }, { subjectId: volumeId })
   }
 
   /** Returns the entry of the volume in the answer to ListVolumes. */

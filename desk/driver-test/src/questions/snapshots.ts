@@ -12,13 +12,13 @@ import type { Setting } from './setting.ts'
 
 /** Creates, lists and restores snapshots. Deletes one snapshot before its source volume, and one after it. */
 export async function checkSnapshots(setting: Setting): Promise<void> {
-  if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
+  if (!setting.deps.driver.capabilities.controller.has(ControllerRpc.CREATE_DELETE_SNAPSHOT)) return
   const volume = await setting.created(setting.create('snapshot'))
   if (volume === undefined) return
   const snapshotId = await createdSnapshot(setting, volume, 'first')
   if (snapshotId !== undefined) {
     // A restarted driver must still know its snapshots.
-    setting.parts.kill?.()
+    setting.deps.kill?.()
     await listed(setting, snapshotId, volume)
     await setting.copiedTwice('restored', { $case: 'snapshot', value: { snapshotId } })
     await deletedSnapshot(setting, snapshotId, volume)
@@ -32,7 +32,7 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
   const request = requestOf(setting, volume, name)
   let first: Snapshot | undefined
   for (let tries = READY_TRIES; tries > 0; tries -= 1) {
-    const demand = { about: volumeId, check: 'snapshots', what: 'CreateSnapshot' } as const
+    const demand = { subjectId: volumeId, check: 'snapshots', description: 'CreateSnapshot' } as const
     const { response } = await setting.demand(CreateSnapshot, request, demand)
     const snapshot = response?.snapshot
     if (snapshot === undefined || (first !== undefined && first.snapshotId !== snapshot.snapshotId)) break
@@ -42,7 +42,7 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
     }
     // The first answer is never enough, so that CreateSnapshot is called at least twice.
     if (first !== undefined && snapshot.readyToUse) return snapshotId
-    if (first !== undefined) await setting.parts.pause(READY_MS)
+    if (first !== undefined) await setting.deps.pause(READY_MS)
     first ??= snapshot
   }
   return first?.snapshotId
@@ -51,44 +51,40 @@ export async function createdSnapshot(setting: Setting, volume: Volume, name: st
 const READY_TRIES = 20
 const READY_MS = 500
 
-export function requestOf({ parts }: Setting, { volumeId: sourceVolumeId }: Volume, name: string) {
-  const ownRequest = { name: `csi-devcluster-snapshot-${name}-${parts.unique}`, sourceVolumeId }
+export function requestOf({ deps }: Setting, { volumeId: sourceVolumeId }: Volume, name: string) {
+  const ownRequest = { name: `csi-devcluster-snapshot-${name}-${deps.unique}`, sourceVolumeId }
   return { ...ownRequest, secrets: {}, parameters: {}, accessibilityRequirements: undefined }
 }
 
 /** Deletes the snapshot twice, because the deletion of a missing snapshot must succeed. */
-export async function deletedSnapshot(
-  setting: Setting,
-  snapshotId: string,
-  { volumeId: about }: Volume,
-): Promise<void> {
-  const demand = { about, check: 'snapshots', what: 'DeleteSnapshot', twice: true } as const
+export async function deletedSnapshot(setting: Setting, snapshotId: string, { volumeId }: Volume): Promise<void> {
+  const demand = { subjectId: volumeId, check: 'snapshots', description: 'DeleteSnapshot', twice: true } as const
   await setting.demand(DeleteSnapshot, { snapshotId, secrets: {} }, demand)
 }
 
 /** Deletes the source of a snapshot. The driver must keep the snapshot, or refuse the deletion and keep both. */
 async function deletedAfterSource(setting: Setting, volume: Volume): Promise<void> {
-  const { volumeId: about } = volume
+  const { volumeId } = volume
   const snapshotId = await createdSnapshot(setting, volume, 'second')
-  if (snapshotId === undefined) return setting.deleted(about)
+  if (snapshotId === undefined) return setting.deleted(volumeId)
   const other = await setting.created(setting.create('snapshot-other'))
   if (other !== undefined) {
-    const what = 'CreateSnapshot of a known name and another volume'
-    const demand = { about: undefined, check: 'strict', what, codes: ['AlreadyExists'] } as const
+    const description = 'CreateSnapshot of a known name and another volume'
+    const demand = { subjectId: undefined, check: 'strict', description, codes: ['AlreadyExists'] } as const
     await setting.demand(CreateSnapshot, requestOf(setting, other, 'second'), demand)
     await setting.deleted(other.volumeId)
   }
-  const what = 'DeleteVolume of a volume with a snapshot'
-  const demand = { about, check: 'snapshots', what, codes: ['OK', 'FailedPrecondition'] } as const
-  const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, demand)
+  const description = 'DeleteVolume of a volume with a snapshot'
+  const demand = { subjectId: volumeId, check: 'snapshots', description, codes: ['OK', 'FailedPrecondition'] } as const
+  const { code } = await setting.demand(DeleteVolume, { volumeId, secrets: {} }, demand)
   await listed(setting, snapshotId, volume)
   await setting.copiedTwice('restored-later', { $case: 'snapshot', value: { snapshotId } })
   await deletedSnapshot(setting, snapshotId, volume)
-  if (code !== CODES.OK) await setting.deleted(about)
+  if (code !== CODES.OK) await setting.deleted(volumeId)
 }
 
 async function listed(setting: Setting, snapshotId: string, { volumeId }: Volume): Promise<void> {
-  if (!setting.parts.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) return
+  if (!setting.deps.driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) return
   const all = { maxEntries: 0, startingToken: '', sourceVolumeId: '', snapshotId: '', secrets: {} }
   for (const filter of [{ snapshotId }, { sourceVolumeId: volumeId }]) {
     const { code, response } = await setting.ask(ListSnapshots, { ...all, ...filter })
@@ -99,6 +95,6 @@ async function listed(setting: Setting, snapshotId: string, { volumeId }: Volume
   }
 }
 
-function find(setting: Setting, about: string, text: string): void {
-  setting.parts.find({ check: 'snapshots', about, text })
+function find(setting: Setting, subjectId: string, text: string): void {
+  setting.deps.find({ check: 'snapshots', subjectId, text })
 }

@@ -12,7 +12,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type EmulatedParts, foundDirectly } from '../testing/direct-setting.ts'
 import { askStrictly } from './strict.ts'
 
-type Spoil = (parts: EmulatedParts) => void
+type Spoil = (emulated: EmulatedParts) => void
 
 /** Returns a bug: the method succeeds with this answer instead of an error. */
 const accepting =

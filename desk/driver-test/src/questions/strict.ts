@@ -17,7 +17,7 @@ import { type Demand, publishRequest, type Setting } from './setting.ts'
 export async function askStrictly(setting: Setting): Promise<void> {
   const volume = await setting.created(setting.create('strict'))
   if (volume === undefined) return
-  const { nodes, driver } = setting.parts
+  const { nodes, driver } = setting.deps
   const [first, second] = setting.nodes.map(({ nodeId }) => nodeId)
   const scope = { setting, volume, nodeId: first ?? '', path: join(nodes.folder, 'node-1', 'nothing') }
   await setting.repeat(CreateVolume, setting.create('strict'))
@@ -26,7 +26,7 @@ export async function askStrictly(setting: Setting): Promise<void> {
   if (node !== undefined) await askAll(NODE_QUESTIONS, scope, node.driver)
   if (canList(driver)) await walkPages(setting, volume)
   // The random faults of a seed do not always repeat the creation of a clone.
-  if (setting.parts.abilities.can.clone === true)
+  if (setting.deps.abilities.can.clone === true)
     await setting.copiedTwice('clone', { $case: 'volume', value: { volumeId: volume.volumeId } })
   await modifyTwice(setting, volume)
   if (setting.has('ControllerPublishVolume') && first !== undefined) await publishTwice(scope, { first, second })
@@ -50,9 +50,9 @@ async function askAll(tables: typeof CONTROLLER_QUESTIONS, scope: RequestScope, 
 
 /** Modifies the volume with each set of attributes, and repeats each call. */
 async function modifyTwice(setting: Setting, { volumeId }: Volume): Promise<void> {
-  for (const attributes of setting.parts.abilities.can.attributes ?? []) {
+  for (const attributes of setting.deps.abilities.can.attributes ?? []) {
     const request = { volumeId, secrets: {}, mutableParameters: { ...attributes } }
-    await setting.demand(ControllerModifyVolume, request, { about: volumeId })
+    await setting.demand(ControllerModifyVolume, request, { subjectId: volumeId })
     await setting.repeat(ControllerModifyVolume, request)
   }
 }
@@ -62,25 +62,33 @@ async function publishTwice(
   { setting, volume }: RequestScope,
   { first, second }: { readonly first: string; readonly second: string | undefined },
 ): Promise<void> {
-  const { volumeId: about } = volume
-  const attach = (nodeId: string, demand: Omit<Demand, 'about'>) =>
-    setting.demand(ControllerPublishVolume, publishRequest(volume, nodeId), { about, ...demand })
-  const attached = await attach(first, { what: `ControllerPublishVolume of ${about} to ${first}` })
+  const { volumeId } = volume
+  const attach = (nodeId: string, demand: Omit<Demand, 'subjectId'>) =>
+    setting.demand(ControllerPublishVolume, publishRequest(volume, nodeId), { subjectId: volumeId, ...demand })
+  const attached = await attach(first, { description: `ControllerPublishVolume of ${volumeId} to ${first}` })
   if (attached.code !== CODES.OK) return
   const refused: readonly CodeName[] = ['FailedPrecondition']
   if (second !== undefined) {
-    const what = `ControllerPublishVolume of ${about}, a volume for one node that is on ${first}, to ${second}`
-    await attach(second, { check: 'oneNode', what, codes: refused })
-    await setting.unpublished(about, second)
-    await staysOn(setting, about, { first, second })
+    const description = `ControllerPublishVolume of ${volumeId}, a volume for one node that is on ${first}, to ${second}`
+    await attach(second, { check: 'oneNode', description, codes: refused })
+    await setting.unpublished(volumeId, second)
+    await staysOn(setting, volumeId, { first, second })
   }
-  const used = { about, check: 'inUse', what: `DeleteVolume of ${about} while it is published to ${first}` } as const
-  const { code } = await setting.demand(DeleteVolume, { volumeId: about, secrets: {} }, { ...used, codes: refused })
+  const demand = {
+    subjectId: volumeId,
+    check: 'inUse',
+    description: `DeleteVolume of ${volumeId} while it is published to ${first}`,
+  } as const
+  const { code } = await setting.demand(DeleteVolume, { volumeId, secrets: {} }, { ...demand, codes: refused })
   // If the driver has deleted the volume in spite of its use, there is nothing to detach.
   if (code === CODES.OK) return
-  await setting.unpublished(about, first)
-  if ((await nodesOf(setting, about))?.includes(first) !== true) return
-  setting.parts.find({ check: 'ended', about, text: `volume ${about} is listed on ${first} after a detach from there` })
+  await setting.unpublished(volumeId, first)
+  if ((await nodesOf(setting, volumeId))?.includes(first) !== true) return
+  setting.deps.find({
+    check: 'ended',
+    subjectId: volumeId,
+    text: `volume ${volumeId} is listed on ${first} after a detach from there`,
+  })
 }
 
 interface TwoNodes {
@@ -89,16 +97,16 @@ interface TwoNodes {
 }
 
 /** Reports a finding if a detach from the second node has removed the first node from ListVolumes, too. */
-async function staysOn(setting: Setting, about: string, { first, second }: TwoNodes): Promise<void> {
-  const nodes = await nodesOf(setting, about)
+async function staysOn(setting: Setting, volumeId: string, { first, second }: TwoNodes): Promise<void> {
+  const nodes = await nodesOf(setting, volumeId)
   if (nodes === undefined || nodes.includes(first)) return
-  const text = `volume ${about} was published to ${first} and is not listed there, after a detach from ${second} alone`
-  setting.parts.find({ check: 'kept', about, text })
+  const text = `volume ${volumeId} was published to ${first} and is not listed there, after a detach from ${second} alone`
+  setting.deps.find({ check: 'kept', subjectId: volumeId, text })
 }
 
 /** Returns the nodes of the volume in the answer to ListVolumes. Undefined if the driver does not list them. */
 async function nodesOf(setting: Setting, volumeId: string): Promise<readonly string[] | undefined> {
-  if (!listsNodes(setting.parts.driver)) return undefined
+  if (!listsNodes(setting.deps.driver)) return undefined
   return (await setting.listed(volumeId))?.status?.publishedNodeIds
 }
 
@@ -126,5 +134,5 @@ async function walkPages(setting: Setting, { volumeId }: Volume): Promise<void> 
     if (ended && times !== 1) wrong ??= `volume ${id} is on ${times} pages`
   }
   if (wrong === undefined) return
-  setting.parts.find({ check: 'listed', about: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
+  setting.deps.find({ check: 'listed', subjectId: undefined, text: `ListVolumes with one entry a page: ${wrong}` })
 }

@@ -46,8 +46,8 @@ export type ContentBug = keyof typeof CONTENT_BUGS
 /** Makes the content of a volume visible at a target path, as a mount does, and hides it again. */
 export interface Placing {
   /** Shows the content at the target path. A second call with the same path is allowed. */
-  put(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
-  take(target: string): void
+  publish(store: string, target: string, how: { readonly readonly: boolean; readonly options: readonly string[] }): void
+  unpublish(target: string): void
 }
 
 interface ContentOptions {
@@ -111,12 +111,12 @@ class Stores {
       const { mountFlags = [], volumeMountGroup = '' } = use?.$case === 'mount' ? use.value : {}
       if (volumeMountGroup !== '' && !this.#has('group-ignored')) give(this.#at(name), Number(volumeMountGroup))
       const options = this.#has('mount-option-ignored') ? [] : mountFlags
-      placing.put(this.#at(name), targetPath, { readonly: readonly && !this.#has('reader-may-write'), options })
+      placing.publish(this.#at(name), targetPath, { readonly: readonly && !this.#has('reader-may-write'), options })
       return answer
     })
     node.script('NodeUnpublishVolume', (request: NodeUnpublishVolumeRequest) => {
       const { volumeId, targetPath } = request
-      if (targetPath !== '') placing.take(targetPath)
+      if (targetPath !== '') placing.unpublish(targetPath)
       const answer = node.usualAnswer<object, object>('NodeUnpublishVolume', request)
       const path = this.#at(this.#nameOf(volumeId, nodeId))
       const device = existsSync(`${path}.device`)

@@ -11,7 +11,7 @@ import { DirectCalls } from '../driver/direct-calls.ts'
 import { OwnNodes, openOwnNodes } from '../driver/nodes.ts'
 import { Setting } from '../questions/setting.ts'
 
-const PARTS = { clock: systemClock, log: silentLogger }
+const CLOCK_AND_LOG = { clock: systemClock, log: silentLogger }
 
 export interface EmulatedParts {
   readonly driver: CsiDriver
@@ -20,7 +20,7 @@ export interface EmulatedParts {
 
 interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node'>> {
   /** The options of the mount at a path. Without it every path counts as mounted without options. */
-  readonly mountOptions?: Setting['parts']['mountOptions']
+  readonly mountOptions?: Setting['deps']['mountOptions']
   readonly fsGroupPolicy?: string
   /** True if the CSIDriver has the lifecycle mode Ephemeral. */
   readonly inline?: boolean
@@ -28,7 +28,7 @@ interface Setup extends Partial<Pick<CsiDriver['settings'], 'controller' | 'node
 
 /** Runs `work` with an emulated driver with two nodes and one bug. Returns the findings and the remaining volumes. */
 export async function foundDirectly(
-  spoil: (parts: EmulatedParts) => void,
+  spoil: (emulated: EmulatedParts) => void,
   work: (setting: Setting) => Promise<void>,
   {
     controller = [],
@@ -55,10 +55,10 @@ export async function foundDirectly(
     nodes.push(started)
   }
   const { address } = emulated
-  const driver = await openDriver({ ...PARTS, address, signal, services: 'controller' })
+  const driver = await openDriver({ ...CLOCK_AND_LOG, address, signal, services: 'controller' })
   stack.defer(() => driver.close())
   const addresses = nodes.map((each) => each.address)
-  const opened = await openOwnNodes(addresses, { ...PARTS, name: driver.name, stack }, signal)
+  const opened = await openOwnNodes(addresses, { ...CLOCK_AND_LOG, name: driver.name, stack }, signal)
   const ephemeral = inline && { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] }
   const csiDriver = { metadata: { name: driver.name }, spec: { fsGroupPolicy, ...ephemeral } }
   const asked = { address, nodeIds: [], ownNodes: opened, csiDriver, parameters: {}, capabilities: undefined }
@@ -68,10 +68,10 @@ export async function foundDirectly(
   const find = checker.report.bind(checker)
   spoil({ driver: emulated, nodes })
   const ownNodes = new OwnNodes(opened, join(directory, 'nodes'))
-  const parts = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
+  const deps = { driver, nodes: ownNodes, abilities, calls, parameters: {}, inlineAttributes: {}, find, unique: '1' }
   // The kill is simulated: `spoil` removes the state that a killed driver with this bug would lose.
   const kill = (): void => spoil({ driver: emulated, nodes })
   const pause = (ms: number): Promise<void> => systemClock.sleep(ms, signal)
-  await work(new Setting({ ...parts, mountOptions, csiDriver, pause, kill }))
+  await work(new Setting({ ...deps, mountOptions, csiDriver, pause, kill }))
   return { findings: checker.findings, left: emulated.volumes.all.map(({ id }) => id) }
 }

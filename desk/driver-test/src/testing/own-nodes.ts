@@ -4,10 +4,10 @@ import { type OwnNode, OwnNodes } from '../driver/nodes.ts'
 
 export const FOLDER = '/data/seed-1'
 
-/** Returns node services with these node IDs. `parts.call` replaces their calls. */
-export function ownNodes(ids: readonly string[], parts: Partial<Pick<Driver, 'call'>> = {}): OwnNodes {
+/** Returns node services with these node IDs. `overrides.call` replaces their calls. */
+export function ownNodes(ids: readonly string[], overrides: Partial<Pick<Driver, 'call'>> = {}): OwnNodes {
   const node: ReadonlySet<NodeRpc> = new Set([NodeRpc.GET_VOLUME_STATS])
-  const driver = { name: 'csi.example.com', capabilities: { node }, ...parts } as Driver
+  const driver = { name: 'csi.example.com', capabilities: { node }, ...overrides } as Driver
   const all = ids.map((nodeId): OwnNode => {
     const info = { nodeId, maxVolumesPerNode: 0n, accessibleTopology: undefined }
     return { address: `unix:///${nodeId}.sock`, driver, info }

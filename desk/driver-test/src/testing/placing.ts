@@ -9,7 +9,7 @@ export function copies(): Placing & {
 } {
   const placed = new Map<string, { readonly store: string; readonly options: ReadonlySet<string> }>()
   return {
-    put(store, target, { readonly, options }) {
+    publish(store, target, { readonly, options }) {
       placed.set(target, { store, options: new Set(options) })
       if (statSync(store).isFile()) {
         rmSync(target)
@@ -22,7 +22,7 @@ export function copies(): Placing & {
       // Root ignores file modes, so a folder with the name of the test's file prevents the write.
       if (readonly) mkdirSync(join(target, 'csi-devcluster-data-2'), { recursive: true })
     },
-    take(target) {
+    unpublish(target) {
       const { store } = placed.get(target) ?? {}
       placed.delete(target)
       if (store === undefined || statSync(store).isFile()) return
@@ -35,12 +35,12 @@ export function copies(): Placing & {
 
 /** Shows contents by bind mounts, which requires root. */
 export const MOUNTS: Placing = {
-  put(store, target, { readonly, options }) {
+  publish(store, target, { readonly, options }) {
     if (!isMounted(target)) execFileSync('mount', ['--bind', store, target])
     const all = [...(readonly ? ['ro'] : []), ...options]
     if (all.length > 0) execFileSync('mount', ['-o', `remount,bind,${all.join(',')}`, target])
   },
-  take(target) {
+  unpublish(target) {
     if (isMounted(target)) execFileSync('umount', [target])
   },
 }

@@ -13,7 +13,7 @@ import { runSeed, type SeedResult } from '../seed.ts'
 import { SNAPSHOTS } from './snapshots.ts'
 
 const NEVER = new AbortController().signal
-const PARTS = { clock: systemClock, log: silentLogger }
+const CLOCK_AND_LOG = { clock: systemClock, log: silentLogger }
 
 interface SeedResultOptions {
   /** The number of node services with separate sockets. */
@@ -63,11 +63,11 @@ export async function seedResult({
   }
   spoil?.(driver, nodes)
   const { address } = driver
-  const direct = await openDriver({ ...PARTS, address, signal, services: 'controller' })
+  const direct = await openDriver({ ...CLOCK_AND_LOG, address, signal, services: 'controller' })
   stack.defer(() => direct.close())
   const ownNodes = await openOwnNodes(
     nodes.map((each) => each.address),
-    { ...PARTS, name: direct.name, stack },
+    { ...CLOCK_AND_LOG, name: direct.name, stack },
     signal,
   )
   const csiDriver = {
@@ -78,7 +78,7 @@ export async function seedResult({
   const asked = { address, nodeIds, ownNodes, csiDriver, parameters: {}, capabilities: undefined, crash: false }
   const abilities = await learnAbilities(direct, { ...asked, clock: systemClock }, signal)
   const names = [...SUBSTITUTES, ...(snapshots ? (['csi-snapshotter'] as const) : [])]
-  const substitutes = (cluster: Devcluster): void => startSubstitutes(cluster, PARTS, names)
+  const substitutes = (cluster: Devcluster): void => startSubstitutes(cluster, CLOCK_AND_LOG, names)
   const times = { seed: 1, durationMs, convergeMs }
   const folders = { directory, data: join(directory, 'nodes') }
   return await runSeed(
@@ -92,7 +92,7 @@ export async function seedResult({
       csiDriver,
       binaries: { attacher },
     },
-    { direct, address, ownNodes, ownProcess: undefined, ...PARTS, substitutes },
+    { direct, address, ownNodes, ownProcess: undefined, ...CLOCK_AND_LOG, substitutes },
     signal,
   )
 }
