@@ -63,7 +63,7 @@ export async function readCommandLine<F extends FlagOptions, T>(
 export async function runCommandLine<F extends FlagOptions, T>(
   table: CommandTable<F, T>,
   args: readonly string[],
-  run: (options: T, parts: RunParts) => Promise<number>,
+  run: (options: T, deps: RunParts) => Promise<number>,
 ): Promise<number> {
   try {
     const style = styleFor(process.stdout, process.env)

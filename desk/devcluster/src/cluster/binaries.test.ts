@@ -21,8 +21,8 @@ describe('flagsOf', () => {
 
 describe('sidecarBinaries', () => {
   it('the cluster uses the path that the user gives for each sidecar', async () => {
-    const given = { attacher: '/a', resizer: '/r', provisioner: '/p', snapshotter: '/s' }
-    expect(await sidecarBinaries(given)).toEqual(given)
+    const paths = { attacher: '/a', resizer: '/r', provisioner: '/p', snapshotter: '/s' }
+    expect(await sidecarBinaries(paths)).toEqual(paths)
   })
 
   it('the cluster runs a binary directly, and a script with the Node.js of this process', () => {

@@ -14,39 +14,39 @@ it('a proxy of each driver socket reports and logs every call with its result', 
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
-  const own = await startCsiDriver({ socket: join(directory, 'own.sock') })
+  const ownDriver = await startCsiDriver({ socket: join(directory, 'own.sock') })
   const node = await startCsiDriver({ socket: join(directory, 'node.sock') })
-  for (const each of [own, node]) stack.use(each)
+  for (const each of [ownDriver, node]) stack.use(each)
   const log = recordingLogger()
-  const parts = { directory, clock: systemClock, log }
+  const deps = { directory, clock: systemClock, log }
   const { signal } = new AbortController()
-  const ownSockets = { driver: own.address, nodeSockets: [node.address] }
-  const sockets = await openSockets({ ...parts, ...ownSockets }, stack, signal)
+  const ownSockets = { driver: ownDriver.address, nodeSockets: [node.address] }
+  const sockets = await openSockets({ ...deps, ...ownSockets }, stack, signal)
   expect(sockets.nodes).toHaveLength(1)
   const seen: string[] = []
   stack.defer(answered(sockets.liveCalls)(({ method, code }) => seen.push(`${method} ${code}`)))
 
-  const [driver] = await openNodes(sockets.nodes, { ...parts, signal, stack })
+  const [driver] = await openNodes(sockets.nodes, { ...deps, signal, stack })
   const limits = { timeoutMs: 10_000 }
   const request = { volumeId: 'vol', targetPath: '/t' }
   await expect(driver?.call(NodeUnpublishVolume, request, limits)).rejects.toThrow('does not exist')
 
-  expect(own.calls.map(({ method }) => method)).not.toContain('NodeUnpublishVolume')
+  expect(ownDriver.calls.map(({ method }) => method)).not.toContain('NodeUnpublishVolume')
   expect(seen).toContain('NodeUnpublishVolume 5')
-  const about = { address: node.address, method: 'NodeUnpublishVolume', volumeId: 'vol', answer: 'NotFound' }
-  expect(log.lines.filter(({ message }) => message === 'CSI call').at(-1)).toMatchObject({ pairs: about })
+  const pairs = { address: node.address, method: 'NodeUnpublishVolume', volumeId: 'vol', answer: 'NotFound' }
+  expect(log.lines.filter(({ message }) => message === 'CSI call').at(-1)).toMatchObject({ pairs })
 })
 
 it("a driver that does not answer causes an error with the driver's address and the call", async () => {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'sockets-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
-  const own = stack.use(await startCsiDriver({ socket: join(directory, 'own.sock') }))
-  own.script('GetPluginInfo', () => {
+  const ownDriver = stack.use(await startCsiDriver({ socket: join(directory, 'own.sock') }))
+  ownDriver.script('GetPluginInfo', () => {
     throw new DriverFailure('INTERNAL', 'no name yet')
   })
-  const options = { directory, clock: systemClock, log: silentLogger, driver: own.address }
+  const options = { directory, clock: systemClock, log: silentLogger, driver: ownDriver.address }
   await expect(openSockets(options, stack, new AbortController().signal)).rejects.toThrow(
-    `the CSI driver at ${own.address} does not answer GetPluginInfo: `,
+    `the CSI driver at ${ownDriver.address} does not answer GetPluginInfo: `,
   )
 })

@@ -186,18 +186,18 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
 
   it('the page offers to run the demo if there are no rows, but not if the filter hides all rows', async () => {
     await onPage(async ({ test, page }) => {
-      const shown = (id: string): string => `document.querySelector('#${id}').checkVisibility()`
-      await page.until(`${shown('run-story')}`)
+      const isShown = (id: string): string => `document.querySelector('#${id}').checkVisibility()`
+      await page.until(`${isShown('run-story')}`)
       await page.evaluate(`document.querySelector('#run-story').click()`)
       await page.until(`${text('answer')} === 'The story runs up to step 6.'`)
-      await page.until(`document.querySelectorAll('#rows tr').length === 1 && !${shown('run-story')}`)
+      await page.until(`document.querySelectorAll('#rows tr').length === 1 && !${isShown('run-story')}`)
       await test.cluster.client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('other'))
       await page.evaluate(`(() => {
         const filter = document.querySelector('#filter')
         filter.value = 'nothing has this name'
         filter.dispatchEvent(new Event('input'))
       })()`)
-      await page.until(`${shown('none-fits')} && !${shown('run-story')}`)
+      await page.until(`${isShown('none-fits')} && !${isShown('run-story')}`)
     })
   })
 
@@ -238,11 +238,11 @@ const text = (id: string): string => `document.querySelector('#${id}').innerText
       await page.until(`document.querySelector('form') !== null`)
       const box = (id: string) =>
         page.evaluate<Edges>(`document.querySelector('#${id}').getBoundingClientRect().toJSON()`)
-      await page.look({ width: 1280, height: 900, scheme: 'light' })
+      await page.setAppearance({ width: 1280, height: 900, scheme: 'light' })
       const [waiting, table, controls] = [await box('waiting'), await box('table'), await box('controls')]
       expect(controls.left).toBeGreaterThan(table.right)
       expect(controls.top).toBe(waiting.top)
-      await page.look({ width: 390, height: 844, scheme: 'light' })
+      await page.setAppearance({ width: 390, height: 844, scheme: 'light' })
       expect((await box('controls')).top).toBeGreaterThan((await box('table')).bottom)
     })
   })

@@ -38,7 +38,7 @@ export async function startPage({ cluster, clock, log, port, story }: PageOption
     port,
     clock,
     beginning: () => model.beginning,
-    onAction: (body) => queue.take(body),
+    onAction: (body) => queue.submit(body),
   })
   const running = model.run(life.signal)
   queue.open()
@@ -63,11 +63,11 @@ function actorNamed(text: string): string {
 
 /** Shows the steps of the demo on the page. They stay there when the demo is over. */
 class StorySteps implements Printer {
-  readonly #put: (...items: readonly Item[]) => void
+  readonly #send: (...items: readonly Item[]) => void
   readonly #steps: StepItem[]
 
-  constructor({ steps, leftOut }: Pick<StoryScenario, 'steps' | 'leftOut'>, put: (...items: readonly Item[]) => void) {
-    this.#put = put
+  constructor({ steps, leftOut }: Pick<StoryScenario, 'steps' | 'leftOut'>, send: (...items: readonly Item[]) => void) {
+    this.#send = send
     const planned = steps.map(({ title }, index) => stepItem(index + 1, title))
     const others = leftOut.map(({ title, why }, index) => ({
       ...stepItem(steps.length + index + 1, title),
@@ -75,7 +75,7 @@ class StorySteps implements Printer {
       why,
     }))
     this.#steps = [...planned, ...others]
-    put(...this.#steps)
+    send(...this.#steps)
   }
 
   /** Marks the step as running and all later steps as pending. */
@@ -100,10 +100,10 @@ class StorySteps implements Printer {
 
   #change(...steps: readonly StepItem[]): void {
     for (const step of steps) this.#steps[step.number - 1] = step
-    this.#put(...steps)
+    this.#send(...steps)
   }
 }
 
 function stepItem(number: number, title: string): StepItem {
-  return { is: 'step', id: `step/${number}`, number, title, state: 'pending', lines: [] }
+  return { kind: 'step', id: `step/${number}`, number, title, state: 'pending', lines: [] }
 }

@@ -3,7 +3,7 @@ import { pictureOf } from './view/picture.ts'
 import type { ClaimRow, Item, NodePlace } from './view/wire.ts'
 
 const node = (name: string, change = {}): Item => ({
-  is: 'node',
+  kind: 'node',
   id: `node/${name}`,
   name,
   ready: true,
@@ -15,7 +15,7 @@ function row(name: string, change: Partial<ClaimRow> = {}): ClaimRow {
   const size = { text: '1Gi', bytes: 1024 ** 3 }
   const volume = { name: `pv-${name}`, phase: 'Bound', size, capacity: '1Gi', attributesClass: '' }
   return {
-    is: 'row',
+    kind: 'row',
     id: `claim/default/${name}`,
     name: `default/${name}`,
     pods: [],
@@ -33,7 +33,7 @@ const pod = (name: string, on: string) => ({ key: `default/${name}`, node: on, p
 /** Returns one text for each box, such as `node-1: pod app Running, volume data mounted`. */
 function drawn(...items: readonly Item[]): readonly string[] {
   return pictureOf(items).boxes.map(({ name, notes, chips }) => {
-    const texts = chips.map(({ kind, name: what, state }) => `${kind} ${what} ${state}`)
+    const texts = chips.map(({ kind, name: chipName, state }) => `${kind} ${chipName} ${state}`)
     return `${[name, ...notes].join(', ')}: ${texts.join(', ')}`
   })
 }

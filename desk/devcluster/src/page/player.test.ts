@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals'
 import { Player } from './view/player.ts'
 import type { ClusterNode, Frame } from './view/wire.ts'
 
-const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
+const item = (id: string, ready = true): ClusterNode => ({ kind: 'node', id, name: id, ready, schedulable: true })
 const frame = (at: number, text: string | undefined, ...ids: readonly string[]): Frame => ({
   at,
   ...(text !== undefined && { line: { who: 'you', text } }),
   items: ids.map((id) => item(id)),
 })
-const shown = (player: Player): string => [...player.items.keys()].join()
+const shownIds = (player: Player): string => [...player.items.keys()].join()
 const texts = (player: Player): readonly (string | undefined)[] => player.lines(10).map(([, { line }]) => line?.text)
 
 function withThree(): Player {
@@ -20,33 +20,33 @@ function withThree(): Player {
 describe('Player', () => {
   it('the replay player contains the current items, and the IDs of the changed items', () => {
     const player = withThree()
-    expect([shown(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
+    expect([shownIds(player), player.mode, player.at, player.length, player.time]).toEqual(['a,b,c,d', 'live', 3, 3, 3])
     expect([...player.changed].join()).toBe('a,b,c,d')
     player.changed.clear()
     player.add([{ at: 4, gone: ['a'] }])
-    expect([shown(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
+    expect([shownIds(player), [...player.changed].join()]).toEqual(['b,c,d', 'a'])
   })
 
   it('a stopped replay player keeps showing the same moment while new changes arrive', () => {
     const player = withThree()
     player.stop()
     player.add([frame(4, 'four', 'e')])
-    expect([shown(player), player.at, player.length]).toEqual(['a,b,c,d', 3, 4])
+    expect([shownIds(player), player.at, player.length]).toEqual(['a,b,c,d', 3, 4])
     player.live()
-    expect(shown(player)).toBe('a,b,c,d,e')
+    expect(shownIds(player)).toBe('a,b,c,d,e')
   })
 
   it('the replay player steps only to changes that have a text line, back and forth', () => {
     const player = withThree()
     player.stepBack()
-    expect([shown(player), texts(player)]).toEqual(['a,b', ['one']])
+    expect([shownIds(player), texts(player)]).toEqual(['a,b', ['one']])
     player.stepBack()
     player.stepBack()
-    expect([shown(player), texts(player)]).toEqual(['a', []])
+    expect([shownIds(player), texts(player)]).toEqual(['a', []])
     player.step()
-    expect(shown(player)).toBe('a,b')
+    expect(shownIds(player)).toBe('a,b')
     player.step()
-    expect([shown(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
+    expect([shownIds(player), texts(player)]).toEqual(['a,b,c,d', ['three', 'one']])
   })
 
   it('the replay player restores replaced and removed items when it steps back', () => {
@@ -58,7 +58,7 @@ describe('Player', () => {
         { at: 2, gone: ['a'] },
       ],
     })
-    expect(shown(player)).toBe('')
+    expect(shownIds(player)).toBe('')
     player.stepBack()
     expect(player.items.get('a')).toMatchObject({ ready: true })
   })
@@ -78,13 +78,13 @@ describe('Player', () => {
       [250, 'three'],
       [500, 'much later'],
     ])
-    expect([player.mode, shown(player)]).toEqual(['live', 'a,b,c,d,e'])
+    expect([player.mode, shownIds(player)]).toEqual(['live', 'a,b,c,d,e'])
   })
 
   it('the replay player finds the moment before an item got the requested state', () => {
     const player = withThree()
     expect(player.before('d', () => true)).toBe(2)
-    expect(player.before('d', ({ is }) => is === 'row')).toBeUndefined()
+    expect(player.before('d', ({ kind }) => kind === 'row')).toBeUndefined()
   })
 
   it('the replay player drops the oldest changes above a limit without renumbering the others', () => {
@@ -107,7 +107,7 @@ describe('Player', () => {
     player.stop()
     player.changed.clear()
     player.begin({ items: [item('z')], frames: [] })
-    expect([shown(player), player.mode]).toEqual(['z', 'live'])
+    expect([shownIds(player), player.mode]).toEqual(['z', 'live'])
     expect(player.changed.has('a')).toBe(true)
   })
 })

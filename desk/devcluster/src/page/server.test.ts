@@ -87,8 +87,8 @@ describe('startPageServer', () => {
     const headers = { host: 'evil.example.com' }
     expect((await ask(server.url, { headers })).code).toBe(403)
     expect((await ask(at('/frames'), { headers })).code).toBe(403)
-    const own = { host: `localhost:${new URL(server.url).port}` }
-    expect((await ask(server.url, { headers: own })).code).toBe(200)
+    const ownHost = { host: `localhost:${new URL(server.url).port}` }
+    expect((await ask(server.url, { headers: ownHost })).code).toBe(200)
   })
 
   it('the server of the page refuses other paths and other methods', async () => {

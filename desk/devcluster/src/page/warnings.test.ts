@@ -4,13 +4,13 @@ import { stillHolds } from './view/wire.ts'
 
 const AT = 100_000
 const event = (bad: boolean): LastEvent => {
-  const said = { at: AT, text: 'no', ...(bad && { bad }) }
-  return { is: 'event', id: 'event/x', of: 'x', said, reason: 'FailedAttachVolume', about: 'Pod app', count: 1 }
+  const line = { at: AT, text: 'no', ...(bad && { bad }) }
+  return { kind: 'event', id: 'event/x', of: 'x', line, reason: 'FailedAttachVolume', object: 'Pod app', count: 1 }
 }
 const wait = (level: Level, since: number): Wait => ({
   who: 'csi-attacher',
   level,
-  about: 'pod app',
+  object: 'pod app',
   why: 'no',
   since,
   stuck: false,

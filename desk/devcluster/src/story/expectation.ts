@@ -26,28 +26,25 @@ type EventKind = Exclude<ClusterEvent['kind'], 'call'>
 type ObjectOf<K extends EventKind> = NonNullable<Extract<ClusterEvent, { kind: K }>['after']>
 
 /** Expects that `holds` becomes true for an object of this kind, by its creation or by a change. */
-export function becomes<K extends EventKind>(
-  kind: K,
-  { who, expected: what, holds, text }: Turn<ObjectOf<K>>,
-): Expectation {
+export function becomes<K extends EventKind>(kind: K, { who, expected, holds, text }: Turn<ObjectOf<K>>): Expectation {
   return {
-    expected: what,
+    expected,
     see(event) {
       if (event.kind !== kind) return undefined
       const before = event.before as ObjectOf<K> | undefined
       const after = event.after as ObjectOf<K> | undefined
       if (after === undefined || !holds(after) || (before !== undefined && holds(before))) return undefined
-      return { who, text: text?.(after) ?? what }
+      return { who, text: text?.(after) ?? expected }
     },
   }
 }
 
-export function deleted<K extends EventKind>(kind: K, { who, expected: what, holds }: Turn<ObjectOf<K>>): Expectation {
+export function deleted<K extends EventKind>(kind: K, { who, expected, holds }: Turn<ObjectOf<K>>): Expectation {
   return {
-    expected: what,
+    expected,
     see(event) {
       if (event.kind !== kind || event.after !== undefined) return undefined
-      return holds(event.before as ObjectOf<K>) ? { who, text: what } : undefined
+      return holds(event.before as ObjectOf<K>) ? { who, text: expected } : undefined
     },
   }
 }

@@ -47,7 +47,7 @@ describe('storyOf', () => {
 
   it('the demo expects no attach if the driver cannot attach', async () => {
     const { steps } = await storyWith({ controller: ['CREATE_DELETE_VOLUME'], node: [] }, 1)
-    const expected = steps.flatMap(({ expects }) => expects.map(({ expected: what }) => what))
-    expect(expected.filter((what) => /attach|Attach|Scenario|ControllerPublish/.test(what))).toEqual([])
+    const expected = steps.flatMap(({ expects }) => expects.map(({ expected: text }) => text))
+    expect(expected.filter((text) => /attach|Attach|Scenario|ControllerPublish/.test(text))).toEqual([])
   })
 })

@@ -17,7 +17,7 @@ export interface BrowserPage extends AsyncDisposable {
   untilStill(): Promise<void>
   screenshot(): Promise<Buffer>
   /** Sets the size of the window and the colour scheme. */
-  look(like: Appearance): Promise<void>
+  setAppearance(like: Appearance): Promise<void>
   /** Errors in the page's log, and files that it could not load. */
   readonly problems: readonly string[]
 }
@@ -60,7 +60,7 @@ async function openPage(page: Page, url: string): Promise<BrowserPage> {
     until,
     untilStill: async () => await until('document.getAnimations().length === 0'),
     screenshot: async () => await page.screenshot(),
-    look: async ({ width, height, scheme }) => {
+    setAppearance: async ({ width, height, scheme }) => {
       await page.setViewportSize({ width, height })
       await page.emulateMedia({ colorScheme: scheme })
     },

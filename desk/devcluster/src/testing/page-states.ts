@@ -125,14 +125,14 @@ export const PAGE_STATES: readonly PageState[] = [
 export async function inOpenPage(
   open: (url: string) => Promise<BrowserPage>,
   { like, make }: PageState,
-  look: (scene: OpenPage) => Promise<void>,
+  inspect: (scene: OpenPage) => Promise<void>,
 ): Promise<void> {
   const controller = [...DEFAULT_SETTINGS.controller, 'CREATE_DELETE_SNAPSHOT', 'CLONE_VOLUME'] as const
   const substitutes = ['csi-attacher', 'csi-resizer', 'csi-provisioner', 'csi-snapshotter'] as const
   await using test = await startTestCluster({ driver: { controller }, substitutes })
   await using served = await servePage(test)
   await using page = await open(served.url)
-  await page.look(like)
+  await page.setAppearance(like)
   await make({ test, page, served })
-  await look({ test, page, served })
+  await inspect({ test, page, served })
 }

@@ -26,8 +26,8 @@ export function rowView(change: Partial<RowView> = {}): RowView {
 /** Returns one text for each wait of the row, followed by its message. */
 export function waits(change: Partial<RowView>): readonly string[] {
   const row = rowOf('claim/default/data', rowView(change), { before: undefined, now: 7 })
-  return (row?.waits ?? []).map(({ level, who, about, why, message }) =>
-    [`${level}: ${about}: ${who}: ${why}`, ...(message === undefined ? [] : [message])].join(' | '),
+  return (row?.waits ?? []).map(({ level, who, object, why, message }) =>
+    [`${level}: ${object}: ${who}: ${why}`, ...(message === undefined ? [] : [message])].join(' | '),
   )
 }
 

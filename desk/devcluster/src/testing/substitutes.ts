@@ -28,24 +28,24 @@ export function startSubstitutes(
   { clock, log }: Pick<ControllerParts, 'clock' | 'log'>,
   names: readonly SubstituteName[] = SUBSTITUTES,
 ): void {
-  const parts = { ...cluster, clock, log }
-  for (const name of names) cluster.controllers.start(name, () => [CREATE[name](parts)])
+  const deps = { ...cluster, clock, log }
+  for (const name of names) cluster.controllers.start(name, () => [CREATE[name](deps)])
 }
 
-const CREATE: Readonly<Record<SubstituteName, (parts: SubstituteParts & Devcluster) => Controller>> = {
+const CREATE: Readonly<Record<SubstituteName, (deps: SubstituteParts & Devcluster) => Controller>> = {
   'csi-attacher': substituteAttacher,
   'csi-resizer': substituteResizer,
-  'csi-provisioner': (parts) => inProcess('provisioner', programOf(provisioner), parts),
-  'csi-snapshotter': (parts) => inProcess('snapshotter', programOf(snapshotter), parts),
+  'csi-provisioner': (deps) => inProcess('provisioner', programOf(provisioner), deps),
+  'csi-snapshotter': (deps) => inProcess('snapshotter', programOf(snapshotter), deps),
 }
 /** The default substitutes. The snapshotter is not one of them, because it ends if the driver has no snapshots. */
 export const SUBSTITUTES = ['csi-attacher', 'csi-resizer', 'csi-provisioner'] as const
 
 /** Runs a real sidecar in this process. */
-function inProcess(app: SidecarApp, program: Program, parts: SubstituteParts & Devcluster): Controller {
-  const args = [...flagsOf(app, parts.connection), '--retry-interval-start=100ms']
+function inProcess(app: SidecarApp, program: Program, deps: SubstituteParts & Devcluster): Controller {
+  const args = [...flagsOf(app, deps.connection), '--retry-interval-start=100ms']
   return {
-    ...baseController(app, parts),
+    ...baseController(app, deps),
     workers: 1,
     sources: [],
     reconcile: async () => SETTLED,
@@ -61,17 +61,17 @@ const FINALIZER = 'external-attacher/csi-example-com'
 const LIMITS = { timeoutMs: 10_000 }
 
 /** A minimal substitute for the csi-attacher. */
-function substituteAttacher(parts: SubstituteParts): Controller {
+function substituteAttacher(deps: SubstituteParts): Controller {
   return {
-    ...baseController('attachment', parts),
+    ...baseController('attachment', deps),
     workers: 20,
-    sources: [keysOf(parts.caches.attachments, presentKey)],
-    reconcile: (key, { signal }) => settledUnlessFailed(attachOrDetach(key, parts, signal)),
+    sources: [keysOf(deps.caches.attachments, presentKey)],
+    reconcile: (key, { signal }) => settledUnlessFailed(attachOrDetach(key, deps, signal)),
   }
 }
 
-async function attachOrDetach(name: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
-  const { client, caches, driver } = parts
+async function attachOrDetach(name: string, deps: SubstituteParts, signal: AbortSignal): Promise<void> {
+  const { client, caches, driver } = deps
   const csi = controllerClient(driver)
   const va = await client.get(VOLUME_ATTACHMENTS, { name }, { signal })
   const { metadata, spec, status } = va
@@ -105,17 +105,17 @@ async function attachOrDetach(name: string, parts: SubstituteParts, signal: Abor
 }
 
 /** A minimal resizer. It expands volumes at the controller, and lets the node finish if the driver requires it. */
-function substituteResizer(parts: SubstituteParts): Controller {
+function substituteResizer(deps: SubstituteParts): Controller {
   return {
-    ...baseController('claim', parts),
+    ...baseController('claim', deps),
     workers: 20,
-    sources: [keysOf(parts.caches.claims, presentKey)],
-    reconcile: (key, { signal }) => settledUnlessFailed(resize(key, parts, signal)),
+    sources: [keysOf(deps.caches.claims, presentKey)],
+    reconcile: (key, { signal }) => settledUnlessFailed(resize(key, deps, signal)),
   }
 }
 
-async function resize(key: string, parts: SubstituteParts, signal: AbortSignal): Promise<void> {
-  const { caches, client, driver } = parts
+async function resize(key: string, deps: SubstituteParts, signal: AbortSignal): Promise<void> {
+  const { caches, client, driver } = deps
   const claim = caches.claims.store.get(key)
   const volume = claim && caches.volumes.store.get(claim.volumeName)
   if (claim === undefined || volume?.csi === undefined || !wantsMore(claim)) return

@@ -37,19 +37,19 @@ describe('attachDetachController', () => {
 
   it.each(['attached', 'detached'])(
     "the attach/detach controller repeats a failed update of the node's status after a volume was %s",
-    async (what) => {
+    async (change) => {
       await using test = await attachDetachOnly()
       const failing = (): void => {
         const match = { verb: 'patch', resource: 'nodes/status' } as const
         test.api.faults.add({ match, times: 3, action: { kind: 'answer', code: 500 } })
       }
-      if (what === 'attached') failing()
+      if (change === 'attached') failing()
       await attachedTo1(test)
       await test.api.requests.until({ verb: 'create', resource: 'events' })
       expect(test.events('app')).toEqual(['SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv-1" '])
-      if (what === 'detached') failing()
+      if (change === 'detached') failing()
       // The attachment is already deleted, so only the repeated update can remove the volume from the node's status.
-      if (what === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
+      if (change === 'detached') test.api.delete(VOLUME_ATTACHMENTS, ON_1)
       await removePod(test, 'app')
       await test.until(NODES, { name: 'node-1' }, ({ status }) => (status?.volumesAttached ?? []).length === 0)
     },
@@ -81,14 +81,14 @@ describe('attachDetachController', () => {
   it('the attach/detach controller does not detach a volume that the API server reports as in use again', async () => {
     await using test = await attachDetachOnly()
     await attachedTo1(test)
-    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
-    const removed = removePod(test, 'app')
-    await held.arrived
+    const hold = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    const removal = removePod(test, 'app')
+    await hold.arrived
     // The node status no longer lists the volume as attached, so a kubelet must not use it.
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesAttached ?? []).toEqual([])
     setInUse(test, 'node-1', [VOLUME_NAME])
-    held.release()
-    await removed
+    hold.release()
+    await removal
     test.api.create(PODS, podOf('next', 'node-2', 'data'))
     await test.api.requests.until({ verb: 'create', resource: 'events' }, { count: 2 })
     expect(deletes(test)).toEqual([])
@@ -224,11 +224,11 @@ describe('attachDetachController', () => {
 
   it('the attach/detach controller finishes an attach during which it was restarted', async () => {
     await using test = await attachDetachOnly()
-    const held = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
+    const hold = test.driver.faults.hold({ method: 'ControllerPublishVolume' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
-    await held.arrived
+    await hold.arrived
     await test.cluster.controllers.restart('attach-detach')
-    held.release()
+    hold.release()
     await test.until(NODES, { name: 'node-1' }, (node) => node?.status?.volumesAttached?.[0]?.name === VOLUME_NAME)
     expect(test.api.requests.matching({ verb: 'create', resource: 'volumeattachments' })).toHaveLength(1)
   })

@@ -22,11 +22,11 @@ function startOnFakeClock({ cluster }: TestCluster, caches: Caches = cluster.cac
   const clock = new FakeClock()
   const { client } = cluster
   const recorder = createRecorder({ client, component: 'attachdetach-controller', clock, log: silentLogger })
-  const parts = { client, caches, clock, recorder, log: silentLogger }
+  const deps = { client, caches, clock, recorder, log: silentLogger }
   const controllers = new Controllers(clock, (_name, error) => {
     throw error
   })
-  controllers.start('attach-detach', () => [attachDetachController(parts)])
+  controllers.start('attach-detach', () => [attachDetachController(deps)])
   return { clock, [Symbol.asyncDispose]: () => controllers.stopAll() }
 }
 
@@ -101,13 +101,13 @@ describe('time-outs', () => {
 /** Returns a cache of nodes in which the test can freeze one node. Only `recordEvent` changes a frozen node. */
 function lateNodes(real: Caches['nodes']) {
   const handlers = new Set<(event: InformerEvent<CachedNode>) => void>()
-  let held: CachedNode | undefined
+  let buffered: CachedNode | undefined
   real.subscribe((event) => {
-    if (held === undefined) for (const handler of handlers) handler(event)
+    if (buffered === undefined) for (const handler of handlers) handler(event)
   })
   const nodes: Caches['nodes'] = {
     ...real,
-    store: { ...real.store, values: () => real.store.values(), get: (key) => held ?? real.store.get(key) },
+    store: { ...real.store, values: () => real.store.values(), get: (key) => buffered ?? real.store.get(key) },
     storeOwnWrite: (node) => real.storeOwnWrite(node),
     caughtUp: async () => {},
     subscribe(handler) {
@@ -118,13 +118,13 @@ function lateNodes(real: Caches['nodes']) {
   return {
     nodes,
     hold(name: string): void {
-      held = real.store.get(name)
+      buffered = real.store.get(name)
     },
     recordEvent(change: Partial<CachedNode>): void {
-      if (held === undefined) throw new Error('nothing is held')
-      const before = held
-      held = { ...held, ...change }
-      for (const handler of handlers) handler({ type: 'updated', before, after: held, origin: 'change' })
+      if (buffered === undefined) throw new Error('nothing is held')
+      const before = buffered
+      buffered = { ...buffered, ...change }
+      for (const handler of handlers) handler({ type: 'updated', before, after: buffered, origin: 'change' })
     },
   }
 }

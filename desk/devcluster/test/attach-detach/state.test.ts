@@ -79,7 +79,7 @@ describe('restart after a loss', () => {
     ['1.38 detaches', OF_138, [VOLUME_NAME]],
   ])(
     'the controller of %s an unused attachment of a driver that needs no attach',
-    async (_version, behaviour, known) => {
+    async (_version, behaviour, expectedNames) => {
       await using test = await quietCluster()
       createAttachment(test, 'node-1')
       test.api.update(CSI_DRIVERS, { name: VOLUME.driver }, ({ spec, ...old }) => ({
@@ -91,7 +91,7 @@ describe('restart after a loss', () => {
       await test.untilCached(caches.attachments, attachmentOn('node-1').name, () => true)
       const state = newState(test, behaviour)
       state.rebuild()
-      expect([...state.volumeNames()]).toEqual(known)
+      expect([...state.volumeNames()]).toEqual(expectedNames)
     },
   )
 })

@@ -138,16 +138,16 @@ describe('persistentVolumeControllers', () => {
     await client.create(PERSISTENT_VOLUME_CLAIMS, claimOf('data'))
     await test.untilCached(test.cluster.caches.claims, 'default/data', ({ finalizers }) => finalizers !== undefined)
     // The watch delivers no further events, so only a list of the API can find the pod.
-    const held = test.api.faults.hold({ resource: 'pods', verb: 'watch' })
+    const hold = test.api.faults.hold({ resource: 'pods', verb: 'watch' })
     test.api.dropWatches({ resource: PODS })
-    await held.arrived
+    await hold.arrived
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
     await test.api.requests.until({ verb: 'list', resource: 'pods' })
     expect(test.api.get(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))?.metadata?.finalizers).toEqual([
       'kubernetes.io/pvc-protection',
     ])
-    held.release()
+    hold.release()
   })
 
   it('a claim with a missing class gets an event, and is bound when the class is created', async () => {

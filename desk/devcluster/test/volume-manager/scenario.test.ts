@@ -14,7 +14,7 @@ const saysInUse =
 
 const OTHER_NAME = 'kubernetes.io/csi/csi.example.com^vol-2'
 
-const own = (volumes: NonNullable<Pod['spec']>['volumes'] & object): Pod =>
+const podWithVolumes = (volumes: NonNullable<Pod['spec']>['volumes'] & object): Pod =>
   podWith(
     {
       containers: [
@@ -50,12 +50,12 @@ describe('a kubelet', () => {
 
   it('a kubelet does not mount until a new read of the Node lists the volume as attached', async () => {
     await using test = await kubeletsOnly()
-    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    const hold = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     attach(test, 'node-1')
-    await held.arrived
+    await hold.arrived
     setAttached(test, 'node-1', [])
-    held.release()
+    hold.release()
     await test.api.requests.until({ verb: 'get', resource: 'nodes', code: 200 })
     setAttached(test, 'node-1', [VOLUME_NAME])
     await test.until(PODS, inDefault('app'), isRunning)
@@ -79,16 +79,16 @@ describe('a kubelet', () => {
   it('a kubelet that checks an attachment reports the volume as in use, even if the pod is deleted', async () => {
     await using test = await kubeletsOnly()
     addBoundVolume(test, { claim: 'other', name: 'pv-2', volumeHandle: 'vol-2' })
-    const held = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
+    const hold = test.api.faults.hold({ verb: 'get', resource: 'nodes' })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
     attach(test, 'node-1')
-    await held.arrived
+    await hold.arrived
     test.api.delete(PODS, inDefault('app'))
     await test.untilGone(PODS, inDefault('app'))
     test.api.create(PODS, podOf('next', 'node-1', 'other'))
     await test.until(NODES, { name: 'node-1' }, ({ status }) => status?.volumesInUse?.includes(OTHER_NAME) === true)
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse).toEqual([VOLUME_NAME, OTHER_NAME])
-    held.release()
+    hold.release()
     await test.until(NODES, { name: 'node-1' }, saysInUse([OTHER_NAME]))
     expect(test.driver.volumes.get('vol-1')?.staged.size).toBe(0)
   })
@@ -96,11 +96,11 @@ describe('a kubelet', () => {
   it('a kubelet reports a volume as in use until the unmount, and then removes the pod', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
-    const held = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
+    const hold = test.driver.faults.hold({ method: 'NodeUnstageVolume' })
     await test.cluster.client.delete(PODS, inDefault('app'))
-    await held.arrived
+    await hold.arrived
     expect(test.api.get(NODES, { name: 'node-1' })?.status?.volumesInUse).toEqual([VOLUME_NAME])
-    held.release()
+    hold.release()
     await test.untilGone(PODS, inDefault('app'))
     await test.until(NODES, { name: 'node-1' }, saysInUse([]))
     expect(nodeCalls(test).slice(2)).toEqual(['NodeUnpublishVolume', 'NodeUnstageVolume'])
@@ -109,14 +109,14 @@ describe('a kubelet', () => {
   it('a kubelet ends the containers before it unmounts', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
-    const held = test.driver.faults.hold({ method: 'NodeUnpublishVolume' })
+    const hold = test.driver.faults.hold({ method: 'NodeUnpublishVolume' })
     await test.cluster.client.delete(PODS, inDefault('app'))
-    await held.arrived
+    await hold.arrived
     expect(test.api.get(PODS, inDefault('app'))?.status).toMatchObject({
       phase: 'Succeeded',
       containerStatuses: [{ ready: false, state: { terminated: { exitCode: 0 } } }],
     })
-    held.release()
+    hold.release()
     await test.untilGone(PODS, inDefault('app'))
   })
 
@@ -188,7 +188,7 @@ describe('a kubelet', () => {
     const projected = { sources: [{ configMap: { name: 'c' } }] }
     test.api.create(
       PODS,
-      own([
+      podWithVolumes([
         { name: 'cache', emptyDir: {} },
         { name: 'config', configMap: { name: 'c', optional: true } },
         { name: 'keys', secret: { secretName: 's', optional: true } },
@@ -209,7 +209,7 @@ describe('a kubelet', () => {
     await test.untilCached(test.cluster.caches.drivers, 'csi.example.com', ({ podInfoOnMount }) => podInfoOnMount)
     test.api.create(
       PODS,
-      own([{ name: 'scratch', csi: { driver: 'csi.example.com', volumeAttributes: { size: '1' } } }]),
+      podWithVolumes([{ name: 'scratch', csi: { driver: 'csi.example.com', volumeAttributes: { size: '1' } } }]),
     )
     await test.until(PODS, inDefault('app'), isRunning)
     const [publish] = test.driver.log.matching({ method: 'NodePublishVolume' })
@@ -257,12 +257,12 @@ describe('a kubelet', () => {
   it('a kubelet that ends a deleted pod does not touch the new pod of the same name', async () => {
     await using test = await kubeletsOnly()
     await runningPod(test)
-    const held = test.api.faults.hold({ verb: 'patch', resource: 'pods/status' })
+    const hold = test.api.faults.hold({ verb: 'patch', resource: 'pods/status' })
     await test.cluster.client.delete(PODS, inDefault('app'))
-    await held.arrived
+    await hold.arrived
     await test.cluster.client.delete(PODS, inDefault('app'), { gracePeriodSeconds: 0 })
     test.api.create(PODS, podOf('app', 'node-1', 'data'))
-    held.release()
+    hold.release()
     const { metadata } = await test.until(PODS, inDefault('app'), isRunning)
     expect(metadata?.deletionTimestamp).toBeUndefined()
   })

@@ -27,7 +27,7 @@ export interface ActionParts {
 }
 
 type Values = PageAction['values']
-type Perform = (values: Values, parts: ActionParts, signal: AbortSignal) => Promise<string>
+type Perform = (values: Values, deps: ActionParts, signal: AbortSignal) => Promise<string>
 
 /** Returns the actions that this cluster supports. Faults, for example, need the emulated driver. */
 export function actionsOf({ cluster, runTo }: Pick<ActionParts, 'cluster' | 'runTo'>): readonly ActionName[] {

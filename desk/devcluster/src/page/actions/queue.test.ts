@@ -20,15 +20,15 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
   const life = new AbortController()
   const lines: TimelineEntry[] = []
   const items: Item[] = []
-  const said = new EventTarget()
+  const notices = new EventTarget()
   const say: ActionQueueOptions['say'] = (line, ...more) => {
     if (line !== undefined) lines.push(line)
     items.push(...more)
-    said.dispatchEvent(new Event('said'))
+    notices.dispatchEvent(new Event('notice'))
   }
   const knows = (names: readonly string[]): boolean => {
     const last = items.at(-1)
-    return last?.is === 'abilities' && isDeepStrictEqual(last.classes, names)
+    return last?.kind === 'abilities' && isDeepStrictEqual(last.classes, names)
   }
   const queue = new ActionQueue({ cluster, clock: systemClock, story: undefined, say, ...change }, life.signal)
   queue.open()
@@ -36,9 +36,9 @@ function open({ cluster }: TestCluster, change: Partial<ActionQueueOptions> = {}
     lines,
     items,
     async classes(...names) {
-      while (!knows(names)) await once(said, 'said', { signal: life.signal })
+      while (!knows(names)) await once(notices, 'notice', { signal: life.signal })
     },
-    do: (action, values = {}) => queue.take({ action, values }),
+    do: (action, values = {}) => queue.submit({ action, values }),
     [Symbol.dispose]() {
       life.abort(new CancelledError('the test is over'))
       queue.close()
@@ -71,8 +71,8 @@ describe('ActionQueue', () => {
     )
 
     expect((await queue.do('drainNode', { node: 'node-1' })).text).toBe('node-1 is drained; pods moved: 1.')
-    const moved = await test.until(PODS, inDefault('app-2'), isRunning)
-    expect(moved.spec?.nodeName).toBe('node-2')
+    const movedPod = await test.until(PODS, inDefault('app-2'), isRunning)
+    expect(movedPod.spec?.nodeName).toBe('node-2')
     await queue.do('uncordonNode', { node: 'node-1' })
     await test.until(NODES, { name: 'node-1' }, ({ spec }) => spec?.unschedulable !== true)
 
@@ -124,7 +124,7 @@ describe('ActionQueue', () => {
     })
     expect(await queue.do('runStep', { number: '1' })).toEqual({ done: false, text: 'This cannot be done here.' })
     await queue.classes('fast')
-    expect(queue.items.at(-1)).toMatchObject({ is: 'abilities', driver: test.driver.settings.name })
+    expect(queue.items.at(-1)).toMatchObject({ kind: 'abilities', driver: test.driver.settings.name })
   })
 
   it('the page runs the demo up to a step, and refuses a second run at the same time', async () => {

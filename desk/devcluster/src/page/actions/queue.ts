@@ -45,7 +45,7 @@ export class ActionQueue {
     const { caches, driver } = cluster
     const announce = (): void => {
       const classes = [...caches.classes.store.values()].map(({ key }) => key).sort()
-      say(undefined, { is: 'abilities', id: 'abilities', actions: this.#actions, driver: driver.name, classes })
+      say(undefined, { kind: 'abilities', id: 'abilities', actions: this.#actions, driver: driver.name, classes })
     }
     this.#leave = caches.classes.subscribe(announce)
     announce()
@@ -55,7 +55,7 @@ export class ActionQueue {
     this.#leave()
   }
 
-  async take(body: unknown): Promise<ActionAnswer> {
+  async submit(body: unknown): Promise<ActionAnswer> {
     using limit = deadline(this.#options.clock, ACTION_MS, { operation: 'what was asked for', signal: this.#signal })
     let action: PageAction | undefined
     try {

@@ -2,7 +2,7 @@ import type { Actor, Message, Wait } from '../view/wire.ts'
 import { ACTORS } from './actors.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type Entry = Mutable<Omit<Actor, 'is' | 'id' | 'state' | 'why'>> & {
+type Entry = Mutable<Omit<Actor, 'kind' | 'id' | 'state' | 'why'>> & {
   /** The reason why the actor itself fails. `troubles` counts the failures of the rows that wait for the actor. */
   why?: { readonly away: boolean; readonly text: string } | undefined
 }
@@ -48,7 +48,13 @@ export class ActorRegistry {
 
   actor(id: string): Actor {
     const { why, ...entry } = this.#entry(id)
-    return { is: 'actor', id, ...entry, state: stateOf({ why, ...entry }), ...(why !== undefined && { why: why.text }) }
+    return {
+      kind: 'actor',
+      id,
+      ...entry,
+      state: stateOf({ why, ...entry }),
+      ...(why !== undefined && { why: why.text }),
+    }
   }
 
   #count({ who, level, stuck }: Wait, change: 1 | -1): void {

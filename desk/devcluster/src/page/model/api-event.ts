@@ -37,16 +37,13 @@ export function eventProjection(event: Event): CachedEvent {
 
 /** Returns the item that shows the last Event of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastEvent(of: string, event: CachedEvent, at: number): LastEvent {
-  const { kind, subject: about, reason, message, isWarning, count } = event
+  const { kind, subject, reason, message, isWarning, count } = event
   const line = { at, text: message, ...(isWarning && { bad: true }) }
-  return { is: 'event', id: `event/${of}`, of, said: line, reason, about: aboutText(kind, about), count }
+  return { kind: 'event', id: `event/${of}`, of, line, reason, object: aboutText(kind, subject), count }
 }
 
-export function eventLine(
-  { kind, subject: about, reason, message, isWarning }: CachedEvent,
-  who: string,
-): TimelineEntry {
-  return { who, text: `${aboutText(kind, about)}: ${reason}: ${message}`, ...(isWarning && { bad: true }) }
+export function eventLine({ kind, subject, reason, message, isWarning }: CachedEvent, who: string): TimelineEntry {
+  return { who, text: `${aboutText(kind, subject)}: ${reason}: ${message}`, ...(isWarning && { bad: true }) }
 }
 
 function aboutText(kind: string, subject: string): string {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { apply, type ClusterNode, type Frame, type Item } from '../view/wire.ts'
 import { Board, FrameHistory } from './board.ts'
 
-const item = (id: string, ready = true): ClusterNode => ({ is: 'node', id, name: id, ready, schedulable: true })
+const item = (id: string, ready = true): ClusterNode => ({ kind: 'node', id, name: id, ready, schedulable: true })
 
 function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
   const frames: Frame[] = []
@@ -11,7 +11,7 @@ function boardOf(): { readonly board: Board; readonly frames: Frame[] } {
 }
 
 /** Returns the items that a newly opened page shows after it has applied all frames. */
-function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
+function itemsOf({ items, frames }: FrameHistory['beginning']): readonly Item[] {
   const map = new Map(items.map((each): [string, Item] => [each.id, each]))
   for (const frame of frames) apply(map, frame)
   return [...map.values()]
@@ -20,12 +20,12 @@ function shown({ items, frames }: FrameHistory['beginning']): readonly Item[] {
 describe('Board', () => {
   it('the server sends the page only changed items, with a text line for each change', () => {
     const { board, frames } = boardOf()
-    board.put(item('a'))
+    board.send(item('a'))
     board.frame({ who: 'you', text: 'a made' })
-    board.put(item('a'))
-    board.put(item('b'))
+    board.send(item('a'))
+    board.send(item('b'))
     board.frame()
-    board.put(item('b'))
+    board.send(item('b'))
     board.frame()
     expect(frames).toMatchObject([{ line: { text: 'a made' }, items: [{ id: 'a' }] }, { items: [{ id: 'b' }] }])
     expect(frames).toHaveLength(2)
@@ -33,7 +33,7 @@ describe('Board', () => {
 
   it('the server reports the removal of a sent item to the page only once', () => {
     const { board, frames } = boardOf()
-    board.put(item('a'))
+    board.send(item('a'))
     board.frame()
     board.remove('a')
     board.remove('z')
@@ -46,10 +46,10 @@ describe('Board', () => {
   it('a page that opens late gets all items and all earlier changes', () => {
     const { board } = boardOf()
     for (const id of ['a', 'b']) {
-      board.put(item(id))
+      board.send(item(id))
       board.frame()
     }
-    expect(shown(board.beginning)).toEqual([item('a'), item('b')])
+    expect(itemsOf(board.beginning)).toEqual([item('a'), item('b')])
     expect(board.beginning.frames).toHaveLength(2)
   })
 })
@@ -61,7 +61,7 @@ describe('History', () => {
     const { items, frames } = history.beginning
     expect(frames.map(({ at }) => at)).toEqual([8, 9, 10])
     expect(items.map(({ id }) => id).sort()).toEqual(['n0', 'n1', 'n2', 'n3'])
-    expect(shown(history.beginning)).toContainEqual(item('n2', true))
+    expect(itemsOf(history.beginning)).toContainEqual(item('n2', true))
   })
 
   it('a change that alone exceeds the history is merged into the initial items', () => {

@@ -25,7 +25,7 @@ export class Board {
   }
 
   /** Sends the item with the next frame if it differs from the last sent item. */
-  put(item: Item): void {
+  send(item: Item): void {
     const text = JSON.stringify(item)
     if (this.#current.get(item.id) === text) return
     this.#current.set(item.id, text)

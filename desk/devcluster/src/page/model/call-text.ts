@@ -14,7 +14,7 @@ export interface CallStart {
 
 /** Returns the item that shows the last CSI call of a row or of an actor. `of` is the ID of the row or actor. */
 export function lastCall(of: string, { method, request, end }: LiveCall, { who, at }: CallStart): LastCall {
-  const begun = { is: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
+  const begun = { kind: 'call', id: `call/${of}`, of, who, method, at, request: jsonOf(request) } as const
   if (end === undefined) return begun
   const { code, tookMs, message, response } = end
   return {

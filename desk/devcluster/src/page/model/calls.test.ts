@@ -56,14 +56,10 @@ describe('call texts', () => {
       capacityBytes: 5n,
       readonly: false,
     }
-    const shown = lastCall(
-      'x',
-      call({ request, end: { ...ended(0), response: { publishContext: { a: 'b' } } } }),
-      START,
-    )
-    expect(shown).toMatchObject({ id: 'call/x', code: 'OK', tookMs: 3, at: 5 })
-    expect(JSON.parse(shown.request)).toEqual({ volumeId: 'v', secrets: 'left out', capacityBytes: 5 })
-    expect(JSON.parse(shown.response ?? '')).toEqual({ publishContext: { a: 'b' } })
+    const item = lastCall('x', call({ request, end: { ...ended(0), response: { publishContext: { a: 'b' } } } }), START)
+    expect(item).toMatchObject({ id: 'call/x', code: 'OK', tookMs: 3, at: 5 })
+    expect(JSON.parse(item.request)).toEqual({ volumeId: 'v', secrets: 'left out', capacityBytes: 5 })
+    expect(JSON.parse(item.response ?? '')).toEqual({ publishContext: { a: 'b' } })
     expect(lastCall('x', call(), START)).not.toHaveProperty('code')
   })
 

@@ -136,7 +136,7 @@ describe('waitsOf', () => {
   it('a claim keeps the start of its wait if only the message changes', () => {
     const broken = { claim: pending(), ...reported('ExternalProvisioning'), failure: fails('CreateVolume') }
     const first = rowOf('x', rowView(broken), { before: undefined, now: 7 })
-    const later = rowOf(
+    const laterRow = rowOf(
       'x',
       rowView({ ...broken, failure: () => ({ method: 'CreateVolume', code: 'Aborted', message: '', times: 1 }) }),
       {
@@ -144,7 +144,7 @@ describe('waitsOf', () => {
         now: 9,
       },
     )
-    expect(later?.waits).toMatchObject([{ since: 7, message: 'CreateVolume: Aborted' }])
+    expect(laterRow?.waits).toMatchObject([{ since: 7, message: 'CreateVolume: Aborted' }])
     const other = rowOf('x', rowView({ claim: pending() }), { before: first, now: 9 })
     expect(other?.waits).toMatchObject([{ since: 9 }])
   })

@@ -23,12 +23,12 @@ function watch({ cluster }: TestCluster, clock: Clock = systemClock): Watched {
   const lines: string[] = []
   const frames: Frame[] = []
   const life = new AbortController()
-  let look = (): void => undefined
+  let onFrame = (): void => undefined
   const send = (frame: Frame): void => {
     frames.push(frame)
     apply(items, frame)
     if (frame.line !== undefined) lines.push(`${frame.line.who}: ${frame.line.text}`)
-    look()
+    onFrame()
   }
   const model = new PageModel({ ...cluster, clock, log: silentLogger, send })
   const running = model.run(life.signal)
@@ -42,12 +42,12 @@ function watch({ cluster }: TestCluster, clock: Clock = systemClock): Watched {
         const cancel = systemClock.schedule(15_000, () =>
           reject(new Error([...lines, JSON.stringify([...items.values()])].join('\n'))),
         )
-        look = () => {
+        onFrame = () => {
           if (!holds(items)) return
           cancel()
           resolve()
         }
-        look()
+        onFrame()
       }),
     async [Symbol.asyncDispose]() {
       life.abort(new CancelledError('the test is over'))
@@ -59,7 +59,7 @@ function watch({ cluster }: TestCluster, clock: Clock = systemClock): Watched {
 const ROW = 'claim/default/data'
 const waitsOf = (items: ReadonlyMap<string, Item>, id = ROW): readonly string[] => {
   const item = items.get(id)
-  return item?.is === 'row' ? item.waits.map(({ level, who, about }) => `${level} ${who} ${about}`) : []
+  return item?.kind === 'row' ? item.waits.map(({ level, who, object }) => `${level} ${who} ${object}`) : []
 }
 /** A clock that runs a thousand times as fast as the system clock. */
 const FAST: Clock = {
@@ -91,8 +91,8 @@ describe('PageModel', () => {
     expect(page.items.get('call/csi-attacher')).toMatchObject({ method: 'ControllerPublishVolume', code: 'OK' })
     await client.delete(PODS, inDefault('app'))
     await client.delete(PERSISTENT_VOLUME_CLAIMS, inDefault('data'))
-    await page.until((items) => ![...items.values()].some(({ is }) => is === 'row'))
-    expect([...page.items.values()].filter((item) => item.is === 'actor' && item.turns + item.open > 0)).toEqual([])
+    await page.until((items) => ![...items.values()].some(({ kind }) => kind === 'row'))
+    expect([...page.items.values()].filter((item) => item.kind === 'actor' && item.turns + item.open > 0)).toEqual([])
     expect([...page.items.keys()].filter((id) => id.startsWith('call/claim') || id.startsWith('event/volume'))).toEqual(
       [],
     )
@@ -123,7 +123,7 @@ describe('PageModel', () => {
     await page.until((items) => waitsOf(items).includes('trouble attach-detach pod two'))
     await page.until((items) => JSON.stringify(items.get(ROW)).includes('Multi-Attach error'))
     expect(page.items.get('attach-detach')).toMatchObject({ state: 'fails', troubles: 1 })
-    expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', about: 'Pod two' })
+    expect(page.items.get('event/attach-detach')).toMatchObject({ reason: 'FailedAttachVolume', object: 'Pod two' })
   })
 
   it('the model of the page shows a claim as stuck after two minutes without progress', async () => {
@@ -178,7 +178,7 @@ describe('PageModel', () => {
     await test.untilCached(volumes, 'pv-1', () => true)
     await test.untilCached(claims, 'default/data', () => true)
     await using page = watch(test)
-    const rows = [...page.items.values()].filter(({ is }) => is === 'row')
+    const rows = [...page.items.values()].filter(({ kind }) => kind === 'row')
     expect(rows).toMatchObject([{ id: ROW, volume: { name: 'pv-1' }, claim: { phase: 'Pending' } }])
     expect(page.items.get('node/node-1')).toMatchObject({ ready: true, schedulable: true })
   })
@@ -231,7 +231,7 @@ describe('PageModel', () => {
     for (let number = 1; number <= 102; number += 1) test.api.create(PERSISTENT_VOLUME_CLAIMS, claimOf(`c${number}`))
     await page.until((items) => items.has('claim/default/c102'))
     const frameOf = (text: string) => page.frames.find(({ line }) => line?.text.startsWith(text))
-    expect(frameOf('claim c1 created')?.items?.[0]).toMatchObject({ is: 'row' })
+    expect(frameOf('claim c1 created')?.items?.[0]).toMatchObject({ kind: 'row' })
     expect(frameOf('claim c102 created')).not.toHaveProperty('items')
   })
 })

@@ -73,7 +73,7 @@ export class PageModel {
 
   /** Shows an entry of the time line and items that come from this program itself, such as the steps of the demo. */
   say(line: TimelineEntry | undefined, ...items: readonly Item[]): void {
-    for (const item of items) this.#board.put(item)
+    for (const item of items) this.#board.send(item)
     if (line !== undefined) this.#says(line)
     this.#flush(line)
   }
@@ -147,7 +147,7 @@ export class PageModel {
     const of = event.type === 'updated' ? event.after : event.object
     const rows = rowsOfEvent(of, caches)
     const who = actorOfComponent(of.component, { driver: driver.name, node: nodeOfEvent(of, caches) })
-    if (caches.pods.store.get(of.subject) !== undefined) this.#warnings.take(of)
+    if (caches.pods.store.get(of.subject) !== undefined) this.#warnings.record(of)
     const at = of.at ?? clock.now()
     for (const each of [...rows, who]) this.#lasts.set(`event/${each}`, () => lastEvent(each, of, at))
     this.#updateRows(rows, { ...eventLine(of, who), ...rowOfLine(rows) })
@@ -171,7 +171,7 @@ export class PageModel {
     const node = this.#options.caches.nodes.store.get(key)
     const id = `node/${key}`
     if (node === undefined) this.#board.remove(id)
-    else this.#board.put({ is: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
+    else this.#board.send({ kind: 'node', id, name: key, ready: node.ready, schedulable: !node.unschedulable })
   }
 
   /** Sends the line for the time line at once. Recomputes the rows at once or, with many rows, after `GATHER_MS`. */
@@ -196,7 +196,7 @@ export class PageModel {
       for (const who of this.#row(id)) this.#dirtyActors.add(who)
     }
     for (const last of this.#lasts.values()) this.#putLast(last())
-    for (const who of this.#dirtyActors) this.#board.put(this.#actors.actor(who))
+    for (const who of this.#dirtyActors) this.#board.send(this.#actors.actor(who))
     this.#dirtyRows.clear()
     this.#dirtyActors.clear()
     this.#lasts.clear()
@@ -205,7 +205,7 @@ export class PageModel {
 
   /** Shows the last event or call unless its row or actor is gone. */
   #putLast(last: LastEvent | LastCall): void {
-    if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.put(last)
+    if (this.#rows.has(last.of) || this.#actors.has(last.of)) this.#board.send(last)
   }
 
   /** Sets the time after which a row is recomputed. Infinity: never. */
@@ -239,7 +239,7 @@ export class PageModel {
     if (row !== undefined) {
       this.#rows.set(id, row)
       this.#handles.set(id, handle)
-      this.#board.put(row)
+      this.#board.send(row)
       return touched
     }
     if (!this.#rows.delete(id)) return touched
@@ -261,11 +261,11 @@ function rowOfLine(rows: readonly string[]): { readonly row?: string } {
 export class Warnings {
   readonly #ofPods = new Map<string, Map<string, string>>()
 
-  take({ kind, subject: about, isWarning, reason, message }: CachedEvent): void {
+  record({ kind, subject, isWarning, reason, message }: CachedEvent): void {
     if (kind !== 'Pod' || !isWarning) return
-    const warnings = this.#ofPods.get(about) ?? new Map<string, string>()
+    const warnings = this.#ofPods.get(subject) ?? new Map<string, string>()
     warnings.set(reason, message)
-    this.#ofPods.set(about, warnings)
+    this.#ofPods.set(subject, warnings)
   }
 
   of(pod: string, reasons: readonly string[]): string | undefined {

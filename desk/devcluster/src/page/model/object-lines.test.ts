@@ -15,8 +15,8 @@ import { objectLine } from './object-lines.ts'
 
 type Kind = ObjectEvent['kind']
 
-function line(is: Kind, before: object | undefined, after: object | undefined): string | undefined {
-  const reported = objectLine({ kind: is, before, after } as ObjectEvent)
+function line(kind: Kind, before: object | undefined, after: object | undefined): string | undefined {
+  const reported = objectLine({ kind, before, after } as ObjectEvent)
   return reported && `${reported.bad ? '! ' : ''}${reported.who}: ${reported.text}`
 }
 

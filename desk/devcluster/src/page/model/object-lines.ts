@@ -75,9 +75,9 @@ function sizeLine(before: Claim, after: Claim): TimelineEntry | undefined {
 }
 
 function volumeLine(before: Volume | undefined, after: Volume | undefined): TimelineEntry | undefined {
-  const is = after ?? before
-  if (is === undefined) return undefined
-  const { key, annotations, capacity, phase, attributesClass } = is
+  const claim = after ?? before
+  if (claim === undefined) return undefined
+  const { key, annotations, capacity, phase, attributesClass } = claim
   const creator = PROVISIONED_BY in annotations ? 'csi-provisioner' : 'you'
   const name = `PersistentVolume ${short(key)}`
   if (after === undefined) return { who: creator, text: `${name} gone` }
@@ -91,9 +91,9 @@ function volumeLine(before: Volume | undefined, after: Volume | undefined): Time
 }
 
 function podLine(before: CachedPod | undefined, after: CachedPod | undefined): TimelineEntry | undefined {
-  const is = after ?? before
-  if (is === undefined) return undefined
-  const { name, nodeName, phase } = is
+  const pod = after ?? before
+  if (pod === undefined) return undefined
+  const { name, nodeName, phase } = pod
   const kubelet = nodeName === '' ? 'you' : kubeletOf(nodeName)
   if (after === undefined) return { who: kubelet, text: `pod ${name} gone` }
   if (before === undefined)
@@ -104,10 +104,10 @@ function podLine(before: CachedPod | undefined, after: CachedPod | undefined): T
 }
 
 function attachmentLine(before: Attachment | undefined, after: Attachment | undefined): TimelineEntry | undefined {
-  const is = after ?? before
-  if (is === undefined) return undefined
-  const volumeName = `${short(is.pvName ?? 'the volume')}`
-  const { nodeName, attachError, detachError } = is
+  const attachment = after ?? before
+  if (attachment === undefined) return undefined
+  const volumeName = `${short(attachment.pvName ?? 'the volume')}`
+  const { nodeName, attachError, detachError } = attachment
   if (after === undefined) return { who: 'csi-attacher', text: `VolumeAttachment of ${volumeName} to ${nodeName} gone` }
   if (before === undefined)
     return { who: 'attach-detach', text: `VolumeAttachment of ${volumeName} to ${nodeName} created` }

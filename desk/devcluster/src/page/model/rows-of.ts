@@ -72,16 +72,16 @@ export function rowsOfCall(call: Pick<LiveCall, 'request'>, { caches, driver, ha
   return row === undefined ? [] : [row]
 }
 
-export function rowsOfEvent({ kind, subject: about }: CachedEvent, caches: Caches): readonly string[] {
+export function rowsOfEvent({ kind, subject }: CachedEvent, caches: Caches): readonly string[] {
   switch (kind) {
     case 'PersistentVolumeClaim':
-      return [`claim/${about}`]
+      return [`claim/${subject}`]
     case 'PersistentVolume': {
-      const volume = caches.volumes.store.get(about)
+      const volume = caches.volumes.store.get(subject)
       return volume === undefined ? [] : rowsOfVolume(volume)
     }
     case 'Pod': {
-      const pod = caches.pods.store.get(about)
+      const pod = caches.pods.store.get(subject)
       return pod === undefined ? [] : rowsOfPod(pod)
     }
     default:
@@ -90,9 +90,9 @@ export function rowsOfEvent({ kind, subject: about }: CachedEvent, caches: Cache
 }
 
 /** Returns the node of an event's pod, or of a running pod that uses the event's claim. Empty if there is none. */
-export function nodeOfEvent({ kind, subject: about }: CachedEvent, { pods }: Caches): string {
-  if (kind === 'Pod') return pods.store.get(about)?.nodeName ?? ''
-  const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, about) : []
+export function nodeOfEvent({ kind, subject }: CachedEvent, { pods }: Caches): string {
+  if (kind === 'Pod') return pods.store.get(subject)?.nodeName ?? ''
+  const users = kind === 'PersistentVolumeClaim' ? pods.store.byIndex(PODS_BY_CLAIM, subject) : []
   return users.find(({ phase }) => phase === 'Running')?.nodeName ?? ''
 }
 

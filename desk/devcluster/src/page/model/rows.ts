@@ -29,7 +29,7 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
   if (claim === undefined && volume === undefined && pod === undefined) return undefined
   const name = view.claimKey ?? volume?.key ?? pod?.key ?? ''
   return {
-    is: 'row',
+    kind: 'row',
     id,
     name,
     ...(claim !== undefined && { claim: wantedClaim(claim) }),
@@ -51,10 +51,10 @@ export function rowOf(id: string, view: RowView, { before, now, onWait }: Moment
 
 /** Returns the start of the wait if the row had the same wait before. Messages may differ: they can contain counts. */
 function sinceOf(
-  { who, about, why }: Pick<Wait, 'who' | 'about' | 'why'>,
+  { who, object, why }: Pick<Wait, 'who' | 'object' | 'why'>,
   before: readonly Wait[],
 ): number | undefined {
-  return before.find((each) => each.who === who && each.about === about && each.why === why)?.since
+  return before.find((each) => each.who === who && each.object === object && each.why === why)?.since
 }
 
 function wantedClaim(claim: Claim): WantedClaim {

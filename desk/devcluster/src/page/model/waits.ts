@@ -64,7 +64,7 @@ function inWords({ reason, on, object, message, ...wait }: ObjectWait, view: Row
     who: on,
     level: WAIT_REASONS[reason].level,
     remedy: remedyOf(reason, WAIT_REASONS[reason].remedy),
-    about: `${object.kind} ${object.name}${object.node === undefined ? '' : ` on ${object.node}`}`,
+    object: `${object.kind} ${object.name}${object.node === undefined ? '' : ` on ${object.node}`}`,
     why: WHY[reason]({ ...object, ...wait, names: (wait.names ?? []).join(', ') }, view),
     ...(message !== undefined && { message }),
   }
@@ -78,13 +78,13 @@ function messageOf(failure: LoggedFailure | undefined): string | undefined {
   return `${method}: ${code}${message === '' ? '' : `: ${message}`}${often}`
 }
 
-interface Words {
+interface TextInput {
   /** The node that the wait is about. */
   readonly node?: string | undefined
   readonly names: string
 }
 
-type Why = (wait: Words, view: RowView) => string
+type Why = (wait: TextInput, view: RowView) => string
 
 const grows = ({ claim }: RowView): string => `from ${claim?.capacity ?? '0'} to ${claim?.request}`
 const named = ({ claim }: RowView): string => claim?.volumeName ?? ''

@@ -38,7 +38,7 @@ export class ActionForms {
   }
 
   #show(abilities: Item | undefined): void {
-    const can = abilities?.is === 'abilities' ? ACTION_NAMES.filter((name) => abilities.actions.includes(name)) : []
+    const can = abilities?.kind === 'abilities' ? ACTION_NAMES.filter((name) => abilities.actions.includes(name)) : []
     const names = can.filter((name) => formOf(name).hidden !== true)
     byId('action-forms').hidden = names.length === 0
     if (this.#shownForm === names.join()) return
@@ -82,12 +82,12 @@ async function ask(action: string, values: Values): Promise<ActionAnswer> {
 
 function knownValues(items: ReadonlyMap<string, Item>): KnownValues {
   const all = [...items.values()]
-  const rows = all.filter((item) => item.is === 'row')
+  const rows = all.filter((item) => item.kind === 'row')
   const abilities = items.get('abilities')
   return {
     claim: rows.flatMap(({ claim }) => (claim ? [short(claim.key)] : [])),
     pod: [...new Set(rows.flatMap(({ pods }) => pods.map(({ key }) => short(key))))],
-    node: all.filter((item) => item.is === 'node').map(({ name }) => name),
-    class: abilities?.is === 'abilities' ? abilities.classes : [],
+    node: all.filter((item) => item.kind === 'node').map(({ name }) => name),
+    class: abilities?.kind === 'abilities' ? abilities.classes : [],
   }
 }

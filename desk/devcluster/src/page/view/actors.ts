@@ -19,12 +19,12 @@ export class Actors {
 
   readonly nameOf = (id: string): string => {
     const actor = this.#player.items.get(id)
-    return actor?.is === 'actor' ? actor.name : id
+    return actor?.kind === 'actor' ? actor.name : id
   }
 
   draw(changed: ReadonlySet<string>): void {
     const { items } = this.#player
-    const all = [...items.values()].filter((item) => item.is === 'actor').filter(({ id }) => id !== 'you')
+    const all = [...items.values()].filter((item) => item.kind === 'actor').filter(({ id }) => id !== 'you')
     const visibleActors = all.filter((actor, index) => index < MAX_IDLE || actor.state !== 'idle')
     this.#cards.show(visibleActors.map((actor) => [actor.id, actor]))
     for (const id of changed) {
@@ -53,7 +53,7 @@ class Card {
 
   draw({ items }: Player, id: string): void {
     const actor = items.get(id)
-    if (actor?.is !== 'actor') return
+    if (actor?.kind !== 'actor') return
     const { name, does, state, last, open, turns, troubles, why } = actor
     const isFailing = state === 'fails' || state === 'away'
     const details = [
@@ -78,8 +78,8 @@ class Card {
     )
     const event = items.get(`event/${id}`) as LastEvent | undefined
     // The event is hidden if the line above shows the same text, or if it warns of a failure that is over.
-    const isOver = event?.said.bad === true && !isFailing
-    this.#event.draw(isOver || (event !== undefined && last?.text.endsWith(event.said.text)) ? undefined : event)
+    const isOver = event?.line.bad === true && !isFailing
+    this.#event.draw(isOver || (event !== undefined && last?.text.endsWith(event.line.text)) ? undefined : event)
     this.#call.draw(items.get(`call/${id}`) as LastCall | undefined)
   }
 }

@@ -67,9 +67,9 @@ function drawCounts(): void {
   const counts = { row: 0, node: 0 }
   const states = new Map<string, number>()
   for (const item of player.items.values()) {
-    if (item.is !== 'row' && item.is !== 'node') continue
-    counts[item.is] += 1
-    if (item.is === 'row') for (const { state } of item.places) states.set(state, (states.get(state) ?? 0) + 1)
+    if (item.kind !== 'row' && item.kind !== 'node') continue
+    counts[item.kind] += 1
+    if (item.kind === 'row') for (const { state } of item.places) states.set(state, (states.get(state) ?? 0) + 1)
   }
   const rest = [...states].map(([state, count]) => `${count} ${state}`)
   setText(byId('counts'), [counted(counts.node, 'node'), counted(counts.row, 'row'), ...rest].join(' · '))

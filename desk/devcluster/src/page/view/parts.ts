@@ -11,14 +11,14 @@ const LEVELS: Readonly<Record<Level, string>> = { trouble: 'fails', waits: 'wait
 
 /** Returns the element for one wait: its state, the waiting object, the acting component and the reason. */
 export function waitText(wait: Wait, nameOf: (actor: string) => string): HTMLElement {
-  const { stuck, about, who, why, message } = wait
+  const { stuck, object, who, why, message } = wait
   const level = stuck ? 'trouble' : wait.level
   return make(
     'div',
     { class: `wait ${level}` },
     tag(stuck ? 'stuck' : wait.level, stuck ? 'stuck' : LEVELS[wait.level]),
     ' ',
-    make('strong', {}, about),
+    make('strong', {}, object),
     ' · ',
     make('span', { class: 'who' }, nameOf(who)),
     `: ${why}`,
@@ -83,14 +83,14 @@ export class PageEventText {
   draw(event: LastEvent | undefined, names: readonly (string | undefined)[] = []): void {
     this.element.hidden = event === undefined
     if (event === undefined) return
-    const { said, reason, about, count } = event
-    const text = names.includes(said.text) ? '' : ` ${said.text}`
+    const { line, reason, object, count } = event
+    const text = names.includes(line.text) ? '' : ` ${line.text}`
     const often = count > 1 ? ` (${count} times)` : ''
     fill(
       this.element,
-      make('span', { class: said.bad ? 'bad' : 'quiet' }, reason),
+      make('span', { class: line.bad ? 'bad' : 'quiet' }, reason),
       `${text}${often} `,
-      make('span', { class: 'quiet' }, `${about}, ${clockTime(said.at)}`),
+      make('span', { class: 'quiet' }, `${object}, ${clockTime(line.at)}`),
     )
   }
 }

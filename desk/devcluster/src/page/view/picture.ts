@@ -30,10 +30,10 @@ const NOT_ATTACHED = { key: 'volumes', name: 'Volumes on no node', notes: [] }
 /** Returns the boxes of the picture: the nodes in order, then the pods and volumes without a node. */
 export function pictureOf(items: Iterable<Item>): { readonly boxes: readonly Box[]; readonly moreNodes: number } {
   const all = [...items]
-  const nodes = all.filter((item) => item.is === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))
+  const nodes = all.filter((item) => item.kind === 'node').sort((a, b) => BY_NAME.compare(a.name, b.name))
   const at = new Map<string, Chip[]>()
   const addChip = (box: string, chip: Chip): void => void at.set(box, [...(at.get(box) ?? []), chip])
-  const rows = all.filter((item) => item.is === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
+  const rows = all.filter((item) => item.kind === 'row').sort((a, b) => BY_NAME.compare(a.name, b.name))
   for (const [box, chip] of podsOf(rows)) addChip(box, chip)
   for (const row of rows) {
     for (const [box, chip] of volumesOf(row)) addChip(box, chip)

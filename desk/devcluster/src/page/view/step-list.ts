@@ -29,12 +29,12 @@ export class StepList {
 
   draw(changed: ReadonlySet<string>): void {
     if (![...changed].some((id) => id.startsWith('step/') || id === 'abilities')) return
-    const steps = [...this.#player.items.values()].filter((item) => item.is === 'step')
+    const steps = [...this.#player.items.values()].filter((item) => item.kind === 'step')
     steps.sort((a, b) => a.number - b.number)
     byId('story').hidden = steps.length === 0
     this.#list.show(steps.map((step) => [step.id, step]))
     const abilities = this.#player.items.get('abilities')
-    const canRun = abilities?.is === 'abilities' && abilities.actions.includes('runStep')
+    const canRun = abilities?.kind === 'abilities' && abilities.actions.includes('runStep')
     const isRunning = steps.some(({ state }) => state === 'running')
     for (const step of steps) this.#drawn.get(step.id)?.draw(step, canRun && !isRunning)
     this.#last = steps.findLast(({ state }) => state !== 'skipped')?.number
@@ -58,7 +58,7 @@ export class StepList {
 
 /** Reports whether the item is a demo step that has just started, so that nothing has happened in it yet. */
 function isBeginning(item: Item): boolean {
-  return item.is === 'step' && item.state === 'running' && item.lines.length === 0
+  return item.kind === 'step' && item.state === 'running' && item.lines.length === 0
 }
 
 class StepEntry {

@@ -53,7 +53,7 @@ export class Table {
     const searched = this.#filter.value.trim().toLowerCase()
     const fitting = this.#sorted.flatMap((id): [string, ClaimRow][] => {
       const row = items.get(id)
-      return row?.is === 'row' && fits(row, searched, this.#waiting.checked) ? [[id, row]] : []
+      return row?.kind === 'row' && fits(row, searched, this.#waiting.checked) ? [[id, row]] : []
     })
     this.#rows.show(fitting.slice(0, MAX_ROWS))
     byId('none').hidden = this.#sorted.length > 0
@@ -114,9 +114,9 @@ class RowLine {
   draw(id: string, items: ReadonlyMap<string, Item>, nameOf: NameOf): void {
     const item = items.get(id)
     if (id.startsWith('call/')) return this.#call.draw(item as LastCall | undefined)
-    if (item?.is === 'row') this.#drawRow(item, nameOf)
+    if (item?.kind === 'row') this.#drawRow(item, nameOf)
     const row = items.get(ofRow(id))
-    const waits = row?.is === 'row' ? row.waits : []
+    const waits = row?.kind === 'row' ? row.waits : []
     const event = items.get(`event/${ofRow(id)}`) as LastEvent | undefined
     const holds = event !== undefined && stillHolds(event, waits)
     this.#event.draw(

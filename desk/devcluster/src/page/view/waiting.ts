@@ -7,7 +7,7 @@ const MAX_WAITS = 8
 /** The order of the levels in the list. Stuck waits come first, whatever their level. */
 const ORDER = { trouble: 1, waits: 2, works: 3 } as const
 
-interface Shown {
+interface ShownWait {
   readonly wait: Wait
   readonly row: string | undefined
 }
@@ -16,7 +16,7 @@ interface Shown {
 export class Waiting {
   readonly #player: Player
   readonly #nameOf: (actor: string) => string
-  readonly #list: Keyed<Shown, HTMLLIElement>
+  readonly #list: Keyed<ShownWait, HTMLLIElement>
 
   constructor(player: Player, nameOf: (actor: string) => string) {
     this.#player = player
@@ -25,9 +25,9 @@ export class Waiting {
   }
 
   draw(): void {
-    const rows = [...this.#player.items.values()].flatMap((item): Shown[] => {
-      if (item.is === 'row') return ofRow(item)
-      return item.is === 'actor' ? ofActor(item, this.#player.time ?? 0) : []
+    const rows = [...this.#player.items.values()].flatMap((item): ShownWait[] => {
+      if (item.kind === 'row') return ofRow(item)
+      return item.kind === 'actor' ? ofActor(item, this.#player.time ?? 0) : []
     })
     rows.sort((a, b) => orderOf(a.wait) - orderOf(b.wait) || a.wait.since - b.wait.since)
     const stuck = rows.filter(({ wait }) => wait.stuck).length
@@ -39,34 +39,34 @@ export class Waiting {
     setText(byId('waiting-more'), `and ${rows.length - MAX_WAITS} more`)
   }
 
-  #make({ wait, row }: Shown): HTMLLIElement {
+  #make({ wait, row }: ShownWait): HTMLLIElement {
     const since = make('span', { class: 'quiet' }, `since ${clockTime(wait.since)}`)
     const text = waitText(wait, this.#nameOf)
     if (row === undefined) return make('li', {}, text, since)
-    const show = make('button', { class: 'link', 'aria-label': `Show ${wait.about} in the table` }, 'show')
+    const show = make('button', { class: 'link', 'aria-label': `Show ${wait.object} in the table` }, 'show')
     show.type = 'button'
     show.addEventListener('click', () => showRow(row))
     return make('li', {}, text, since, show)
   }
 }
 
-function ofRow({ waits, id }: ClaimRow): Shown[] {
+function ofRow({ waits, id }: ClaimRow): ShownWait[] {
   return waits.filter(({ level, stuck }) => stuck || level !== 'works').map((wait) => ({ wait, row: id }))
 }
 
-function ofActor({ id, why, last }: Actor, now: number): Shown[] {
+function ofActor({ id, why, last }: Actor, now: number): ShownWait[] {
   if (why === undefined) return []
   return [
     {
-      wait: { who: id, level: 'trouble', about: 'all callers', why, since: last?.at ?? now, stuck: false },
+      wait: { who: id, level: 'trouble', object: 'all callers', why, since: last?.at ?? now, stuck: false },
       row: undefined,
     },
   ]
 }
 
 /** Returns the key of a list entry. The key contains the texts of the entry, so that a changed text is drawn again. */
-function keyOf({ wait: { who, about, why, message, level, stuck }, row = '' }: Shown): string {
-  return [row, who, about, why, message, level, stuck].join('\n')
+function keyOf({ wait: { who, object, why, message, level, stuck }, row = '' }: ShownWait): string {
+  return [row, who, object, why, message, level, stuck].join('\n')
 }
 
 function orderOf({ stuck, level }: Wait): number {

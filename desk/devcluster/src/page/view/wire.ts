@@ -9,7 +9,7 @@ export interface Wait {
   readonly who: string
   readonly level: Level
   /** The waiting object: `pod app`, `claim data`. */
-  readonly about: string
+  readonly object: string
   readonly why: string
   /** The message of Kubernetes or of the driver. */
   readonly message?: string
@@ -85,7 +85,7 @@ export interface Snapshot {
 
 /** One row of the table: a claim with its volume and its pods, or a volume without a claim, or a pod without claims. */
 export interface ClaimRow {
-  readonly is: 'row'
+  readonly kind: 'row'
   readonly id: string
   readonly name: string
   readonly claim?: WantedClaim
@@ -98,18 +98,18 @@ export interface ClaimRow {
 
 /** The last Event about the objects of a row, or from an actor. `of` is the ID of the row or actor. */
 export interface LastEvent {
-  readonly is: 'event'
+  readonly kind: 'event'
   readonly id: string
   readonly of: string
-  readonly said: Message
+  readonly line: Message
   readonly reason: string
-  readonly about: string
+  readonly object: string
   readonly count: number
 }
 
 /** The last CSI call about the volume of a row, or from an actor. `of` is the ID of the row or actor. */
 export interface LastCall {
-  readonly is: 'call'
+  readonly kind: 'call'
   readonly id: string
   readonly of: string
   readonly who: string
@@ -126,7 +126,7 @@ export interface LastCall {
 
 /** A component of the cluster, with its state and its work. */
 export interface Actor {
-  readonly is: 'actor'
+  readonly kind: 'actor'
   readonly id: string
   readonly name: string
   readonly does: string
@@ -144,7 +144,7 @@ export interface Actor {
 
 /** A node as the page shows it. */
 export interface ClusterNode {
-  readonly is: 'node'
+  readonly kind: 'node'
   readonly id: string
   readonly name: string
   readonly ready: boolean
@@ -160,7 +160,7 @@ export interface StepLine {
 
 /** A step of the demo as the page shows it. */
 export interface StepItem {
-  readonly is: 'step'
+  readonly kind: 'step'
   readonly id: string
   readonly number: number
   readonly title: string
@@ -172,7 +172,7 @@ export interface StepItem {
 
 /** The actions that the page offers, and the values for their forms. */
 export interface PageAbilities {
-  readonly is: 'abilities'
+  readonly kind: 'abilities'
   readonly id: string
   /** The names of the actions that this cluster supports. */
   readonly actions: readonly string[]
@@ -243,7 +243,7 @@ export function takeBack(items: Map<string, Item>, undo: Undo): void {
 const EVENT_PRECISION_MS = 2000
 
 /** Reports whether an event is still shown. A warning is hidden if it is older than everything that the object waits for. */
-export function stillHolds({ said }: LastEvent, waits: readonly Wait[]): boolean {
-  if (said.bad !== true) return true
-  return waits.some(({ level, since }) => level !== 'works' && since <= said.at + EVENT_PRECISION_MS)
+export function stillHolds({ line }: LastEvent, waits: readonly Wait[]): boolean {
+  if (line.bad !== true) return true
+  return waits.some(({ level, since }) => level !== 'works' && since <= line.at + EVENT_PRECISION_MS)
 }
