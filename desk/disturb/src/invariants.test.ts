@@ -5,12 +5,12 @@ import { type BrokenInvariant, converge, findingsIn } from './invariants.ts'
 it('each finding contains the name of its invariant', () => {
   const invariants = [
     { name: 'positive', broken: (state: number) => (state > 0 ? [] : [`${state}`]) },
-    { name: 'even', broken: (state: number) => (state % 2 === 0 ? [] : [{ text: `${state}`, about: 'x' }]) },
+    { name: 'even', broken: (state: number) => (state % 2 === 0 ? [] : [{ text: `${state}`, subject: 'x' }]) },
   ]
   expect(findingsIn(invariants, 2)).toEqual([])
   expect(findingsIn(invariants, -1)).toEqual([
     { rule: 'positive', text: '-1' },
-    { rule: 'even', text: '-1', about: 'x' },
+    { rule: 'even', text: '-1', subject: 'x' },
   ])
 })
 
@@ -25,8 +25,8 @@ it('`converge` repeats a check until it has no findings', async () => {
 it('`converge` returns the last findings after its last check', async () => {
   const clock = new FakeClock()
   let looks = 0
-  const look = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]
-  const converged = converge(look, { clock, maxChecks: 4, everyMs: 100 })
+  const check = (): BrokenInvariant[] => [{ rule: 'r', text: String(++looks) }]
+  const converged = converge(check, { clock, maxChecks: 4, everyMs: 100 })
   await clock.advance(300)
   expect(await converged).toEqual([{ rule: 'r', text: '4' }])
 })
@@ -34,13 +34,13 @@ it('`converge` returns the last findings after its last check', async () => {
 it('`converge` makes all its checks on a machine that stalls during a check', async () => {
   const clock = new FakeClock()
   let looks = 0
-  const look = async (): Promise<readonly BrokenInvariant[]> => {
+  const check = async (): Promise<readonly BrokenInvariant[]> => {
     looks += 1
     if (looks > 1) return []
     await clock.sleep(100_000)
     return [{ rule: 'r', text: 'the machine was stalled' }]
   }
-  const converged = converge(look, { clock, maxChecks: 2, everyMs: 100 })
+  const converged = converge(check, { clock, maxChecks: 2, everyMs: 100 })
   await clock.advance(100_100)
   expect(await converged).toEqual([])
 })

@@ -20,18 +20,18 @@ it('a run of seeds prints a line, the findings and the repeat command of each se
     2: {
       findings: [{ rule: 'nothing is left', text: 'one is', subject: 'x' }],
       summary: '6 steps',
-      details: ({ subject: about }) => [`about ${about}`],
+      details: ({ subject }) => [`about ${subject}`],
       appendix: ['two steps matter'],
     },
   }
   const run = async (seed: number): Promise<SeedVerdict> => verdicts[seed] ?? { findings: [], summary: '' }
-  const held = await runSeeds([1, 2], {
+  const allPassed = await runSeeds([1, 2], {
     run,
     printLine: (line) => lines.push(line),
     title: 'real',
     again: (seed) => `npm run it -- --seeds ${seed}`,
   })
-  expect(held).toBe(false)
+  expect(allPassed).toBe(false)
   expect(lines).toEqual([
     'ok   real seed 1: 5 steps',
     '     as before',

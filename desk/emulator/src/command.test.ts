@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }))
 
 const read = (args: readonly string[]): ReturnType<typeof readCommandLine> => readCommandLine(args, () => undefined)
-const parts = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
+const deps = { clock: systemClock, log: silentLogger, onCrash: () => undefined }
 
 test('the command line of the emulator sets all options', async () => {
   const options = { kubeconfigOut: 'k', port: 8080, csiSocket: 's' }
@@ -44,7 +44,7 @@ function options(rest: Partial<CommandOptions> = {}): CommandOptions {
 }
 
 test('the emulator starts the API server and the driver, and writes the address of the API server into the kubeconfig', async () => {
-  const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), parts)
+  const running = await startCommand(options({ csiSocket: join(directory, 'csi.sock') }), deps)
   const kubeconfig = await readFile(join(directory, 'kubeconfig'), 'utf8')
   expect(kubeconfig).toContain(running.api.url)
   expect(running.driver?.settings.unknownVolumes).toBe('adopt')
@@ -53,14 +53,14 @@ test('the emulator starts the API server and the driver, and writes the address 
 
 test('the emulator overwrites a kubeconfig only if an emulator has written it', async () => {
   const kubeconfig = join(directory, 'kubeconfig')
-  for (const _again of [1, 2]) await (await startCommand(options(), parts)).stop()
+  for (const _again of [1, 2]) await (await startCommand(options(), deps)).stop()
   await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\ncurrent-context: production\n')
-  await expect(startCommand(options(), parts)).rejects.toThrow(`${kubeconfig} exists and is not an emulator's`)
+  await expect(startCommand(options(), deps)).rejects.toThrow(`${kubeconfig} exists and is not an emulator's`)
   expect(await readFile(kubeconfig, 'utf8')).toContain('production')
 })
 
 test('the emulator fails at the start if the socket path cannot be used', async () => {
   const file = join(directory, 'file')
   await writeFile(file, 'kept')
-  await expect(startCommand(options({ csiSocket: file }), parts)).rejects.toThrow('is no socket')
+  await expect(startCommand(options({ csiSocket: file }), deps)).rejects.toThrow('is no socket')
 })

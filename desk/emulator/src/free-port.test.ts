@@ -5,11 +5,11 @@ import { freePort } from './free-port.ts'
 
 test('`freePort` skips a port in use', async () => {
   const before = await freePort()
-  const taken = createServer().listen(before + 1, '127.0.0.1')
-  await once(taken, 'listening')
+  const server = createServer().listen(before + 1, '127.0.0.1')
+  await once(server, 'listening')
   try {
     expect(await freePort()).toBe(before + 2)
   } finally {
-    taken.close()
+    server.close()
   }
 })

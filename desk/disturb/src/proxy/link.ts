@@ -44,7 +44,7 @@ export class Link {
       session.once('close', () => this.cut())
     }
     this.#session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) =>
-      this.#take(stream, headers, serve),
+      this.#accept(stream, headers, serve),
     )
   }
 
@@ -54,7 +54,7 @@ export class Link {
     this.#driver.destroy()
   }
 
-  #take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, serve: (call: PassingCall) => void): void {
+  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, serve: (call: PassingCall) => void): void {
     const chunks: Buffer[] = []
     const gone = new AbortController()
     stream.on('error', () => undefined)

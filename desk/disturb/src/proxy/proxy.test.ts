@@ -72,12 +72,12 @@ describe('startProxy', () => {
   })
 
   it("the proxy forwards the driver's error message with its non-ASCII characters", async () => {
-    const words = 'größer als 100 % "frei"'
+    const message = 'größer als 100 % "frei"'
     driver.script('CreateVolume', () => {
-      throw new DriverFailure('OUT_OF_RANGE', words)
+      throw new DriverFailure('OUT_OF_RANGE', message)
     })
-    await expect(create()).rejects.toMatchObject({ code: 11, details: words })
-    expect(ended()).toMatchObject([{ code: 11, message: words, response: undefined }])
+    await expect(create()).rejects.toMatchObject({ code: 11, details: message })
+    expect(ended()).toMatchObject([{ code: 11, message, response: undefined }])
   })
 
   it('the proxy forwards the deadline of a call to the driver', async () => {

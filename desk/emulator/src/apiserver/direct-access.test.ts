@@ -23,9 +23,9 @@ test('`create` drops fields that the type does not have', () => {
 })
 
 test('stored objects are frozen copies that the caller of `create` cannot change', () => {
-  const given = { metadata: { name: 'c', labels: { a: 'b' } } }
-  const stored = api.create(CONFIG_MAPS, given)
-  given.metadata.labels.a = 'changed'
+  const sent = { metadata: { name: 'c', labels: { a: 'b' } } }
+  const stored = api.create(CONFIG_MAPS, sent)
+  sent.metadata.labels.a = 'changed'
   expect(stored.metadata?.labels).toEqual({ a: 'b' })
   expect(Object.isFrozen(stored.metadata)).toBe(true)
 })

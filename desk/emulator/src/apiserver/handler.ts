@@ -85,30 +85,30 @@ function asFailure(error: unknown): ApiFailure {
 }
 
 async function serve(exchange: Exchange, body: Buffer, fault: FaultAction | undefined): Promise<void> {
-  const { deps: parts, request, response, info, logged } = exchange
-  if (fault?.kind === 'delay') await parts.registry.clock.sleep(fault.ms)
+  const { deps, request, response, info, logged } = exchange
+  if (fault?.kind === 'delay') await deps.registry.clock.sleep(fault.ms)
   else if (fault !== undefined && fault.kind !== 'endWatch') return respond(exchange, body, fault)
   if (info.type === 'path') {
-    const document = documentAt(parts.registry.absent, info.path, request.headers.accept)
+    const document = documentAt(deps.registry.absent, info.path, request.headers.accept)
     logged.end({ code: document.code })
     return send(response, document)
   }
   if (info.verb === 'watch') return watch(exchange, info, fault)
-  const reply = answer(parts, callOf(exchange, info, body))
+  const reply = answer(deps, callOf(exchange, info, body))
   logged.end({ code: reply.code })
   send(response, reply)
 }
 
 async function watch(exchange: Exchange, info: ResourceInfo, fault: FaultAction | undefined): Promise<void> {
-  const { deps: parts, response, url, logged } = exchange
-  const { kind, namespace, name } = served(info, parts.registry.absent)
+  const { deps, response, url, logged } = exchange
+  const { kind, namespace, name } = served(info, deps.registry.absent)
   const rendering = renderingOf(exchange, kind)
   const query = url.searchParams
-  const asked = parts.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
+  const asked = deps.watches.requestOf(kind, { namespace, name, query, shape: rendering.shape }, fault)
   logged.end({ code: 200 })
   response.writeHead(200, { 'content-type': mediaTypeOf(rendering.shape, true) })
   response.flushHeaders()
-  await parts.watches.serve(response, kind, asked)
+  await deps.watches.serve(response, kind, asked)
 }
 
 function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceCall {
@@ -124,17 +124,17 @@ function callOf(exchange: Exchange, info: ResourceInfo, body: Buffer): ResourceC
   }
 }
 
-function renderingOf({ deps: parts, request, url, info }: Exchange, kind: ServedKind): Rendering {
+function renderingOf({ deps, request, url, info }: Exchange, kind: ServedKind): Rendering {
   const reads = info.verb === 'get' || info.verb === 'list' || info.verb === 'watch'
   const shape = shapeOf(request.headers.accept, url.searchParams, kind)
   // Only reads may return tables. The answer to a write is always the object as JSON.
-  return { shape: reads ? shape : PLAIN, now: parts.registry.clock.now() }
+  return { shape: reads ? shape : PLAIN, now: deps.registry.clock.now() }
 }
 
 function respond(exchange: Exchange, body: Buffer, fault: FaultResponse): void {
-  const { deps: parts, response, info, logged } = exchange
+  const { deps, response, info, logged } = exchange
   if (fault.applied === true && info.type === 'resource' && info.verb !== 'watch') {
-    applyAnyway(parts, () => callOf(exchange, info, body))
+    applyAnyway(deps, () => callOf(exchange, info, body))
   }
   switch (fault.kind) {
     case 'hang':

@@ -136,9 +136,9 @@ describe('VolumeSnapshotContent', () => {
     await createContent()
     const changed = await ask('PATCH', `${CONTENTS}/c`, { body: { spec: { deletionPolicy: 'Retain' } } })
     expect(changed.body['metadata']).toMatchObject({ generation: 2 })
-    const put = await ask('PUT', `${CONTENTS}/c`, { body: { metadata: { name: 'c' }, spec: CONTENT_SPEC } })
-    expect(put.code).toBe(422)
-    expect(put.body['message']).toContain('metadata.resourceVersion')
+    const replaced = await ask('PUT', `${CONTENTS}/c`, { body: { metadata: { name: 'c' }, spec: CONTENT_SPEC } })
+    expect(replaced.code).toBe(422)
+    expect(replaced.body['message']).toContain('metadata.resourceVersion')
   })
 
   it('a client that prefers protobuf gets snapshot kinds as JSON, and lists state the kind of each item', async () => {

@@ -129,8 +129,8 @@ test('a socket path that is too long for clients is refused', async () => {
   const path = join(directory, 'x'.repeat(107 - directory.length))
   await expect(startCsiDriver({ socket: path })).rejects.toThrow(`${path}: the path of a socket has 107 bytes at most`)
   expect(readdirSync(directory)).toEqual(['csi.sock'])
-  const longest = await startCsiDriver({ socket: path.slice(0, -1) })
-  await longest.stop()
+  const withLongestPath = await startCsiDriver({ socket: path.slice(0, -1) })
+  await withLongestPath.stop()
 })
 
 test('the driver does not replace a file or the socket of another process', async () => {
@@ -151,13 +151,13 @@ test('the driver calls `prepare` before its socket exists', async () => {
 })
 
 test('`stop` does not delete the socket of another driver at the same path', async () => {
-  const taken = await mkdtemp(join(directory, 'other-'))
-  const other = await startCsiDriver({ socket: join(taken, 'csi.sock') })
+  const otherDirectory = await mkdtemp(join(directory, 'other-'))
+  const other = await startCsiDriver({ socket: join(otherDirectory, 'csi.sock') })
   await rename(other.socket, driver.socket)
   await driver.stop()
-  expect(readdirSync(directory)).toEqual(['csi.sock', basename(taken)])
+  expect(readdirSync(directory)).toEqual(['csi.sock', basename(otherDirectory)])
   await other.stop()
-  expect(readdirSync(taken)).toEqual([])
+  expect(readdirSync(otherDirectory)).toEqual([])
 })
 
 test('`stop` deletes the socket, and a start in a missing folder fails', async () => {

@@ -26,7 +26,7 @@ beforeEach(() => {
   for (const id of ['v1', 'v2']) volumes.add({ id, name: id, capacityBytes: 10n })
 })
 
-const take = (name: string, sourceVolumeId = 'v1') =>
+const createSnapshot = (name: string, sourceVolumeId = 'v1') =>
   controller.CreateSnapshot({ name, sourceVolumeId, secrets: {}, parameters: {}, accessibilityRequirements: undefined })
     .snapshot
 const list = (change: Partial<Parameters<EmulatedController['ListSnapshots']>[0]> = {}) =>
@@ -68,23 +68,25 @@ function refusal(call: () => unknown): string {
 
 describe('snapshots', () => {
   it('the emulated driver returns the same snapshot for the same name, but not for another volume', () => {
-    const first = take('a')
-    expect(take('a')).toEqual(first)
+    const first = createSnapshot('a')
+    expect(createSnapshot('a')).toEqual(first)
     expect(first).toMatchObject({ sourceVolumeId: 'v1', sizeBytes: 10n, creationTime: { seconds: 1n, nanos: 0 } })
-    expect(refusal(() => take('a', 'v2'))).toBe('ALREADY_EXISTS')
-    expect(refusal(() => take('b', 'none'))).toBe('NOT_FOUND')
-    expect(refusal(() => take(''))).toBe('INVALID_ARGUMENT')
+    expect(refusal(() => createSnapshot('a', 'v2'))).toBe('ALREADY_EXISTS')
+    expect(refusal(() => createSnapshot('b', 'none'))).toBe('NOT_FOUND')
+    expect(refusal(() => createSnapshot(''))).toBe('INVALID_ARGUMENT')
   })
 
   it('the emulated driver marks a snapshot as ready after `snapshotReadyAfterMs`', () => {
     settings.snapshotReadyAfterMs = 500
-    expect(take('a')?.readyToUse).toBe(false)
+    expect(createSnapshot('a')?.readyToUse).toBe(false)
     now = 1_500
-    expect(take('a')?.readyToUse).toBe(true)
+    expect(createSnapshot('a')?.readyToUse).toBe(true)
   })
 
   it('the emulated driver lists snapshots by their ID, by their volume and in pages', () => {
-    const ids = [take('a'), take('b', 'v2'), take('c')].map((snapshot) => snapshot?.snapshotId)
+    const ids = [createSnapshot('a'), createSnapshot('b', 'v2'), createSnapshot('c')].map(
+      (snapshot) => snapshot?.snapshotId,
+    )
     const idsOf = (answer: ReturnType<typeof list>) => answer.entries.map(({ snapshot }) => snapshot?.snapshotId)
     expect(idsOf(list({ sourceVolumeId: 'v1' }))).toEqual([ids[0], ids[2]])
     expect(idsOf(list({ snapshotId: String(ids[1]) }))).toEqual([ids[1]])
@@ -94,7 +96,7 @@ describe('snapshots', () => {
   })
 
   it('the emulated driver keeps a snapshot after the deletion of its volume, and accepts a second DeleteSnapshot', () => {
-    const id = take('a')?.snapshotId ?? ''
+    const id = createSnapshot('a')?.snapshotId ?? ''
     controller.DeleteVolume({ volumeId: 'v1', secrets: {} })
     expect(controller.GetSnapshot({ snapshotId: id, secrets: {} }).snapshot?.snapshotId).toBe(id)
     controller.DeleteSnapshot({ snapshotId: id, secrets: {} })
@@ -103,7 +105,7 @@ describe('snapshots', () => {
   })
 
   it('the emulated driver restores a snapshot, but not into a smaller volume', () => {
-    const snapshotId = take('a')?.snapshotId ?? ''
+    const snapshotId = createSnapshot('a')?.snapshotId ?? ''
     const from = { volumeContentSource: { type: { $case: 'snapshot' as const, value: { snapshotId } } } }
     expect(create('copy', from)).toMatchObject({ capacityBytes: 10n, contentSource: from.volumeContentSource })
     const less = { capacityRange: { requiredBytes: 9n, limitBytes: 0n } }
@@ -112,7 +114,7 @@ describe('snapshots', () => {
 
   it('the emulated driver refuses snapshots without the capabilities for them', () => {
     settings.controller = []
-    expect(refusal(() => take('a'))).toBe('UNIMPLEMENTED')
+    expect(refusal(() => createSnapshot('a'))).toBe('UNIMPLEMENTED')
     expect(refusal(() => list())).toBe('UNIMPLEMENTED')
   })
 })

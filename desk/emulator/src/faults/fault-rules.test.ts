@@ -58,12 +58,12 @@ test('`hold` blocks matching requests until `release` is called', async () => {
   const faults = book()
   const hold = faults.hold({ name: 'a' })
   const passed: string[] = []
-  const held = faults.awaitHold(get).then(() => passed.push('a'))
+  const passing = faults.awaitHold(get).then(() => passed.push('a'))
   await faults.awaitHold({ method: 'get', name: 'b' })
   await hold.arrived
   expect({ passed, waiting: hold.waiting }).toEqual({ passed: [], waiting: 1 })
   hold.release()
-  await held
+  await passing
   await faults.awaitHold(get)
   expect({ passed, waiting: hold.waiting }).toEqual({ passed: ['a'], waiting: 0 })
 })

@@ -8,7 +8,7 @@ const NODE = 'node-1'
 const NEVER = new AbortController().signal
 
 /** The volumes that the node status should list. */
-let used: readonly string[]
+let inUse: readonly string[]
 let writes: (readonly string[])[]
 let cached: CachedNode
 let loseAnswer: boolean
@@ -28,7 +28,7 @@ const client = {
 } as unknown as KubeClient
 
 beforeEach(() => {
-  used = []
+  inUse = []
   writes = []
   cached = nodeProjection(nodeUsing([]))
   loseAnswer = false
@@ -38,14 +38,14 @@ beforeEach(() => {
   }
   const store = { get: (name: string) => (name === NODE ? cached : undefined) }
   const nodes = { store, storeOwnWrite } as unknown as Parameters<typeof inUseList>[0]['nodes']
-  list = inUseList({ client, nodes }, () => used)
+  list = inUseList({ client, nodes }, () => inUse)
 })
 
 const write = (): Promise<void> => list.write(NODE, NEVER)
 
 describe('attachedList', () => {
   it('an unchanged list of attached volumes is written to a node status only once', async () => {
-    used = ['a']
+    inUse = ['a']
     await write()
     await write()
     expect(writes).toEqual([['a']])
@@ -60,14 +60,14 @@ describe('attachedList', () => {
   })
 
   it('the list of attached volumes is written again if the answer to the last write was lost', async () => {
-    used = ['a']
+    inUse = ['a']
     await write()
-    used = []
+    inUse = []
     loseAnswer = true
     await expect(write()).rejects.toThrow('EOF')
     expect(list.says(NODE, 'a')).toBe('perhaps')
     loseAnswer = false
-    used = ['a']
+    inUse = ['a']
     await write()
     expect(writes).toEqual([['a'], [], ['a']])
     expect(list.says(NODE, 'a')).toBe('yes')

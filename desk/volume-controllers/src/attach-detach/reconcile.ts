@@ -43,8 +43,8 @@ export async function reconcileVolume(
 }
 
 async function perform(step: NodeStep, run: Run): Promise<void> {
-  const { volumeName, deps: parts } = run
-  const { actual, desired } = parts.state
+  const { volumeName, deps } = run
+  const { actual, desired } = deps.state
   switch (step.kind) {
     case 'markDetached':
       actual.markDetached(volumeName, step.node)
@@ -54,7 +54,7 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
       return await writeStatus(step.node, run)
     case 'markAttached':
       actual.markAttached(volumeName, step.node)
-      parts.state.remember(volumeName, step.node, { waitingSince: undefined })
+      deps.state.remember(volumeName, step.node, { waitingSince: undefined })
       recordOnPods(
         step.pods,
         {
@@ -70,7 +70,7 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
       actual.report(volumeName, step.node)
       return await writeStatus(step.node, run)
     case 'requestDetach':
-      return actual.requestDetach(volumeName, step.node, parts.clock.monotonic())
+      return actual.requestDetach(volumeName, step.node, deps.clock.monotonic())
     case 'wait':
       run.wakeMs = Math.min(step.ms, run.wakeMs ?? step.ms)
       return
@@ -82,10 +82,10 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
       run.again = true
       return await readAttachment(step.node, run)
     case 'recordFailure':
-      parts.state.remember(volumeName, step.node, { reportedError: step.message })
+      deps.state.remember(volumeName, step.node, { reportedError: step.message })
       return recordFailure(step.pods, step.message, run)
     case 'beginWait':
-      return parts.state.remember(volumeName, step.node, { waitingSince: parts.clock.monotonic() })
+      return deps.state.remember(volumeName, step.node, { waitingSince: deps.clock.monotonic() })
     case 'recordTimeout': {
       const { driver = 'unknown', volumeHandle = volumeName } = csiVolumeOf(volumeName) ?? {}
       const message = `timed out waiting for external-attacher of ${driver} CSI driver to attach volume ${volumeHandle}`
@@ -100,14 +100,14 @@ async function perform(step: NodeStep, run: Run): Promise<void> {
 }
 
 /** Writes the node status. If the write fails, the next run for the volume first repeats the write. */
-async function writeStatus(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
-  parts.state.statusPending(volumeName, node)
-  await parts.writeStatus(node, signal)
-  parts.state.statusWritten(volumeName, node)
+async function writeStatus(node: string, { volumeName, deps, signal }: Run): Promise<void> {
+  deps.state.statusPending(volumeName, node)
+  await deps.writeStatus(node, signal)
+  deps.state.statusWritten(volumeName, node)
 }
 
-async function attach(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
-  const { client, caches, state } = parts
+async function attach(node: string, { volumeName, deps, signal }: Run): Promise<void> {
+  const { client, caches, state } = deps
   const volume = csiVolumeOf(volumeName)
   const spec = state.desired.specOf(volumeName)
   if (volume === undefined || spec === undefined) return
@@ -131,8 +131,8 @@ async function attach(node: string, { volumeName, deps: parts, signal }: Run): P
 }
 
 /** Reads the VolumeAttachment, because the answer to its creation was lost and the cache may be late. */
-async function readAttachment(node: string, { volumeName, deps: parts, signal }: Run): Promise<void> {
-  const { client, caches, state } = parts
+async function readAttachment(node: string, { volumeName, deps, signal }: Run): Promise<void> {
+  const { client, caches, state } = deps
   const volume = csiVolumeOf(volumeName)
   if (volume === undefined) return
   const name = attachmentName(volume, node)
@@ -146,8 +146,8 @@ async function readAttachment(node: string, { volumeName, deps: parts, signal }:
  * reverse: it reports a volume as in use, and only then checks the status.
  */
 async function detach(node: string, force: Force | undefined, run: Run): Promise<void> {
-  const { volumeName, deps: parts, signal } = run
-  const { state, clock, client, log } = parts
+  const { volumeName, deps, signal } = run
+  const { state, clock, client, log } = deps
   const { actual } = state
   actual.requestDetach(volumeName, node, clock.monotonic())
   actual.unreport(volumeName, node)
@@ -170,9 +170,9 @@ async function detach(node: string, force: Force | undefined, run: Run): Promise
 }
 
 /** Reads the node from the API server, because the cache may be late. A newer node in the cache decides. */
-async function isInUseNow(node: string, { volumeName, deps: parts, signal }: Run): Promise<boolean> {
-  const { nodes } = parts.caches
-  const stored = await except(isNotFound, parts.client.get(NODES, { name: node }, { signal }))
+async function isInUseNow(node: string, { volumeName, deps, signal }: Run): Promise<boolean> {
+  const { nodes } = deps.caches
+  const stored = await except(isNotFound, deps.client.get(NODES, { name: node }, { signal }))
   if (stored === undefined) return false
   nodes.storeOwnWrite(stored)
   return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
@@ -185,25 +185,25 @@ function recordFailure(pods: readonly PodRef[], why: string, run: Run): void {
 
 /** Records an event on each pod. The text names the volume's users in the same namespace and counts the others. */
 function recordMultiAttach(pods: readonly PodRef[], others: readonly string[], run: Run): void {
-  const { volumeName, deps: parts } = run
-  const users = others.flatMap((node) => parts.state.desired.podsOn(volumeName, node))
+  const { volumeName, deps } = run
+  const users = others.flatMap((node) => deps.state.desired.podsOn(volumeName, node))
   for (const pod of pods) {
-    const { text: what, why } = multiAttachText(pod, users, { waitingMessage: parts.waitingMessage })
+    const { text, why } = multiAttachText(pod, users, { waitingMessage: deps.waitingMessage })
     recordOnPods(
       [pod],
-      { type: 'Warning', reason: 'FailedAttachVolume', message: `${messageAbout(run, what)}${why}` },
+      { type: 'Warning', reason: 'FailedAttachVolume', message: `${messageAbout(run, text)}${why}` },
       run,
     )
   }
 }
 
 /** Returns the beginning of an event message, which names the volume. */
-function messageAbout({ volumeName, deps: parts }: Run, text: string): string {
-  return `${text} for volume "${parts.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
+function messageAbout({ volumeName, deps }: Run, text: string): string {
+  return `${text} for volume "${deps.state.desired.specOf(volumeName)?.pvName ?? volumeName}" `
 }
 
-function recordOnPods(pods: readonly PodRef[], event: EventText, { deps: parts }: Run): void {
-  for (const pod of pods) parts.recorder.event(referenceTo(PODS, pod), event)
+function recordOnPods(pods: readonly PodRef[], event: EventText, { deps }: Run): void {
+  for (const pod of pods) deps.recorder.event(referenceTo(PODS, pod), event)
 }
 
 /** The text of the event for a pod whose volume is attached to another node. */

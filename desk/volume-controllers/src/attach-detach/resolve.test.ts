@@ -6,7 +6,7 @@ const bound = boundPair({ volume: { csi: { driver: 'csi.example.com', volumeHand
 const EBS = { driver: 'ebs.csi.aws.com', volumeHandle: 'vol-7' }
 const volumeName = 'kubernetes.io/csi/csi.example.com^vol-1'
 const attachable = { kind: 'attachable', spec: { volumeName, pvName: 'pv-1', multiAttach: false } }
-const resolved = (stores: Parameters<typeof lookups>[0], volumes = pod().volumes) =>
+const resolvedVolumes = (stores: Parameters<typeof lookups>[0], volumes = pod().volumes) =>
   resolveVolumes(pod({ volumes }), lookups(stores))
 
 describe('resolveVolumes', () => {
@@ -47,25 +47,25 @@ describe('resolveVolumes', () => {
     ],
   ]
   it.each(rows)('the attach/detach controller %s', (_, stores, expected) => {
-    expect(resolved(stores)).toEqual([expected])
+    expect(resolvedVolumes(stores)).toEqual([expected])
   })
 
   it('inline CSI volumes and local volumes of a pod are not attached', () => {
-    const own = [
+    const notAttached = [
       { kind: 'csi' as const, name: 'inline', source: { driver: 'csi.example.com' } },
       { kind: 'local' as const, name: 'scratch', plugin: 'emptyDir' },
     ]
-    expect(resolved({}, own)).toEqual([
+    expect(resolvedVolumes({}, notAttached)).toEqual([
       { kind: 'notAttachable', volumeName: undefined },
       { kind: 'notAttachable', volumeName: undefined },
     ])
   })
 
   it('an ephemeral volume is attached only if the pod owns its claim', () => {
-    const own = [{ kind: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
-    expect(resolved({ claims, volumes }, own)).toEqual([{ kind: 'unknown' }])
+    const ephemeral = [{ kind: 'claim' as const, name: 'own', claim: 'data', readOnly: false, ephemeral: true }]
+    expect(resolvedVolumes({ claims, volumes }, ephemeral)).toEqual([{ kind: 'unknown' }])
     const made = { ...bound.claim, ownerUid: pod().uid }
-    expect(resolved({ claims: [made], volumes }, own)).toEqual([attachable])
+    expect(resolvedVolumes({ claims: [made], volumes }, ephemeral)).toEqual([attachable])
   })
 })
 

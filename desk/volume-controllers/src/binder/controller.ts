@@ -111,8 +111,8 @@ interface Placement {
   readonly signal: AbortSignal
 }
 
-async function perform(step: PlaceStep, { pod, deps: parts, signal }: Placement): Promise<void> {
-  const { client, caches, recorder, placed } = parts
+async function perform(step: PlaceStep, { pod, deps, signal }: Placement): Promise<void> {
+  const { client, caches, recorder, placed } = deps
   const target = referenceTo(PODS, pod)
   switch (step.kind) {
     case 'reserve': {

@@ -102,8 +102,8 @@ interface Template {
   readonly signal: AbortSignal
 }
 
-async function perform(step: EphemeralStep, { pod: { key, uid }, deps: parts, signal }: Template): Promise<void> {
-  const { client, caches } = parts
+async function perform(step: EphemeralStep, { pod: { key, uid }, deps, signal }: Template): Promise<void> {
+  const { client, caches } = deps
   if (step.kind === 'fail') throw new Error(step.message)
   const pod = await client.get(PODS, refOf(key), { signal })
   // A pod that was recreated under this name gets its claims when the event of its creation arrives.

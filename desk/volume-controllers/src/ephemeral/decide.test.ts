@@ -3,14 +3,16 @@ import type { Claim } from '../caches/claim.ts'
 import { claim, pod } from '../testing/objects.ts'
 import { decideEphemeral, isOrphan } from './decide.ts'
 
-const own = (name: string) => ({
+const ephemeralVolume = (name: string) => ({
   kind: 'claim' as const,
   name,
   claim: `app-${name}`,
   readOnly: false,
   ephemeral: true,
 })
-const app = pod({ volumes: [own('a'), own('b'), { ...own('c'), claim: 'shared', ephemeral: false }] })
+const app = pod({
+  volumes: [ephemeralVolume('a'), ephemeralVolume('b'), { ...ephemeralVolume('c'), claim: 'shared', ephemeral: false }],
+})
 
 const steps = (change: Parameters<typeof pod>[0], ...claims: readonly Claim[]) =>
   decideEphemeral({ pod: { ...app, ...change }, claim: (name) => claims.find((each) => each.name === name) })

@@ -41,14 +41,19 @@ describe('claims', () => {
 
 describe('unused condition', () => {
   const bound = claim({ phase: 'Bound' })
-  const own = pod({ volumes: [{ kind: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
+  const ownerPod = pod({ volumes: [{ kind: 'claim', name: 'data', claim: 'data', readOnly: false, ephemeral: true }] })
   it.each([
     ['becomes true if no pod uses the claim', bound, [], true],
     ['becomes false if a pod uses the claim', bound, [pod()], false],
     ['counts pods that are not scheduled', bound, [pod({ nodeName: '' })], false],
     ['ignores pods that have ended', bound, [pod({ phase: 'Succeeded' })], true],
-    ['ignores the ephemeral volume of a pod that does not own the claim', bound, [own], true],
-    ['counts the ephemeral volume of the pod that owns the claim', { ...bound, ownerUid: own.uid }, [own], false],
+    ['ignores the ephemeral volume of a pod that does not own the claim', bound, [ownerPod], true],
+    [
+      'counts the ephemeral volume of the pod that owns the claim',
+      { ...bound, ownerUid: ownerPod.uid },
+      [ownerPod],
+      false,
+    ],
     ['becomes false when the first pod appears', { ...bound, unused: true }, [pod()], false],
     ['becomes true when the last pod is gone', { ...bound, unused: false }, [], true],
     ['stays if its status is already correct', { ...bound, unused: true }, [], undefined],

@@ -58,20 +58,20 @@ interface ClaimRun {
   readonly signal: AbortSignal
 }
 
-async function performClaimStep(step: ClaimStep, { claim, deps: parts, signal }: ClaimRun): Promise<void> {
+async function performClaimStep(step: ClaimStep, { claim, deps, signal }: ClaimRun): Promise<void> {
   switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
-      return await patchVolume(step.volume, step, { deps: parts, signal })
+      return await patchVolume(step.volume, step, { deps, signal })
     case 'patchClaim':
     case 'patchClaimStatus': {
       const ref = refOf(claim.key)
-      const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, ref, step.patch, optionsOf(step, signal))
-      parts.caches.claims.storeOwnWrite(patched)
+      const patched = await deps.client.patch(PERSISTENT_VOLUME_CLAIMS, ref, step.patch, optionsOf(step, signal))
+      deps.caches.claims.storeOwnWrite(patched)
       return
     }
     case 'report':
-      return parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
+      return deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, claim), step.event)
     case 'fail':
       throw new Error(step.message)
     default:
@@ -128,17 +128,17 @@ interface VolumeRun {
   readonly signal: AbortSignal
 }
 
-async function performForVolume(step: VolumeStep, { volume, deps: parts, signal }: VolumeRun): Promise<void> {
+async function performForVolume(step: VolumeStep, { volume, deps, signal }: VolumeRun): Promise<void> {
   switch (step.kind) {
     case 'patchVolume':
     case 'patchVolumeStatus':
-      return await patchVolume(volume.key, step, { deps: parts, signal })
+      return await patchVolume(volume.key, step, { deps, signal })
     case 'recordOnVolume':
-      return parts.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), step.event)
+      return deps.recorder.event(referenceTo(PERSISTENT_VOLUMES, volume), step.event)
     case 'recordOnClaim':
-      return parts.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
+      return deps.recorder.event(referenceTo(PERSISTENT_VOLUME_CLAIMS, step.claim), step.event)
     case 'lookAtClaim':
-      return parts.lookAtClaim(step.key)
+      return deps.lookAtClaim(step.key)
     default:
       unreachable(step)
   }

@@ -4,7 +4,7 @@ import type { Volume } from '../caches/volume.ts'
 import { boundPair, claim, DRIVER, refTo, reservedFor, volume } from '../testing/objects.ts'
 import { decideVolume, type VolumeStep } from './volumes.ts'
 
-const PROVISIONED = { 'pv.kubernetes.io/provisioned-by': DRIVER }
+const PROVISIONED_BY = { 'pv.kubernetes.io/provisioned-by': DRIVER }
 const OURS = { 'pv.kubernetes.io/bound-by-controller': 'yes' }
 
 const summary = (steps: readonly VolumeStep[]): string[] =>
@@ -23,73 +23,77 @@ const summary = (steps: readonly VolumeStep[]): string[] =>
 const phase = (name: string): string => `patchVolumeStatus {"status":{"phase":"${name}","message":null}}`
 
 describe('decideVolume', () => {
-  const own = claim({ volumeName: 'pv-1' })
+  const volumesClaim = claim({ volumeName: 'pv-1' })
   const rows: { name: string; volume: Partial<Volume>; claim?: Claim; done: string[] }[] = [
     { name: 'makes a new volume available', volume: { phase: 'Pending' }, done: [phase('Available')] },
     { name: 'does nothing for an available volume', volume: {}, done: [] },
     {
       name: 'makes a volume available that is reserved only by name',
-      volume: { phase: 'Pending', claimRef: reservedFor(own) },
-      claim: own,
+      volume: { phase: 'Pending', claimRef: reservedFor(volumesClaim) },
+      claim: volumesClaim,
       done: [phase('Available')],
     },
     {
       name: 'sets the phase of a bound volume',
-      volume: { phase: 'Available', claimRef: refTo(own) },
-      claim: own,
+      volume: { phase: 'Available', claimRef: refTo(volumesClaim) },
+      claim: volumesClaim,
       done: [phase('Bound')],
     },
     {
       name: 'enqueues the claim if only the volume is written',
-      volume: { phase: 'Bound', claimRef: refTo(own) },
+      volume: { phase: 'Bound', claimRef: refTo(volumesClaim) },
       claim: claim(),
       done: ['look at default/data'],
     },
     {
       name: 'records events if the volume modes of the claim and the volume differ',
-      volume: { claimRef: refTo(own), volumeMode: 'Block' },
+      volume: { claimRef: refTo(volumesClaim), volumeMode: 'Block' },
       claim: claim(),
       done: ['recordOnVolume VolumeMismatch', 'recordOnClaim VolumeMismatch'],
     },
     {
       name: 'releases a volume whose claim is gone',
-      volume: { phase: 'Bound', claimRef: refTo(own) },
+      volume: { phase: 'Bound', claimRef: refTo(volumesClaim) },
       done: [phase('Released')],
     },
     {
       name: 'releases a volume whose claim was recreated',
-      volume: { phase: 'Bound', claimRef: { ...refTo(own), uid: 'uid-of-old' } },
-      claim: own,
+      volume: { phase: 'Bound', claimRef: { ...refTo(volumesClaim), uid: 'uid-of-old' } },
+      claim: volumesClaim,
       done: [phase('Released')],
     },
     {
       name: 'does nothing for a released volume with the policy Retain',
-      volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Retain' },
+      volume: { phase: 'Released', claimRef: refTo(volumesClaim), reclaimPolicy: 'Retain' },
       done: [],
     },
     {
       name: 'leaves the deletion of a released volume to its provisioner',
-      volume: { phase: 'Released', claimRef: refTo(own), annotations: PROVISIONED },
+      volume: { phase: 'Released', claimRef: refTo(volumesClaim), annotations: PROVISIONED_BY },
       done: [],
     },
     {
       name: 'fails a volume with the policy Recycle',
-      volume: { phase: 'Released', claimRef: refTo(own), reclaimPolicy: 'Recycle' },
+      volume: { phase: 'Released', claimRef: refTo(volumesClaim), reclaimPolicy: 'Recycle' },
       done: [
         'patchVolumeStatus {"status":{"phase":"Failed","message":"No recycler plugin found for the volume!"}}',
         'recordOnVolume VolumeFailedRecycle',
       ],
     },
-    { name: 'keeps the phase of a failed volume', volume: { phase: 'Failed', claimRef: refTo(own) }, done: [] },
+    {
+      name: 'keeps the phase of a failed volume',
+      volume: { phase: 'Failed', claimRef: refTo(volumesClaim) },
+      done: [],
+    },
     {
       name: 'releases a provisioned volume whose claim is bound to another volume',
-      volume: { phase: 'Bound', claimRef: refTo(own), annotations: { ...PROVISIONED, ...OURS } },
+      volume: { phase: 'Bound', claimRef: refTo(volumesClaim), annotations: { ...PROVISIONED_BY, ...OURS } },
       claim: claim({ volumeName: 'pv-2' }),
       done: [phase('Released')],
     },
     {
       name: 'frees a volume that the controller bound if its claim is bound to another volume',
-      volume: { phase: 'Bound', claimRef: refTo(own), annotations: OURS },
+      volume: { phase: 'Bound', claimRef: refTo(volumesClaim), annotations: OURS },
       claim: claim({ volumeName: 'pv-2' }),
       done: [
         'patchVolume {"metadata":{"resourceVersion":"1","annotations":{"pv.kubernetes.io/bound-by-controller":null}},"spec":{"claimRef":null}}',
@@ -98,7 +102,7 @@ describe('decideVolume', () => {
     },
     {
       name: 'removes only the UID of the claim reference if the user reserved the volume',
-      volume: { phase: 'Bound', claimRef: refTo(own) },
+      volume: { phase: 'Bound', claimRef: refTo(volumesClaim) },
       claim: claim({ volumeName: 'pv-2' }),
       done: ['patchVolume {"metadata":{"resourceVersion":"1"},"spec":{"claimRef":{"uid":null}}}', phase('Available')],
     },

@@ -57,8 +57,8 @@ interface SnapshotRun {
   readonly signal: AbortSignal
 }
 
-async function perform(step: SnapshotStep, { snapshot, deps: parts, signal }: SnapshotRun): Promise<void> {
-  const { client, snapshotCaches } = parts
+async function perform(step: SnapshotStep, { snapshot, deps, signal }: SnapshotRun): Promise<void> {
+  const { client, snapshotCaches } = deps
   switch (step.kind) {
     case 'patch': {
       const options = { signal, subresource: step.status ? 'status' : undefined }

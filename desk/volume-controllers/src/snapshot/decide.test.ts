@@ -76,8 +76,8 @@ describe('a VolumeSnapshot', () => {
     ['waits until its VolumeSnapshotContent is gone', content({ deleting: true }), undefined],
     ['loses its finalizer, and a retained VolumeSnapshotContent stays', content({ policy: 'Retain' }), release],
     ['loses its finalizer if it has no VolumeSnapshotContent', undefined, release],
-  ])('a deleted VolumeSnapshot %s', (_, given, step) => {
-    const decided = decide({ snapshot: deleted, content: given })
+  ])('a deleted VolumeSnapshot %s', (_, snapshotContent, step) => {
+    const decided = decide({ snapshot: deleted, content: snapshotContent })
     if (step === undefined) expect(decided).toBeUndefined()
     else expect(decided).toMatchObject(step)
   })

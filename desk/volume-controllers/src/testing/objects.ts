@@ -83,7 +83,7 @@ export function boundPair(change: { readonly claim?: Partial<Claim>; readonly vo
   readonly claim: Claim
   readonly volume: Volume
 } {
-  const own = claim({
+  const boundClaim = claim({
     volumeName: change.volume?.key ?? 'pv-1',
     phase: 'Bound',
     capacity: '1Gi',
@@ -91,7 +91,7 @@ export function boundPair(change: { readonly claim?: Partial<Claim>; readonly vo
     annotations: { 'pv.kubernetes.io/bind-completed': 'yes', 'pv.kubernetes.io/bound-by-controller': 'yes' },
     ...change.claim,
   })
-  return { claim: own, volume: volume({ claimRef: refTo(own), phase: 'Bound', ...change.volume }) }
+  return { claim: boundClaim, volume: volume({ claimRef: refTo(boundClaim), phase: 'Bound', ...change.volume }) }
 }
 
 /** A pod on node-1 whose one container mounts the claim `data`. */

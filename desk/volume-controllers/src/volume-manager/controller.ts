@@ -71,14 +71,14 @@ function podsOn({ node, caches }: NodeParts): readonly CachedPod[] {
 }
 
 function podController(deps: PodParts, requested: Source): Controller {
-  const { caches, node, deletedPods: removed } = deps
+  const { caches, node, deletedPods } = deps
   return {
     ...baseController('pod', deps),
     workers: POD_WORKERS,
     caches: [caches.pods, caches.nodes],
     sources: [
       requested,
-      objectsOf(caches.pods, ({ uid }) => removed.delete(uid)),
+      objectsOf(caches.pods, ({ uid }) => deletedPods.delete(uid)),
       keysOf(caches.pods, (event) => (objectOf(event).nodeName === node ? presentKey(event) : [])),
       ...keysOfPodVolumes(caches, ({ key, nodeName }) => (nodeName === node ? [key] : [])),
     ],

@@ -31,7 +31,7 @@ const podMount = (podUid: string, readOnly = false): PodMount => ({
   fsGroup: undefined,
 })
 
-const wanted = (source: MountSource = csi(), ...pods: readonly PodMount[]): DesiredVolume => ({
+const desiredVolume = (source: MountSource = csi(), ...pods: readonly PodMount[]): DesiredVolume => ({
   source,
   capacity: '1Gi',
   pods: new Map((pods.length > 0 ? pods : [podMount('a')]).map((pod) => [pod.podUid, pod])),
@@ -71,53 +71,53 @@ describe('mounts', () => {
   const rows: { name: string; view: Partial<MountView>; steps: string[] }[] = [
     {
       name: 'first becomes part of the in-use list of the node',
-      view: { desired: wanted(), reported: 'no', isSaidAttached: false },
+      view: { desired: desiredVolume(), reported: 'no', isSaidAttached: false },
       steps: ['reportInUse'],
     },
     {
       name: 'becomes part of the in-use list again if the stored list is unknown',
-      view: { desired: wanted(), reported: 'perhaps' },
+      view: { desired: desiredVolume(), reported: 'perhaps' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
       name: 'waits until the volume is attached',
-      view: { desired: wanted(), isSaidAttached: false },
+      view: { desired: desiredVolume(), isSaidAttached: false },
       steps: [],
     },
     {
       name: 'needs a check of the attachment after it becomes part of the in-use list',
-      view: { desired: wanted(), reported: 'no' },
+      view: { desired: desiredVolume(), reported: 'no' },
       steps: ['reportInUse', 'verifyAttached', 'stage', 'publish a'],
     },
     {
       name: 'gets one stage call, and one publish call for each pod',
-      view: { desired: wanted(csi(), podMount('a'), podMount('b')) },
+      view: { desired: desiredVolume(csi(), podMount('a'), podMount('b')) },
       steps: ['verifyAttached', 'stage', 'publish a', 'publish b'],
     },
     {
       name: 'gets no stage call if the driver does not stage',
-      view: { desired: wanted(), canStage: false },
+      view: { desired: desiredVolume(), canStage: false },
       steps: ['verifyAttached', 'publish a'],
     },
     {
       name: 'gets no second stage call for a second pod',
-      view: { desired: wanted(csi(), podMount('a'), podMount('b')), actual: present() },
+      view: { desired: desiredVolume(csi(), podMount('a'), podMount('b')), actual: present() },
       steps: ['publish b'],
     },
     {
       name: 'gets another publish call if its content may have changed',
-      view: { desired: wanted(), actual: present({ stale: new Set(['a']) }) },
+      view: { desired: desiredVolume(), actual: present({ stale: new Set(['a']) }) },
       steps: ['publish a'],
     },
     {
       name: 'needs no step when it is mounted',
-      view: { desired: wanted(), actual: present() },
+      view: { desired: desiredVolume(), actual: present() },
       steps: [],
     },
     {
       name: 'gets the mount calls again if their last results are unknown',
       view: {
-        desired: wanted(),
+        desired: desiredVolume(),
         actual: present({
           device: { kind: 'uncertain', path: '/stage' },
           pods: new Map([['a', { kind: 'uncertain', path: '/a' }]]),
@@ -128,35 +128,35 @@ describe('mounts', () => {
     {
       name: 'needs a check of the attachment if it was mounted before a restart',
       view: {
-        desired: wanted(),
+        desired: desiredVolume(),
         actual: present({ attached: false, device: { kind: 'uncertain', path: '/stage' }, pods: NONE }),
       },
       steps: ['verifyAttached', 'stage', 'publish a'],
     },
     {
       name: 'needs no check of the attachment if the driver needs no attach',
-      view: { desired: wanted(csi({ attach: false })), reported: 'no', isSaidAttached: false },
+      view: { desired: desiredVolume(csi({ attach: false })), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'stage', 'publish a'],
     },
     {
       name: 'needs no check of the attachment without a CSI driver',
-      view: { desired: wanted(LOCAL), reported: 'no', isSaidAttached: false },
+      view: { desired: desiredVolume(LOCAL), reported: 'no', isSaidAttached: false },
       steps: ['admit', 'publish a'],
     },
     {
       name: 'grows after its mount',
-      view: { desired: wanted(), actual: present(), hasGrown: true },
+      view: { desired: desiredVolume(), actual: present(), hasGrown: true },
       steps: ['expand a'],
     },
     {
       name: 'grows in the same plan in which it is mounted',
-      view: { desired: wanted(), hasGrown: true },
+      view: { desired: desiredVolume(), hasGrown: true },
       steps: ['verifyAttached', 'stage', 'publish a', 'expand a'],
     },
     {
       name: 'grows through a pod that may write',
       view: {
-        desired: wanted(csi(), podMount('a', true), podMount('b')),
+        desired: desiredVolume(csi(), podMount('a', true), podMount('b')),
         actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { kind: 'mounted', path: uid }])) }),
         hasGrown: true,
       },
@@ -164,7 +164,7 @@ describe('mounts', () => {
     },
     {
       name: 'does not grow while all pods use it read-only',
-      view: { desired: wanted(csi(), podMount('a', true)), actual: present(), hasGrown: true },
+      view: { desired: desiredVolume(csi(), podMount('a', true)), actual: present(), hasGrown: true },
       steps: [],
     },
   ]
@@ -183,14 +183,14 @@ describe('unmounts', () => {
     {
       name: 'stays staged for other pods',
       view: {
-        desired: wanted(csi(), podMount('b')),
+        desired: desiredVolume(csi(), podMount('b')),
         actual: present({ pods: new Map(['a', 'b'].map((uid) => [uid, { kind: 'mounted', path: uid }])) }),
       },
       steps: ['unpublish a'],
     },
     {
       name: 'leaves the old pod before it is published to the new pod',
-      view: { desired: wanted(csi(), podMount('b')), actual: present() },
+      view: { desired: desiredVolume(csi(), podMount('b')), actual: present() },
       steps: ['unpublish a', 'publish b'],
     },
     {
@@ -216,7 +216,7 @@ describe('single-pod volumes', () => {
   const single = csi({ accessModes: ['ReadWriteOncePod'] })
 
   it('a ReadWriteOncePod volume is refused to a second pod on the node while the first pod uses it', () => {
-    const desired = wanted(single, podMount('a'), podMount('b'))
+    const desired = desiredVolume(single, podMount('a'), podMount('b'))
     const actual = present({ source: single })
     expect(decideMount(view({ desired, actual }))).toEqual([
       {
@@ -229,12 +229,12 @@ describe('single-pod volumes', () => {
   })
 
   it('if two pods arrive at once, only one of them gets a ReadWriteOncePod volume', () => {
-    const desired = wanted(single, podMount('a'), podMount('b'))
+    const desired = desiredVolume(single, podMount('a'), podMount('b'))
     expect(summary(decideMount(view({ desired })))).toEqual(['verifyAttached', 'stage', 'publish a', 'refuse b'])
   })
 
   it('a ReadWriteOncePod volume is published to the second pod after the first pod has ended', () => {
-    const desired = wanted(single, podMount('b'))
+    const desired = desiredVolume(single, podMount('b'))
     expect(summary(decideMount(view({ desired, actual: present({ source: single }) })))).toEqual([
       'unpublish a',
       'publish b',

@@ -50,23 +50,23 @@ async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<P
   return await patchClaim(inProgressPatch(claim), run)
 }
 
-async function patchClaim(patch: Patch, { claimKey, deps: parts, signal }: Run): Promise<PersistentVolumeClaim> {
+async function patchClaim(patch: Patch, { claimKey, deps, signal }: Run): Promise<PersistentVolumeClaim> {
   const options = { signal, subresource: 'status' }
-  const patched = await parts.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
-  parts.caches.claims.storeOwnWrite(patched)
+  const patched = await deps.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
+  deps.caches.claims.storeOwnWrite(patched)
   return patched
 }
 
 /** Returns false if the driver refuses to expand a volume in use. The mount does not fail in this case. */
 async function callDriver(claim: PersistentVolumeClaim, run: Run): Promise<boolean> {
-  const { source, pod, size, deps: parts, signal } = run
+  const { source, pod, size, deps, signal } = run
   try {
-    if (!nodeCan(parts.driver, NodeRpc.EXPAND_VOLUME)) {
-      throw new ExpansionRefused(`NodeExpand is not supported by the CSI driver ${parts.driver.name}`)
+    if (!nodeCan(deps.driver, NodeRpc.EXPAND_VOLUME)) {
+      throw new ExpansionRefused(`NodeExpand is not supported by the CSI driver ${deps.driver.name}`)
     }
-    const request = expandRequest(source, size, callParts(source, pod, parts))
-    const secrets = await secretOf(source.csi.nodeExpandSecretRef, parts, signal)
-    await parts.driver.call(NodeExpandVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
+    const request = expandRequest(source, size, callParts(source, pod, deps))
+    const secrets = await secretOf(source.csi.nodeExpandSecretRef, deps, signal)
+    await deps.driver.call(NodeExpandVolume, { ...request, secrets }, { timeoutMs: CALL_MS, signal })
     return true
   } catch (error) {
     signal.throwIfAborted()
@@ -90,8 +90,8 @@ function verdictOf(error: unknown): { readonly final: boolean; readonly inUse: b
 
 /** Records the failure in the claim. Marks a size that failed twice and is no longer requested as infeasible. */
 async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run): Promise<void> {
-  const { source, size, deps: parts } = run
-  const { actual, clock } = parts
+  const { source, size, deps } = run
+  const { actual, clock } = deps
   const { inUse, infeasible } = verdictOf(error)
   const failedBefore = actual.get(source.volumeName)?.expansion === 'failed'
   const givenUp = failedBefore && wantsOtherSize(claim, size)
@@ -102,9 +102,9 @@ async function markFailed(claim: PersistentVolumeClaim, error: unknown, run: Run
   )
 }
 
-function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, deps: parts }: Run): void {
-  const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${parts.node}`
-  const { recorder } = parts
+function recordSuccess({ metadata }: PersistentVolumeClaim, { source, claimKey, pod, deps }: Run): void {
+  const message = `MountVolume.NodeExpandVolume succeeded for volume "${source.name}" ${deps.node}`
+  const { recorder } = deps
   const target = { apiVersion: 'v1', kind: PERSISTENT_VOLUME_CLAIMS.kind, ...refOf(claimKey), uid: metadata?.uid }
   const podTarget = { apiVersion: 'v1', kind: PODS.kind, ...refOf(pod.podKey), uid: pod.podUid }
   for (const each of [target, podTarget]) {

@@ -51,39 +51,39 @@ interface MountRun {
 }
 
 /** Performs one step. Returns false if the remaining steps must wait for another component. */
-async function perform(step: MountStep, { volumeName, deps: parts, signal }: MountRun): Promise<boolean> {
+async function perform(step: MountStep, { volumeName, deps, signal }: MountRun): Promise<boolean> {
   switch (step.kind) {
     case 'unpublish':
-      await unmount(step, parts, signal)
-      parts.lookAtPod(step.podUid)
+      await unmount(step, deps, signal)
+      deps.lookAtPod(step.podUid)
       return true
     case 'unstage':
-      await unmount(step, parts, signal)
+      await unmount(step, deps, signal)
       return true
     case 'release':
-      parts.actual.forget(volumeName)
-      await parts.inUse.write(parts.node, signal)
+      deps.actual.forget(volumeName)
+      await deps.inUse.write(deps.node, signal)
       return true
     case 'reportInUse':
-      await parts.inUse.write(parts.node, signal)
+      await deps.inUse.write(deps.node, signal)
       return true
     case 'verifyAttached':
-      return await verifyAttached(step.source, parts, signal)
+      return await verifyAttached(step.source, deps, signal)
     case 'admit':
-      parts.actual.markAttached(step.source, {})
+      deps.actual.markAttached(step.source, {})
       return true
     case 'stage':
-      await withEvents({ source: step.source, what: 'device' }, parts, () => stage(step.source, parts, signal))
+      await withEvents({ source: step.source, target: 'device' }, deps, () => stage(step.source, deps, signal))
       return true
     case 'publish':
-      await withEvents({ source: step.source, what: step.pod }, parts, () => publish(step, parts, signal))
-      parts.lookAtPod(step.pod.podUid)
+      await withEvents({ source: step.source, target: step.pod }, deps, () => publish(step, deps, signal))
+      deps.lookAtPod(step.pod.podUid)
       return true
     case 'refuse':
-      recordOnPods([step.pod], warning('FailedMount', `${failedText(step.source, 'SetUp')}: ${step.message}`), parts)
+      recordOnPods([step.pod], warning('FailedMount', `${failedText(step.source, 'SetUp')}: ${step.message}`), deps)
       return true
     case 'expand':
-      await withEvents({ source: step.source, what: 'expansion' }, parts, () => expand(step, parts, signal))
+      await withEvents({ source: step.source, target: 'expansion' }, deps, () => expand(step, deps, signal))
       return true
     default:
       return unreachable(step)
@@ -109,7 +109,7 @@ async function verifyAttached(
 
 /** Runs a step. If the step fails, records an event on the pods that wait for the step. */
 async function withEvents(
-  { source, what: target }: { readonly source: MountSource; readonly what: PodMount | 'device' | 'expansion' },
+  { source, target }: { readonly source: MountSource; readonly target: PodMount | 'device' | 'expansion' },
   deps: NodeParts,
   run: () => Promise<void>,
 ): Promise<void> {

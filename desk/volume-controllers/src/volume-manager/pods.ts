@@ -3,7 +3,7 @@ import { type Patch, PODS, referenceTo, refOf, rfc3339 } from '@csi-sidecars/kub
 import { type CachedPod, isTerminated } from '../caches/pod.ts'
 import { settledUnlessFailed } from '../control.ts'
 import type { NodeParts } from './calls.ts'
-import { type Resolved, resolveVolumes } from './resolve.ts'
+import { type ResolvedVolume, resolveVolumes } from './resolve.ts'
 
 /** Everything that a run for a pod on a node needs. */
 export interface PodParts extends NodeParts {
@@ -55,7 +55,7 @@ function wantsMounts(pod: CachedPod): boolean {
 }
 
 /** Updates the desired state with one pod. Volumes that cannot be resolved now keep their state. */
-export function populate(pod: CachedPod, deps: PodParts): readonly Resolved[] {
+export function populate(pod: CachedPod, deps: PodParts): readonly ResolvedVolume[] {
   const { caches, desired, recorder, lookAtVolume } = deps
   if (!wantsMounts(pod)) {
     for (const volumeName of desired.deletePod(pod.uid)) lookAtVolume(volumeName)
@@ -72,7 +72,7 @@ export function populate(pod: CachedPod, deps: PodParts): readonly Resolved[] {
   return podVolumes
 }
 
-function isMounted(podVolume: Resolved, { uid }: CachedPod, { actual }: NodeParts): boolean {
+function isMounted(podVolume: ResolvedVolume, { uid }: CachedPod, { actual }: NodeParts): boolean {
   if (podVolume.kind === 'unused') return true
   return podVolume.kind === 'mountable' && actual.get(podVolume.source.volumeName)?.pods.get(uid)?.kind === 'mounted'
 }
@@ -83,15 +83,15 @@ interface PodRun {
   readonly signal: AbortSignal
 }
 
-async function perform(step: PodStep, { pod, deps: parts, signal }: PodRun): Promise<void> {
-  const { client, caches, clock } = parts
+async function perform(step: PodStep, { pod, deps, signal }: PodRun): Promise<void> {
+  const { client, caches, clock } = deps
   if (step.kind === 'remove') {
     // A pod that was recreated under this name must not be deleted.
     const present = await client.get(PODS, refOf(pod.key), { signal })
     if (present.metadata?.uid !== pod.uid) return
     // A kubelet deletes an ended pod without a grace period.
     await client.delete(PODS, refOf(pod.key), { signal, gracePeriodSeconds: 0 })
-    parts.deletedPods.add(pod.uid)
+    deps.deletedPods.add(pod.uid)
     return
   }
   if (step.kind === 'nothing') return

@@ -25,7 +25,7 @@ const pod: PodMount = {
   fsGroup: undefined,
 }
 
-const parts: CallParts = {
+const callParts: CallParts = {
   publishContext: { device: '/dev/x' },
   stagingTargetPath: '/staging',
   targetPath: '/target',
@@ -43,7 +43,7 @@ const ABOUT_POD = {
 
 describe('a stage', () => {
   it('a stage request contains the publish context, the volume and its first access mode', () => {
-    expect(stageRequest(source, parts)).toEqual({
+    expect(stageRequest(source, callParts)).toEqual({
       volumeId: 'vol-1',
       publishContext: { device: '/dev/x' },
       stagingTargetPath: '/staging',
@@ -56,7 +56,7 @@ describe('a stage', () => {
   })
 
   it('a stage request for a device has no file system', () => {
-    expect(stageRequest({ ...source, block: true }, parts).volumeCapability?.accessType).toEqual({
+    expect(stageRequest({ ...source, block: true }, callParts).volumeCapability?.accessType).toEqual({
       $case: 'block',
       value: {},
     })
@@ -65,7 +65,7 @@ describe('a stage', () => {
 
 describe('a publish', () => {
   it('a publish request contains the target path and the readonly flag', () => {
-    expect(publishRequest(source, pod, parts)).toMatchObject({
+    expect(publishRequest(source, pod, callParts)).toMatchObject({
       volumeId: 'vol-1',
       stagingTargetPath: '/staging',
       targetPath: '/target',
@@ -75,14 +75,14 @@ describe('a publish', () => {
   })
 
   it('a publish request describes the pod if the CSIDriver requests this description', () => {
-    const { volumeContext } = publishRequest(source, pod, { ...parts, podInfo: true })
+    const { volumeContext } = publishRequest(source, pod, { ...callParts, podInfo: true })
     expect(volumeContext).toEqual({ tier: 'gold', ...ABOUT_POD, 'csi.storage.k8s.io/ephemeral': 'false' })
   })
 
   it('a publish request for an inline volume has no staging path', () => {
-    const own = { driver: 'csi.example.com', volumeAttributes: { size: '1' } }
-    const ephemeral = { kind: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source: own }
-    expect(ephemeralRequest(ephemeral, pod, { ...parts, podInfo: true })).toMatchObject({
+    const source = { driver: 'csi.example.com', volumeAttributes: { size: '1' } }
+    const ephemeral = { kind: 'ephemeral' as const, volumeName: 'v', name: 'inline', handle: 'csi-1', source }
+    expect(ephemeralRequest(ephemeral, pod, { ...callParts, podInfo: true })).toMatchObject({
       volumeId: 'csi-1',
       publishContext: {},
       stagingTargetPath: '',
@@ -94,7 +94,7 @@ describe('a publish', () => {
 
 describe('an expansion', () => {
   it('an expand request contains the size in bytes', () => {
-    expect(expandRequest(source, '2Gi', parts)).toMatchObject({
+    expect(expandRequest(source, '2Gi', callParts)).toMatchObject({
       volumeId: 'vol-1',
       volumePath: '/target',
       stagingTargetPath: '/staging',

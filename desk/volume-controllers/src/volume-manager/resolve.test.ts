@@ -114,8 +114,8 @@ describe('resolve', () => {
     ['without a CSIDriver object', [], '(no CSIDriver object)'],
     ['without inline support', [csiDriver({ lifecycleModes: ['Persistent'] })], '(only supports ["Persistent"])'],
   ])('the kubelet refuses an inline CSI volume of a driver %s', (_, drivers, why) => {
-    const own = { kind: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
-    expect(only({ drivers }, { volumes: [own] })).toEqual({
+    const inlineVolume = { kind: 'csi' as const, name: 'data', source: { driver: 'csi.example.com' } }
+    expect(only({ drivers }, { volumes: [inlineVolume] })).toEqual({
       kind: 'refused',
       why:
         'MountVolume.SetUp failed for volume "data" : kubernetes.io/csi: mounter.SetupAt failed to check volume ' +

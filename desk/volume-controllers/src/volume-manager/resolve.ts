@@ -8,7 +8,7 @@ import { ephemeralHandle, uniqueVolumeName } from '../volume-names.ts'
 import type { MountSource, PodMount } from './desired-state.ts'
 
 /** The result of resolving a volume of a pod for its mount. */
-export type Resolved =
+export type ResolvedVolume =
   | {
       readonly kind: 'mountable'
       readonly source: MountSource
@@ -22,14 +22,18 @@ export type Resolved =
   /** The pod asks for something that is not allowed, for example a claim that is being deleted. */
   | { readonly kind: 'refused'; readonly why: string }
 
-export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly Resolved[] {
+export function resolveVolumes(pod: CachedPod, stores: Lookups): readonly ResolvedVolume[] {
   return pod.volumes.map((volume) => {
     if (!pod.use.mounts.has(volume.name) && !pod.use.devices.has(volume.name)) return { kind: 'unused' }
     return volume.kind === 'claim' ? resolveClaim(pod, volume, stores) : resolveOwn(pod, volume, stores)
   })
 }
 
-function resolveOwn(pod: CachedPod, volume: Exclude<PodVolume, { kind: 'claim' }>, { drivers }: Lookups): Resolved {
+function resolveOwn(
+  pod: CachedPod,
+  volume: Exclude<PodVolume, { kind: 'claim' }>,
+  { drivers }: Lookups,
+): ResolvedVolume {
   const { name } = volume
   if (volume.kind === 'local') return mountable(pod, localSource(volume.plugin, name, pod))
   const { source } = volume
@@ -55,7 +59,7 @@ function localSource(plugin: string, name: string, { uid }: CachedPod): MountSou
   return { kind: 'local', volumeName: `kubernetes.io/${plugin}/${uid}-${name}`, name, plugin }
 }
 
-function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { kind: 'claim' }>, stores: Lookups): Resolved {
+function resolveClaim(pod: CachedPod, volume: Extract<PodVolume, { kind: 'claim' }>, stores: Lookups): ResolvedVolume {
   const key = `${pod.namespace}/${volume.claim}`
   const claim = stores.claims.store.get(key)
   if (claim === undefined) return { kind: 'unready', why: `persistentvolumeclaim "${volume.claim}" not found` }
@@ -101,7 +105,7 @@ function mountable(
   pod: CachedPod,
   source: MountSource,
   { readOnly = false, capacity }: { readOnly?: boolean; capacity?: string } = {},
-): Resolved {
+): ResolvedVolume {
   const { uid: podUid, key: podKey, namespace, name: podName, serviceAccount, fsGroup } = pod
   const mount = { podUid, podKey, namespace, podName, serviceAccount, readOnly, fsGroup }
   return { kind: 'mountable', source, mount, capacity }

@@ -262,7 +262,7 @@ check(
     await kubectl(kubeconfig, 'create', '--filename', file)
 
     const first = await eventually('the wait on the page', () => firstWaitOf(page, 'classless'))
-    equal([first.who, first.about], ['you', 'claim classless'])
+    equal([first.who, first.object], ['you', 'claim classless'])
     match(first.why, /names no class/)
     for (const age of ['1s', '3m']) {
       const args = [BUNDLE, 'explain', 'pod', 'waiting', `--kubeconfig=${kubeconfig}`, `--older-than=${age}`]
@@ -277,7 +277,7 @@ check(
 /** Returns the first cause in a claim's row of the status page. */
 async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits'][number] | undefined> {
   const items = [...(await shownAt(page)).values()]
-  return items.find((item): item is ClaimRow => item.is === 'row' && item.claim?.key === `default/${claim}`)?.waits[0]
+  return items.find((item): item is ClaimRow => item.kind === 'row' && item.claim?.key === `default/${claim}`)?.waits[0]
 }
 
 check(

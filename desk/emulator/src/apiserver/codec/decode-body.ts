@@ -8,13 +8,13 @@ import { WireError } from './protobuf/wire.ts'
 const READABLE = ['application/json', PROTOBUF]
 
 /** The expected kind of the object in a request body, and its schema. */
-interface Wanted {
+interface ExpectedType {
   readonly name: string
   readonly schema: Schema
 }
 
 /** Reads the body of a write, which is JSON or protobuf. */
-export function bodyOf(contentType: string | undefined, body: Buffer, expected: Wanted): JsonMap {
+export function bodyOf(contentType: string | undefined, body: Buffer, expected: ExpectedType): JsonMap {
   const type = mediaType(contentType)
   if (type === '' || type === 'application/json') return parseObject(body)
   if (type !== PROTOBUF) throw unsupportedMediaType(READABLE)

@@ -4,7 +4,7 @@ import type { JsonMap } from './json.ts'
 import { KINDS } from './kinds.ts'
 import { SCHEMAS, schemaNamed, schemaOf } from './schema.ts'
 
-const shown = (type: string, value: JsonMap): unknown => conform(schemaNamed(type), value).value
+const conformed = (type: string, value: JsonMap): unknown => conform(schemaNamed(type), value).value
 
 test('every served kind has a type, and every referenced type exists', () => {
   for (const kind of KINDS) expect(schemaOf(kind).fields[0]).toBeDefined()
@@ -60,8 +60,8 @@ test.each<[string, string, JsonMap, JsonMap]>([
     { key: 'k', operator: 'In', values: [null] },
     { key: 'k', operator: 'In', values: [''] },
   ],
-])('a stored object has the form of the Go types: %s', (_name, type, given, expected) => {
-  expect(shown(type, given)).toEqual(expected)
+])('a stored object has the form of the Go types: %s', (_name, type, value, expected) => {
+  expect(conformed(type, value)).toEqual(expected)
 })
 
 test('unknown fields are dropped, and reported by their path', () => {
@@ -99,6 +99,6 @@ test.each<[string, JsonMap, string]>([
   ['VolumeError', { time: 'soon' }, 'cannot parse "soon" as "2006"'],
   ['ConfigMap', { binaryData: { a: '#' } }, 'illegal base64 data at input byte 0'],
   ['VolumeResourceRequirements', { limits: { a: 'x' } }, 'quantities must match the regular expression'],
-])('the type %s refuses the value %j', (type, given, message) => {
-  expect(() => conform(schemaNamed(type), given)).toThrow(message)
+])('the type %s refuses the value %j', (type, value, message) => {
+  expect(() => conform(schemaNamed(type), value)).toThrow(message)
 })

@@ -84,5 +84,5 @@ function ensure(registry: ObjectRegistry, kind: ServedKind, object: ApiObject): 
   const name = object.metadata.name ?? ''
   if (registry.store.of(kind).get(name) !== undefined) return
   const typed = { apiVersion: groupVersionOf(kind), kind: kind.kind, ...object }
-  registry.store.put(kind, name, completed(kind, withMeta(typed, systemFields(registry))))
+  registry.store.upsert(kind, name, completed(kind, withMeta(typed, systemFields(registry))))
 }

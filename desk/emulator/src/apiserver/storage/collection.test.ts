@@ -11,7 +11,7 @@ function collection(limits: Partial<HistoryLimits> = {}): KindCollection {
 
 test('the keys of a collection stay sorted after insertions and deletions', () => {
   const it = collection()
-  for (const name of ['c', 'a', 'd', 'b']) it.put(`n/${name}`, object(name), 11)
+  for (const name of ['c', 'a', 'd', 'b']) it.upsert(`n/${name}`, object(name), 11)
   it.remove('n/c', object('c'), 12)
   expect([...it.keysAfter('')]).toEqual(['n/a', 'n/b', 'n/d'])
   expect([...it.keysAfter('n/a')]).toEqual(['n/b', 'n/d'])
@@ -19,7 +19,7 @@ test('the keys of a collection stay sorted after insertions and deletions', () =
 })
 
 test('a stored object is frozen and contains its revision, and its JSON omits the kind', () => {
-  const entry = collection().put('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
+  const entry = collection().upsert('n/a', { apiVersion: 'v1', kind: 'ConfigMap', ...object('a') }, 11)
   expect(entry.object.metadata.resourceVersion).toBe('11')
   expect(Object.isFrozen(entry.object['data'])).toBe(true)
   expect(entry.text).toBe('{"metadata":{"name":"a","namespace":"n","resourceVersion":"11"},"data":{"data":""}}')
@@ -27,11 +27,11 @@ test('a stored object is frozen and contains its revision, and its JSON omits th
 
 test('`since` returns the changes after a revision, each with the previous version of its object', () => {
   const it = collection()
-  it.put('n/a', object('a', '1'), 11)
-  it.put('n/a', object('a', '2'), 13)
+  it.upsert('n/a', object('a', '1'), 11)
+  it.upsert('n/a', object('a', '2'), 13)
   it.remove('n/a', object('a', '2'), 15)
-  const shown = it.since(11).map(({ type, revision, before }) => [type, revision, before?.revision])
-  expect(shown).toEqual([
+  const changes = it.since(11).map(({ type, revision, before }) => [type, revision, before?.revision])
+  expect(changes).toEqual([
     ['MODIFIED', 13, 11],
     ['DELETED', 15, 13],
   ])
@@ -40,9 +40,9 @@ test('`since` returns the changes after a revision, each with the previous versi
 
 test('`differencesAt` returns the old state of each object that has changed since a revision', () => {
   const it = collection()
-  it.put('n/a', object('a', '1'), 11)
-  it.put('n/a', object('a', '2'), 12)
-  it.put('n/b', object('b'), 13)
+  it.upsert('n/a', object('a', '1'), 11)
+  it.upsert('n/a', object('a', '2'), 12)
+  it.upsert('n/b', object('b'), 13)
   const then = it.differencesAt(11)
   expect([...then.keys()]).toEqual(['n/a', 'n/b'])
   expect(then.get('n/a')?.revision).toBe(11)
@@ -54,7 +54,7 @@ test.each<[string, Partial<HistoryLimits>]>([
   ['size', { bytes: 250 }],
 ])('the history has a limit of its %s, and `since` refuses older revisions', (_what, limits) => {
   const it = collection(limits)
-  for (let revision = 11; revision <= 200; revision += 1) it.put('n/a', object('a'), revision)
+  for (let revision = 11; revision <= 200; revision += 1) it.upsert('n/a', object('a'), revision)
   expect(it.since(199)).toHaveLength(1)
   expect(it.compactedRevision).toBeGreaterThanOrEqual(196)
   expect(() => it.since(190)).toThrow('too old resource version: 190')
@@ -62,7 +62,7 @@ test.each<[string, Partial<HistoryLimits>]>([
 
 test('compaction drops the changes up to a revision and keeps later changes', () => {
   const it = collection()
-  for (const revision of [11, 12, 13]) it.put('n/a', object('a'), revision)
+  for (const revision of [11, 12, 13]) it.upsert('n/a', object('a'), revision)
   it.compact(12)
   expect(() => it.since(11)).toThrow('too old')
   expect(it.since(12)).toHaveLength(1)

@@ -74,7 +74,7 @@ export class KindCollection {
     return () => this.#listeners.delete(listener)
   }
 
-  put(key: string, object: ApiObject, revision: number): StoredEntry {
+  upsert(key: string, object: ApiObject, revision: number): StoredEntry {
     const before = this.#entries.get(key)
     const entry = entryOf(key, object, revision)
     this.#entries.set(key, entry)

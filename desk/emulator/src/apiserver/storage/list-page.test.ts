@@ -7,7 +7,7 @@ function filled(...keys: readonly string[]): KindCollection {
   const collection = new KindCollection(CONFIG_MAP, 10, { changes: 100, bytes: 1_000_000 })
   keys.forEach((key, index) => {
     const [namespace = '', name = ''] = key.split('/')
-    collection.put(key, { metadata: { name, namespace } }, 11 + index)
+    collection.upsert(key, { metadata: { name, namespace } }, 11 + index)
   })
   return collection
 }
@@ -21,17 +21,17 @@ interface Asked {
 function page(
   collection: KindCollection,
   { namespace, query = '', revision = 20 }: Asked,
-): { keys: string[]; next: string | undefined; remaining: number | undefined } {
+): { keys: string[]; next: string | undefined; remainingItemCount: number | undefined } {
   const parameters = new URLSearchParams(query)
-  const {
-    entries,
-    next,
-    remainingItemCount: remaining,
-  } = listPage(collection, scopeOf(CONFIG_MAP, namespace, parameters), {
+  const { entries, next, remainingItemCount } = listPage(collection, scopeOf(CONFIG_MAP, namespace, parameters), {
     revision,
     query: parameters,
   })
-  return { keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`), next, remaining }
+  return {
+    keys: entries.map(({ object }) => `${object.metadata.namespace}/${object.metadata.name}`),
+    next,
+    remainingItemCount,
+  }
 }
 
 test('the list of the namespace `a` contains no objects of the namespace `ab`', () => {
@@ -43,19 +43,19 @@ test('the list of the namespace `a` contains no objects of the namespace `ab`', 
 test('all pages of a list show the objects at the revision of the first page', () => {
   const collection = filled('n/a', 'n/b', 'n/d')
   const first = page(collection, { query: 'limit=1', revision: 13 })
-  expect(first).toMatchObject({ keys: ['n/a'], remaining: 2 })
+  expect(first).toMatchObject({ keys: ['n/a'], remainingItemCount: 2 })
   collection.remove('n/d', { metadata: { name: 'd', namespace: 'n' } }, 14)
-  collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 15)
-  collection.put('n/b', { metadata: { name: 'b', namespace: 'n', labels: { new: 'yes' } } }, 16)
+  collection.upsert('n/c', { metadata: { name: 'c', namespace: 'n' } }, 15)
+  collection.upsert('n/b', { metadata: { name: 'b', namespace: 'n', labels: { new: 'yes' } } }, 16)
   const rest = page(collection, { query: `limit=5&continue=${first.next}`, revision: 16 })
-  expect(rest).toEqual({ keys: ['n/b', 'n/d'], next: undefined, remaining: undefined })
+  expect(rest).toEqual({ keys: ['n/b', 'n/d'], next: undefined, remainingItemCount: undefined })
   expect(page(collection, { revision: 16 }).keys).toEqual(['n/a', 'n/b', 'n/c'])
 })
 
 test('the error for an expired continue token contains a new token', () => {
   const collection = filled('n/a', 'n/b')
   const { next } = page(collection, { query: 'limit=1', revision: 12 })
-  collection.put('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)
+  collection.upsert('n/c', { metadata: { name: 'c', namespace: 'n' } }, 13)
   collection.compact(13)
   let fresh: unknown
   try {

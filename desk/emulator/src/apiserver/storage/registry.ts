@@ -51,7 +51,7 @@ export function commit(
   target: WriteTarget,
   { object, dryRun }: { readonly object: ApiObject; readonly dryRun: boolean },
 ): Pick<StoredEntry, 'object' | 'text'> {
-  return dryRun ? unstored(object) : registry.store.put(target.kind, keyOf(target), object)
+  return dryRun ? unstored(object) : registry.store.upsert(target.kind, keyOf(target), object)
 }
 
 export function unstored(object: ApiObject): Pick<StoredEntry, 'object' | 'text'> {

@@ -36,9 +36,9 @@ export class Store {
     return this.#collections.values()
   }
 
-  put(kind: ServedKind, key: string, object: ApiObject): StoredEntry {
+  upsert(kind: ServedKind, key: string, object: ApiObject): StoredEntry {
     this.#revision += 1
-    return this.of(kind).put(key, object, this.#revision)
+    return this.of(kind).upsert(key, object, this.#revision)
   }
 
   remove(kind: ServedKind, key: string, last: ApiObject): StoredEntry {

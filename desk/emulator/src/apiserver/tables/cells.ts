@@ -15,13 +15,13 @@ export interface Column {
 export type Columns = Readonly<Record<string, readonly Column[]>>
 
 export type Cell = Column['cell']
-type Look = Partial<Pick<Column, 'type' | 'format' | 'priority'>>
+type ColumnOptions = Partial<Pick<Column, 'type' | 'format' | 'priority'>>
 
-export const WIDE: Look = { priority: 1 }
-export const BOOLEAN: Look = { type: 'boolean' }
-export const INTEGER: Look = { type: 'integer' }
+export const WIDE: ColumnOptions = { priority: 1 }
+export const BOOLEAN: ColumnOptions = { type: 'boolean' }
+export const INTEGER: ColumnOptions = { type: 'integer' }
 
-export function column(name: string, cell: Cell, options: Look = {}): Column {
+export function column(name: string, cell: Cell, options: ColumnOptions = {}): Column {
   return { name, type: 'string', format: '', priority: 0, cell, ...options }
 }
 

@@ -36,14 +36,14 @@ afterEach(() => {
 })
 
 function serve(response: ServerResponse): Promise<void> {
-  const parts = { namespace: undefined, name: undefined, query, shape: PLAIN }
+  const selection = { namespace: undefined, name: undefined, query, shape: PLAIN }
   response.writeHead(200)
   response.flushHeaders()
-  return watches.serve(response, CONFIG_MAP, watches.requestOf(CONFIG_MAP, parts, fault))
+  return watches.serve(response, CONFIG_MAP, watches.requestOf(CONFIG_MAP, selection, fault))
 }
 
-function put(name: string, data = ''): void {
-  store.put(CONFIG_MAP, `n/${name}`, { metadata: { name, namespace: 'n' }, data: { data } })
+function upsert(name: string, data = ''): void {
+  store.upsert(CONFIG_MAP, `n/${name}`, { metadata: { name, namespace: 'n' }, data: { data } })
 }
 
 /** A client that reads nothing from its socket until `read` is called. */
@@ -83,7 +83,7 @@ test('a watch sends bookmarks with the newest version at a fixed interval', asyn
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
   reader.read()
-  put('a')
+  upsert('a')
   await reader.until(() => reader.names.length === 1)
   await clock.advance(LIMITS.bookmarkMs)
   await reader.until(() => reader.text.includes('BOOKMARK'))
@@ -102,7 +102,7 @@ test('a watch ends by itself after timeoutSeconds, and leaves no timer', async (
 test('a watch client that stops reading costs little memory, and gets all events later', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
-  for (let index = 0; index < 2_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
+  for (let index = 0; index < 2_000; index += 1) upsert(`c-${index}`, 'x'.repeat(5_000))
   await clock.settle()
   const [waiting] = [...(await connections())].map((socket) => socket.writableLength)
   expect(waiting).toBeLessThan(1024 * 1024)
@@ -114,7 +114,7 @@ test('a watch client that stops reading costs little memory, and gets all events
 
 test('a watch client that does not read for `stallMs` is disconnected', async () => {
   await open()
-  for (let index = 0; index < 3_000; index += 1) put(`c-${index}`, 'x'.repeat(5_000))
+  for (let index = 0; index < 3_000; index += 1) upsert(`c-${index}`, 'x'.repeat(5_000))
   await clock.settle()
   await clock.advance(LIMITS.stallMs)
   await ended
@@ -124,7 +124,7 @@ test('a watch client that does not read for `stallMs` is disconnected', async ()
 test('a slow watch client gets 410 if the history no longer has the changes that it needs', async () => {
   query.set('resourceVersion', String(store.revision))
   const reader = await open()
-  for (let index = 0; index < 6_000; index += 1) put(`c-${index}`, 'x'.repeat(2_000))
+  for (let index = 0; index < 6_000; index += 1) upsert(`c-${index}`, 'x'.repeat(2_000))
   await clock.settle()
   reader.read()
   await ended
@@ -138,7 +138,7 @@ test.each<[string, FaultAction, string]>([
   ['garbage', { kind: 'endWatch', afterFrames: 1, how: 'garbage' }, '{"meta\n'],
 ])('the fault `%s` ends a watch after its first event', async (_what, action, trace) => {
   fault = action
-  put('a')
+  upsert('a')
   const reader = new Reader()
   reader.read()
   await reader.until(() => reader.text.includes(trace))
@@ -147,11 +147,11 @@ test.each<[string, FaultAction, string]>([
 
 test('the fault `silent` stops the events of a watch, but leaves its connection open', async () => {
   fault = { kind: 'endWatch', afterFrames: 1, how: 'silent' }
-  put('a')
+  upsert('a')
   const reader = await open()
   reader.read()
   await reader.until(() => reader.names.length === 1)
-  put('b')
+  upsert('b')
   await clock.settle()
   expect({ open: watches.size, names: reader.names }).toEqual({ open: 1, names: ['ADDED a'] })
 })

@@ -28,11 +28,8 @@ export function objectBytes(kind: ServedKind, object: ApiObject): Buffer {
   return enveloped(groupVersionOf(kind), kind.kind, messageOf(kind, object))
 }
 
-export function listBytes(
-  kind: ServedKind,
-  { entries, revision, next, remainingItemCount: remaining }: ListedPage,
-): Buffer {
-  const listMeta = { resourceVersion: String(revision), continue: next, remainingItemCount: remaining }
+export function listBytes(kind: ServedKind, { entries, revision, next, remainingItemCount }: ListedPage): Buffer {
+  const listMeta = { resourceVersion: String(revision), continue: next, remainingItemCount }
   const metadata = bytesField(1, encodeMessage(schemaNamed('ListMeta'), listMeta))
   const items = entries.map(({ object }) => bytesField(2, messageOf(kind, object)))
   return enveloped(groupVersionOf(kind), `${kind.kind}List`, Buffer.concat([metadata, ...items]))
