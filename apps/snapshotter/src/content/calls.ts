@@ -1,13 +1,12 @@
-import { invariant } from '@csi-sidecars/base'
+import { type Clock, invariant } from '@csi-sidecars/base'
 import { callFailure } from '@csi-sidecars/controller'
-import { type CallOptions, getDriverName, secretsFrom } from '@csi-sidecars/csi'
+import { type CallOptions, type Driver, getDriverName, type SnapshotClient, secretsFrom } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { Content } from '../caches/content.ts'
 import type { SnapshotDeletion } from './decide.ts'
 import { decideLost } from './decide-lost.ts'
-import type { CreateRequest, DriverSnapshot } from './kinds.ts'
-import type { LostContent } from './memory.ts'
-import type { ContentRun } from './run.ts'
+import type { CreateRequest, DriverSnapshot, Kind } from './kinds.ts'
+import type { ContentMemory, LostContent } from './memory.ts'
 
 /**
  * The proof that a snapshot may be deleted. `content`: the content as this run has read it from the API server. `lost`: a
@@ -17,51 +16,82 @@ export type DeletionPermit =
   | { readonly kind: 'content'; readonly content: Content; readonly step: SnapshotDeletion }
   | { readonly kind: 'lost'; readonly lost: LostContent }
 
+/** Everything that the calls of a run need. */
+export interface SnapshotCallsOptions {
+  readonly kind: Kind
+  readonly driver: Driver
+  readonly calls: SnapshotClient
+  readonly memory: ContentMemory
+  /** The limit of each call in milliseconds, from `--timeout`. */
+  readonly timeoutMs: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
 /**
- * Asks the driver for its name, as the Go snapshotter does before each creation. Returns a function that creates the
- * snapshot. Both calls together are limited by `--timeout`, without the time between them.
+ * The CSI calls about the snapshot of one content.
+ *
+ * Guarantees: a snapshot is deleted only with a permit, which is checked right before the call. The memory knows of each
+ * deletion that may still run.
+ *
+ * Errors: those of the driver.
  */
-export async function prepareCreate(run: ContentRun, request: CreateRequest): Promise<() => Promise<DriverSnapshot>> {
-  const { deps, signal, content } = run
-  const end = deps.clock.monotonic() + deps.timeoutMs
-  await getDriverName(deps.driver, { signal, timeoutMs: deps.timeoutMs })
-  const timeoutMs = Math.max(0, end - deps.clock.monotonic())
-  return async () => {
-    const secrets = secretsFrom(request.secrets)
-    return await deps.kind.create(deps.calls, content, { ...request, secrets, signal, timeoutMs })
-  }
-}
+export class SnapshotCalls {
+  readonly #content: Content
+  readonly #options: SnapshotCallsOptions
 
-/** Asks the driver about an existing snapshot. Without the capability LIST_SNAPSHOTS, assumes that it is ready. */
-export async function callCheck(run: ContentRun, secrets: CreateRequest['secrets']): Promise<DriverSnapshot> {
-  const { deps, content } = run
-  const { kind, calls, driver, clock } = deps
-  if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
-    const handle = content.status?.handle ?? content.preProvisioned?.handle ?? ''
-    const now = clock.now()
-    const creationTime = { seconds: BigInt(Math.floor(now / 1000)), nanos: (now % 1000) * 1_000_000 }
-    return { handle, readyToUse: true, creationTime }
+  constructor(content: Content, options: SnapshotCallsOptions) {
+    this.#content = content
+    this.#options = options
   }
-  return await kind.check(calls, content, { secrets: secretsFrom(secrets), ...optionsOf(run) })
-}
 
-/** Calls DeleteSnapshot. Checks the permit again, because a deleted snapshot cannot be restored. */
-export async function callDelete(
-  run: ContentRun,
-  permit: DeletionPermit,
-  secrets: CreateRequest['secrets'],
-): Promise<void> {
-  const { kind, calls, clock, memory } = run.deps
-  const { content } = permit.kind === 'content' ? permit : permit.lost
-  const snapshot = permittedSnapshot(permit)
-  memory.deletionUncertain(content, Number.POSITIVE_INFINITY)
-  try {
-    await kind.delete(calls, { content, ...snapshot }, { secrets: secretsFrom(secrets), ...optionsOf(run) })
-    memory.deletionEnded(content)
-  } catch (error) {
-    if (callFailure(error).isFinal) memory.deletionEnded(content)
-    else memory.deletionUncertain(content, clock.monotonic())
-    throw error
+  /**
+   * Asks the driver for its name, as the Go snapshotter does before each creation. Returns a function that creates the
+   * snapshot. Both calls together are limited by `--timeout`, without the time between them.
+   */
+  async prepareCreate(request: CreateRequest): Promise<() => Promise<DriverSnapshot>> {
+    const { kind, driver, calls, clock, signal, timeoutMs } = this.#options
+    const end = clock.monotonic() + timeoutMs
+    await getDriverName(driver, { signal, timeoutMs })
+    const leftMs = Math.max(0, end - clock.monotonic())
+    return async () => {
+      const secrets = secretsFrom(request.secrets)
+      return await kind.create(calls, this.#content, { ...request, secrets, signal, timeoutMs: leftMs })
+    }
+  }
+
+  /** Asks the driver about an existing snapshot. Without the capability LIST_SNAPSHOTS, assumes that it is ready. */
+  async check(secrets: CreateRequest['secrets']): Promise<DriverSnapshot> {
+    const { kind, calls, driver, clock } = this.#options
+    if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {
+      const { status, preProvisioned } = this.#content
+      const handle = status?.handle ?? preProvisioned?.handle ?? ''
+      const now = clock.now()
+      const creationTime = { seconds: BigInt(Math.floor(now / 1000)), nanos: (now % 1000) * 1_000_000 }
+      return { handle, readyToUse: true, creationTime }
+    }
+    return await kind.check(calls, this.#content, { secrets: secretsFrom(secrets), ...this.#callOptions() })
+  }
+
+  /** Calls DeleteSnapshot. Checks the permit again, because a deleted snapshot cannot be restored. */
+  async delete(permit: DeletionPermit, secrets: CreateRequest['secrets']): Promise<void> {
+    const { kind, calls, clock, memory } = this.#options
+    const { content } = permit.kind === 'content' ? permit : permit.lost
+    const snapshot = permittedSnapshot(permit)
+    memory.deletionUncertain(content, Number.POSITIVE_INFINITY)
+    try {
+      await kind.delete(calls, { content, ...snapshot }, { secrets: secretsFrom(secrets), ...this.#callOptions() })
+      memory.deletionEnded(content)
+    } catch (error) {
+      if (callFailure(error).isFinal) memory.deletionEnded(content)
+      else memory.deletionUncertain(content, clock.monotonic())
+      throw error
+    }
+  }
+
+  #callOptions(): CallOptions {
+    const { signal, timeoutMs } = this.#options
+    return { signal, timeoutMs }
   }
 }
 
@@ -82,8 +112,4 @@ export function permittedSnapshot(permit: DeletionPermit): Pick<SnapshotDeletion
   const isNamed = (status?.handle ?? preProvisioned?.handle) === step.handle && status?.groupHandle === undefined
   invariant(isRequested && isNamed, `${content.key} does not permit to delete ${step.handle}`)
   return step
-}
-
-function optionsOf({ deps, signal }: ContentRun): CallOptions {
-  return { signal, timeoutMs: deps.timeoutMs }
 }

@@ -1,6 +1,5 @@
 import type { Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { callCheck } from './calls.ts'
 import { during, NotSentError } from './failure.ts'
 import { checkSecrets } from './inputs.ts'
 import { snapshotStatus } from './patches.ts'
@@ -17,7 +16,7 @@ export async function checkSnapshot(run: ContentRun): Promise<Outcome | undefine
   try {
     const secrets = await checkSecrets(run)
     const failed = during(`failed to list ${kind.texts.snapshot} for ${kind.texts.content} ${key}`, goQuote)
-    const snapshot = await callCheck(run, secrets).catch((cause: unknown) => {
+    const snapshot = await run.calls.check(secrets).catch((cause: unknown) => {
       throw cause instanceof NotSentError ? cause : failed(cause)
     })
     await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest))

@@ -1,7 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { callFailure, type Outcome } from '@csi-sidecars/controller'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
-import { prepareCreate } from './calls.ts'
 import type { Phase } from './decide.ts'
 import { ContentGoneError, during, OutdatedRequestError } from './failure.ts'
 import { createRequest } from './inputs.ts'
@@ -53,7 +52,7 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   log.info(`${texts.wrapper}: Creating ${texts.snapshot} for ${texts.content} ${key} through the plugin ...`, UNQUOTED)
   const { request, values } = await createRequest(run)
   const failed = during(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
-  const call = await prepareCreate(run, request).catch(failed)
+  const call = await run.calls.prepareCreate(request).catch(failed)
   // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
   const needsAnnotation = content.status?.handle === undefined
   const addFailed = during(`failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`, goQuote)

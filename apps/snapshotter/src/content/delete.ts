@@ -1,6 +1,5 @@
 import { AGAIN, type Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { callDelete } from './calls.ts'
 import { decide, type SnapshotDeletion } from './decide.ts'
 import { CONTENT_EVENTS, recordDeletionEvent, recordEvent } from './events.ts'
 import { ContentGoneError, during } from './failure.ts'
@@ -33,7 +32,7 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
     const isCached = deps.contents.store.get(key)?.resourceVersion === fresh.resourceVersion
     return isCached ? AGAIN : { kind: 'retry', cause: new Error(`${key} has changed`) }
   }
-  await callDelete(run, { kind: 'content', content: fresh, step: deletion }, secrets).catch((cause: unknown) => {
+  await run.calls.delete({ kind: 'content', content: fresh, step: deletion }, secrets).catch((cause: unknown) => {
     recordDeletionFailure(run, `Failed to delete ${snapshot}`)
     const failedStep = `failed to delete ${snapshot} ${goQuote(key)}, err`
     // As in the Go snapshotter, only the error about a single snapshot names the content a second time.

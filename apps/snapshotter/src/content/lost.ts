@@ -1,7 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { callFailure, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
-import { callDelete, prepareCreate } from './calls.ts'
 import { decideLost } from './decide-lost.ts'
 import { recordDeletionEvent, reportLeft } from './events.ts'
 import { repeatedRequest } from './inputs.ts'
@@ -59,7 +58,7 @@ async function deleteOrReport(run: ContentRun, lost: LostContent): Promise<boole
   const { secrets } = await repeatedRequest(run, creation)
   const useBeforeCall = await observeUse(run, lost)
   if (useBeforeCall !== 'unused') return useBeforeCall === 'used'
-  await callDelete(run, { kind: 'lost', lost }, secrets)
+  await run.calls.delete({ kind: 'lost', lost }, secrets)
   const { handle } = creation.answer
   run.deps.log.info('Deleted the snapshot of a content that was gone before', { content: run.key, handle })
   return true
@@ -67,7 +66,7 @@ async function deleteOrReport(run: ContentRun, lost: LostContent): Promise<boole
 
 /** Repeats the creation, because only its answer contains the handle. Returns undefined after a final failure. */
 async function repeatCreate(run: ContentRun, creation: SnapshotCreation): Promise<DriverSnapshot | undefined> {
-  const call = await prepareCreate(run, await repeatedRequest(run, creation))
+  const call = await run.calls.prepareCreate(await repeatedRequest(run, creation))
   try {
     return await call()
   } catch (error) {

@@ -9,6 +9,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
 import { StoredContent } from './api.ts'
+import { SnapshotCalls } from './calls.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 
@@ -49,9 +50,12 @@ export interface ContentRun extends Run<ContentWakeKind> {
   readonly content: Content
   /** The stored object, with the states that this run has read and written. */
   readonly stored: StoredContent
+  readonly calls: SnapshotCalls
 }
 
 export function newRun(content: Content, deps: ContentDeps, controllerRun: Run<ContentWakeKind>): ContentRun {
-  const stored = new StoredContent(content, { ...deps, signal: controllerRun.signal })
-  return { ...controllerRun, key: content.key, deps, content, stored }
+  const options = { ...deps, signal: controllerRun.signal }
+  const stored = new StoredContent(content, options)
+  const calls = new SnapshotCalls(content, options)
+  return { ...controllerRun, key: content.key, deps, content, stored, calls }
 }
