@@ -112,8 +112,8 @@ export function snapshotterControllers(
 ): readonly AnyController[] {
   const { log, snapshots, groups } = term
   log.info('Starting CSI snapshotter', UNQUOTED)
-  const memory = new ContentMemory()
-  const groupMemory = new ContentMemory()
+  const memory = new ContentMemory(term.clock)
+  const groupMemory = new ContentMemory(term.clock)
   const alongside = unreferencedTask(term, [memory, groupMemory], lead.assertLeading)
   const single = {
     ...contentController(term, { kind: SNAPSHOT, ...snapshots, memory }, lead),

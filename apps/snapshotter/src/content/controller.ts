@@ -2,7 +2,6 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   awaitedObjects,
   type Controller,
-  EventDeduplicator,
   failureLog,
   keysOf,
   type Lead,
@@ -47,7 +46,6 @@ export function contentController(
     classes: classes.store,
     project: kind.project(settings.driverName),
     memory,
-    deletionEvents: new EventDeduplicator({ clock }),
     recorder: recorderWhileLeading(term.recorder, assertLeading, textLines(log)),
     clock,
     log,

@@ -50,7 +50,7 @@ export function recordEvent({ recorder, kind }: ContentDeps, content: Content, t
 
 /** Records an event about a failed deletion, once for each cause. */
 export function recordDeletionEvent(deps: ContentDeps, content: Content, message: string): void {
-  if (!deps.deletionEvents.shouldRecord(content.uid, message)) return
+  if (!deps.memory.shouldRecordDeletion(content.uid, message)) return
   recordEvent(deps, content, CONTENT_EVENTS.deletionFailed(deps.kind, message))
 }
 

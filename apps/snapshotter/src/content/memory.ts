@@ -1,3 +1,5 @@
+import type { Clock } from '@csi-sidecars/base'
+import { EventDeduplicator } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
 import type { CreateRequest, DriverSnapshot } from './kinds.ts'
 
@@ -38,6 +40,17 @@ export class ContentMemory {
   readonly #finished = new Map<string, 'deleted' | 'keepForOther'>()
   /** The end of the last uncertain DeleteSnapshot call, in monotonic milliseconds, by the UID of the VolumeSnapshot. */
   readonly #uncertainDeletions = new Map<string, number>()
+  /** The events about failed deletions, by the UID of the content. */
+  readonly #deletionEvents: EventDeduplicator
+
+  constructor(clock: Clock) {
+    this.#deletionEvents = new EventDeduplicator({ clock })
+  }
+
+  /** Reports whether to record an event with the message about a failed deletion. If so, remembers it. */
+  shouldRecordDeletion(uid: string, message: string): boolean {
+    return this.#deletionEvents.shouldRecord(uid, message)
+  }
 
   creationOf(uid: string): SnapshotCreation | undefined {
     return this.#creations.get(uid)

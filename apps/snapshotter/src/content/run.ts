@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import type { EventDeduplicator, Run } from '@csi-sidecars/controller'
+import type { Run } from '@csi-sidecars/controller'
 import type { Driver, SnapshotClient } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { Informer } from '@csi-sidecars/informer'
@@ -35,8 +35,6 @@ export interface ContentDeps {
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly memory: ContentMemory
-  /** The events about failed deletions, by the UID of the content. */
-  readonly deletionEvents: EventDeduplicator
   readonly recorder: Pick<Recorder, 'event'>
   readonly clock: Clock
   readonly log: Logger

@@ -26,7 +26,7 @@ let listed: readonly Listed[]
 beforeEach(() => {
   contents = new Contents()
   groups = new Contents()
-  memory = new ContentMemory()
+  memory = new ContentMemory(new FakeClock())
   listed = []
 })
 
