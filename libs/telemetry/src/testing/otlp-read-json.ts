@@ -39,7 +39,7 @@ export function readJson(body: string): ReceivedSpan[] {
   const request = members(JSON.parse(body), 'the request', ['resourceSpans'])
   return list(request['resourceSpans'], 'resourceSpans').flatMap((each) => {
     const { resource, scopeSpans } = members(each, 'ResourceSpans', ['resource', 'scopeSpans'])
-    const { attributes } = members(resource, 'Resource', ['attributes'])
+    const { attributes } = members(resource, 'Resource', ['attributes', ...DROPPED])
     const sender = readAttributes(attributes)
     return list(scopeSpans, 'scopeSpans').flatMap((inner) => readScopeSpans(inner, sender))
   })
@@ -52,6 +52,8 @@ function readScopeSpans(value: unknown, resource: JsonObject): ReceivedSpan[] {
   return list(spans, 'spans').map((span) => ({ ...readSpan(span), resource, scope: scopeText }))
 }
 
+/** The numbers of dropped parts, which a sender may leave out. */
+const DROPPED = ['droppedAttributesCount', 'droppedEventsCount', 'droppedLinksCount']
 const SPAN_MEMBERS = [
   'traceId',
   'spanId',
@@ -63,6 +65,9 @@ const SPAN_MEMBERS = [
   'endTimeUnixNano',
   'attributes',
   'status',
+  'events',
+  'links',
+  ...DROPPED,
 ]
 
 function readSpan(value: unknown): ReceivedSpan {
@@ -100,6 +105,7 @@ function readValue(value: unknown, key: string): unknown {
   const [[kind, inner] = [undefined, undefined], ...more] = Object.entries(values)
   if (more.length > 0) throw new ProtocolError(`an attribute with two values: ${key}`)
   if (kind === 'stringValue') return text(inner, key)
-  if (kind === 'intValue') return Number(long(inner, key))
+  // A sender may write a small whole number as a JSON number.
+  if (kind === 'intValue') return typeof inner === 'number' ? short(inner, key) : Number(long(inner, key))
   return inner
 }

@@ -35,6 +35,7 @@ class Fields {
 const decoder = new TextDecoder('utf-8', { fatal: true })
 const strictText = (bytes: Uint8Array): string => decoder.decode(bytes)
 const string = (reader: BinaryReader): string => reader.string()
+const number = (reader: BinaryReader): number => reader.int32()
 const id = (reader: BinaryReader): string => Buffer.from(reader.bytes()).toString('hex')
 const nanoseconds = (reader: BinaryReader): bigint => BigInt(reader.fixed64())
 
@@ -46,7 +47,7 @@ export function readProtobuf(body: Uint8Array): ReceivedSpan[] {
 
 function resourceSpans(bytes: Uint8Array): ReceivedSpan[] {
   const fields = new Fields('ResourceSpans', bytes, {
-    '1/2': (reader) => attributes(new Fields('Resource', reader.bytes(), { '1/2': keyValue }), 1),
+    '1/2': (reader) => attributes(new Fields('Resource', reader.bytes(), { '1/2': keyValue, '2/0': number }), 1),
     '2/2': (reader) => scopeSpans(reader.bytes()),
   })
   const resource = fields.one<ReceivedSpan['resource']>(1, {})
@@ -71,12 +72,16 @@ function span(bytes: Uint8Array): ReceivedSpan {
     '2/2': id,
     '4/2': id,
     '5/2': string,
-    '6/0': (reader) => reader.int32(),
+    '6/0': number,
     '7/1': nanoseconds,
     '8/1': nanoseconds,
     '9/2': keyValue,
+    // The numbers of dropped attributes, events and links.
+    '10/0': number,
+    '12/0': number,
+    '14/0': number,
     '15/2': (reader) => {
-      const status = new Fields('Status', reader.bytes(), { '2/2': string, '3/0': (inner) => inner.int32() })
+      const status = new Fields('Status', reader.bytes(), { '2/2': string, '3/0': number })
       return { message: status.one(2, ''), code: status.one(3, 0) }
     },
     '16/5': (reader) => reader.fixed32(),

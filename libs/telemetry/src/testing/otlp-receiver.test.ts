@@ -1,6 +1,9 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { toJson, toProtobuf } from '../trace/otlp-json.ts'
+import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { readableSpan } from '../trace/readable-span.ts'
+import type { Span } from '../trace/span.ts'
 import { OtlpReceiver } from './otlp-receiver.ts'
 
 const SPAN = {
@@ -15,11 +18,12 @@ const SPAN = {
   error: undefined,
 } as const
 
-const batch = (span: object = {}, resource: Readonly<Record<string, string>> = { 'service.name': 'test' }) => ({
-  resource,
-  scope: { name: 'test', version: '' },
-  spans: [{ ...SPAN, ...span }],
-})
+const batch = (change: Partial<Span> = {}, resource: Readonly<Record<string, string>> = { 'service.name': 'test' }) => {
+  const sender = { resource: resourceFromAttributes(resource), scope: { name: 'test', version: '' } }
+  return [readableSpan({ ...SPAN, ...change }, sender)]
+}
+const toJson = (spans = batch()): Buffer => Buffer.from(JsonTraceSerializer.serializeRequest(spans) ?? '')
+const toProtobuf = (spans = batch()): Buffer => Buffer.from(ProtobufTraceSerializer.serializeRequest(spans) ?? '')
 
 let receiver: OtlpReceiver
 
@@ -46,8 +50,8 @@ test('the OTLP receiver accepts valid requests in JSON and in protobuf', async (
 })
 
 describe.each<[string, string, (...parameters: Parameters<typeof batch>) => Uint8Array]>([
-  ['JSON', JSON_TYPE, (...parameters) => toJson(batch(...parameters))],
-  ['protobuf', BINARY, (...parameters) => toProtobuf(batch(...parameters))],
+  ['JSON', JSON_TYPE, (...change) => toJson(batch(...change))],
+  ['protobuf', BINARY, (...change) => toProtobuf(batch(...change))],
 ])('both encodings: %s', (_, type, encode) => {
   test.each([
     ['a short trace id', { traceId: '0123' }, 'a trace id'],
@@ -77,7 +81,7 @@ describe('JSON', () => {
   test.each([
     ['times as numbers', '"1700000000000000000"', '1700000000000000000'],
     ['kinds by name', '"kind":1', '"kind":"SPAN_KIND_INTERNAL"'],
-    ['an unknown member', '"flags":1', '"flags":1,"colour":"red"'],
+    ['an unknown member', '"kind":1', '"kind":1,"colour":"red"'],
     ['member names of the protobuf schema', '"traceId"', '"trace_id"'],
     ['an attribute with two values', '{"stringValue":"b"}', '{"stringValue":"b","intValue":"1"}'],
     ['ids in base64', '"0123456789abcdef"', '"ASNFZ4mrze8="'],

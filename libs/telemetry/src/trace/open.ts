@@ -1,8 +1,9 @@
 import type { Clock } from '@csi-sidecars/base'
+import { resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logger.ts'
 import { SPANS_DROPPED_TOTAL, SPANS_EXPORTED_TOTAL } from '../metric-names.ts'
 import type { Metrics } from '../metrics.ts'
-import { OtlpClient } from './otlp-request.ts'
+import { openExporter } from './otlp-exporter.ts'
 import type { RunContexts } from './run-context.ts'
 import { readSettings, type TraceSettings, TracingDisabled, VariableError } from './settings.ts'
 import type { Attributes } from './span.ts'
@@ -52,7 +53,7 @@ export function openTracing(options: TracingOptions): Tracing | undefined {
 }
 
 function open({ runs, clock, log, metrics, program }: TracingOptions, settings: TraceSettings): Tracing {
-  const { url, encoding, timeoutMs } = settings.export
+  const { url, encoding } = settings.export
   // The log omits the user name, the password and the query of the URL, which may contain secrets.
   const endpoint = url.origin + url.pathname
   log.info('Tracing is on', { endpoint, encoding, sampler: settings.samplerName })
@@ -62,9 +63,11 @@ function open({ runs, clock, log, metrics, program }: TracingOptions, settings: 
     clock,
     log,
     batch: settings.batch,
-    requestMs: timeoutMs,
-    sender: { resource: settings.resource, scope: { name: 'csi-sidecars', version: program.version } },
-    client: new OtlpClient(settings.export),
+    sender: {
+      resource: resourceFromAttributes(settings.resource),
+      scope: { name: 'csi-sidecars', version: program.version },
+    },
+    exporter: openExporter(settings.export),
     endpoint,
     exported,
     dropped,

@@ -11,7 +11,7 @@ export interface ExportSettings {
   readonly encoding: Encoding
   readonly gzip: boolean
   readonly headers: Readonly<Record<string, string>>
-  /** The time limit of one request to the collector. */
+  /** The time limit of one batch of spans, including its retries. */
   readonly timeoutMs: number
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
 }
@@ -23,7 +23,7 @@ export interface BatchSettings {
   readonly queueSize: number
   /** The maximum number of spans in one request. */
   readonly batchSize: number
-  /** The time limit of one batch of spans, including its retries. */
+  /** The time after which the next batch is sent although the last one has not ended. */
   readonly timeoutMs: number
 }
 

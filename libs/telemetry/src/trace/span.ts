@@ -48,17 +48,6 @@ export interface SpanContext {
   readonly sampled: boolean
 }
 
-const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-const NONE = /^0+$/
-
 export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
-}
-
-/** Parses `traceparent`. Undefined if it is invalid. Later versions may have more fields behind the known ones. */
-export function parseTraceparent(text: string): SpanContext | undefined {
-  const [, version, traceId = '', spanId = '', flags = '', more] = FORM.exec(text) ?? []
-  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
-  if (NONE.test(traceId) || NONE.test(spanId)) return undefined
-  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }

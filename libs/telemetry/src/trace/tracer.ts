@@ -1,10 +1,11 @@
 import { type Clock, messageOf } from '@csi-sidecars/base'
+import { TraceFlags } from '@opentelemetry/api'
+import { parseTraceParent } from '@opentelemetry/core'
 import { newSpanId, newTraceId, type RunContext, type RunContexts } from './run-context.ts'
 import type { Sampler } from './settings.ts'
 import {
   type ActiveSpan,
   type Attributes,
-  parseTraceparent,
   type RunTrace,
   type Span,
   type SpanContext,
@@ -48,7 +49,7 @@ export class RunTracer implements Tracer {
 
   start(run: RunStart): RunContext & { readonly trace: RunTrace } {
     const { clock, sampler, record } = this.#options
-    const parent = run.traceparent === undefined ? undefined : parseTraceparent(run.traceparent)
+    const parent = run.traceparent === undefined ? undefined : parentOf(run.traceparent)
     const traceId = parent?.traceId ?? newTraceId(clock)
     const sampled = sampler(traceId, parent)
     const position = { traceId, spanId: newSpanId(clock), sampled }
@@ -57,6 +58,12 @@ export class RunTracer implements Tracer {
       trace: sampled ? new RecordedRun(run, { position, parent, clock, record }) : unrecorded(position),
     }
   }
+}
+
+/** Returns the span that a header `traceparent` names. Undefined if the header is invalid. */
+function parentOf(traceparent: string): SpanContext | undefined {
+  const parent = parseTraceParent(traceparent)
+  return parent === null ? undefined : { ...parent, sampled: (parent.traceFlags & TraceFlags.SAMPLED) !== 0 }
 }
 
 /** Returns a trace that records nothing. Its requests still carry the header `traceparent`. */
