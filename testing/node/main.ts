@@ -8,7 +8,7 @@ import { checkMachine } from './machine/checks.ts'
 import { runInside } from './machine/inside.ts'
 import { removeNode } from './machine/leftovers.ts'
 import { type NodeRecord, runningNode } from './machine/record.ts'
-import { recordResult, rowOfLast, rows, storedResults } from './results/table.ts'
+import { lineOfLast, recordResult, storedResults, writeTable } from './results/table.ts'
 import { chart } from './runs/chart.ts'
 import { documents } from './runs/documents.ts'
 import { faults } from './runs/faults.ts'
@@ -48,7 +48,7 @@ async function run(command: NodeCommand, settings: NodeSettings): Promise<number
       deploy(requireNode(), command.sidecars)
       return 0
     case 'results':
-      for (const row of rows(storedResults())) print(row)
+      writeTable(storedResults())
       return 0
     default:
       return await withNode(settings, (node) => test(node, command))
@@ -60,7 +60,7 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
   const { kubernetes, driver } = node
   const record = (line: string, result: { readonly text: string; readonly seconds: number }): void => {
     recordResult({ command: line, kubernetes, driver, ...result })
-    print(rowOfLast(storedResults()) ?? '')
+    print(lineOfLast(storedResults()) ?? '')
   }
   switch (command.kind) {
     case 'life':

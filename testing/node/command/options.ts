@@ -140,7 +140,7 @@ async function parse(args: readonly string[], write: (text: string) => void): Pr
       simple({ kind: 'documents' }),
     )
     .command('faults', 'Restarts and kills of kubelet, containerd, driver and node', {}, simple({ kind: 'faults' }))
-    .command('results', 'Print the table of the last runs', {}, simple({ kind: 'results' }))
+    .command('results', 'Write the table of the last runs into docs/testing.md', {}, simple({ kind: 'results' }))
     .demandCommand(1, 'no command')
     .strict()
     .version(false)

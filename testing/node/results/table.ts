@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { code, table, withSection } from '../../../tools/docs/markdown.ts'
 import { median } from '../../e2e/harness/median.ts'
 import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
 import { FOLDERS } from '../machine/folders.ts'
@@ -18,6 +19,8 @@ export interface RunResult {
 /** A row shows the median of so many of the last runs of a command. */
 const ROUNDS = 3
 const FILE = join(FOLDERS.results, 'results.json')
+const DOCUMENT = join(import.meta.dirname, '../../../docs/testing.md')
+const SECTION = 'node-results'
 
 /** Adds the result of a run to the stored results. */
 export function recordResult(result: RunResult): void {
@@ -29,25 +32,31 @@ export function storedResults(): readonly RunResult[] {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as RunResult[]) : []
 }
 
-/** Returns the rows of a table in Markdown: a row for each command, with its last text and its median time. */
-export function rows(results: readonly RunResult[]): readonly string[] {
+/** Returns the rows of the table: a row for each command, with its last text and its median time. */
+export function rows(results: readonly RunResult[]): readonly (readonly string[])[] {
   return [...Map.groupBy(results, keyOf).values()].flatMap((group) => {
     const last = group.at(-1)
     if (last === undefined) return []
     const rounds = group.slice(-ROUNDS).map(({ seconds }) => seconds)
     const time = `${Math.round(median(rounds))} s${rounds.length === 1 ? '' : `, median of ${rounds.length}`}`
-    return [`| \`npm run node -- ${last.command}\` | ${last.text}; ${time}; ${kindOf(last)} |`]
+    return [[code(last.command), last.text, time, kindOf(last)]]
   })
 }
 
-/** Returns the row of the command that has run last. Undefined if none has run. */
-export function rowOfLast(results: readonly RunResult[]): string | undefined {
+/** Returns the line about the command that has run last. Undefined if none has run. */
+export function lineOfLast(results: readonly RunResult[]): string | undefined {
   const last = results.at(-1)
-  return last && rows(results.filter((each) => keyOf(each) === keyOf(last)))[0]
+  return last && rows(results.filter((each) => keyOf(each) === keyOf(last)))[0]?.join(': ')
+}
+
+/** Writes the table of docs/testing.md. */
+export function writeTable(results: readonly RunResult[]): void {
+  const text = table(['`npm run node --`', 'result', 'time', 'Kubernetes, driver'], rows(results))
+  writeFileSync(DOCUMENT, withSection(readFileSync(DOCUMENT, 'utf8'), SECTION, text))
 }
 
 const keyOf = ({ command, kubernetes, driver }: RunResult): string => `${command} ${kubernetes} ${driver}`
 
 function kindOf({ kubernetes, driver }: RunResult): string {
-  return `Kubernetes ${kubernetes}, ${driver === 'ours' ? 'the driver of this repository' : 'csi-driver-host-path'}`
+  return `${kubernetes}, ${driver === 'ours' ? 'ours' : 'csi-driver-host-path'}`
 }
