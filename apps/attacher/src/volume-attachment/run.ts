@@ -8,9 +8,9 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import type { VolumeFinalizers } from '../volumes/volume-finalizers.ts'
-import { StoredAttachment } from './api.ts'
 import type { AttachmentMemory } from './memory.ts'
 import type { ObserveAttachment } from './observe.ts'
+import { StoredAttachment } from './stored-attachment.ts'
 import type { AttachmentWakeEvent, AttachmentWakeKind } from './wake-events.ts'
 
 /** How ControllerPublishVolume and ControllerUnpublishVolume are sent. */

@@ -8,10 +8,10 @@ import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
-import { StoredContent } from './api.ts'
 import { SnapshotCalls } from './calls.ts'
 import type { Kind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
+import { StoredContent } from './stored-content.ts'
 
 /**
  * The events that a content waits for: a change of its class, of a Secret or of the VolumeSnapshot, and its handles as a

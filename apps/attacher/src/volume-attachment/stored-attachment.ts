@@ -14,9 +14,8 @@ import {
   type SubresourceOption,
 } from '@csi-sidecars/kube-client'
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
-import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { AttachmentGoneError, during } from './failure.ts'
+import { AttachmentGoneError } from './failure.ts'
 import { addFinalizerPatch, type PublishNote, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
 
 /** The largest number of tries of a patch whose object other writers keep changing. */
@@ -159,16 +158,4 @@ export class StoredAttachment {
     // The answer or the cache may show an attachment that was recreated under the same name.
     if (cached?.uid === this.#va.uid) this.#va = cached
   }
-}
-
-/** Returns the values of a Secret, encoded in base64. */
-export async function loadSecret(
-  api: KubeClient,
-  ref: SecretRef,
-  options: Parameters<typeof readSecret>[2],
-): Promise<Readonly<Record<string, string>>> {
-  return await readSecret(api, ref, options).catch((error: unknown) => {
-    const cause = error instanceof SecretError ? error.cause : error
-    return during(`failed to load secret "${ref.namespace}/${ref.name}"`)(cause)
-  })
 }
