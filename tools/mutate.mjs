@@ -1,14 +1,14 @@
 // `npm run mutate -- <package> <glob>...` injects faults into the files, and counts the faults that the tests find:
 //     npm run mutate -- apps/attacher 'src/volume-attachment/decide-*.ts' src/volume-attachment/patches.ts
-// The faults are in a copy of the repository, so you can edit during the run, and an interrupted run leaves no fault.
+// The faults are in a copy of the package, so an interrupted run leaves no fault.
 // Only the tests next to the files run. Name other tests by --tests 'src/volume-attachment/reconcile*.test.ts'.
 // The exit code is 1 if the tests find less than 90 %.
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import base from '../jest.config.base.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -20,32 +20,23 @@ if (folder === undefined || mutate.length === 0) {
   process.exit(2)
 }
 
-const root = resolve(import.meta.dirname, '..')
-execFileSync('npm', ['ci', '--silent', '--ignore-scripts'], { cwd: join(import.meta.dirname, 'mutation') })
-const packages = join(import.meta.dirname, 'mutation/node_modules/@stryker-mutator')
-const copy = mkdtempSync(join(tmpdir(), 'mutate-'))
-process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
-
-const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
-for (const file of listed.toString().split('\0')) {
-  if (file === '' || !existsSync(join(root, file))) continue
-  mkdirSync(dirname(join(copy, file)), { recursive: true })
-  copyFileSync(join(root, file), join(copy, file))
-}
-const generated = 'libs/csi-proto/src/gen'
-if (existsSync(join(root, generated))) cpSync(join(root, generated), join(copy, generated), { recursive: true })
-symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-
-const besides = mutate.map((glob) => glob.replace(/\.ts$/, '.test.ts'))
-const testMatch = [...besides, ...values.tests].map((glob) => `<rootDir>/${glob}`)
-const base = await import(join(copy, 'jest.config.base.mjs'))
+const install = join(import.meta.dirname, 'mutation')
+execFileSync('npm', ['ci', '--silent', '--ignore-scripts'], { cwd: install })
+const packages = join(install, 'node_modules/@stryker-mutator')
+const testMatch = [...mutate.map((glob) => glob.replace(/\.ts$/, '.test.ts')), ...values.tests]
 const config = {
   testRunner: 'jest',
   plugins: [join(packages, 'jest-runner/dist/src/index.js'), join(import.meta.dirname, 'mutate-ignore-logs.mjs')],
   ignorers: ['logs'],
-  jest: { projectType: 'custom', config: { ...base.default, testMatch } },
+  jest: {
+    projectType: 'custom',
+    config: { ...base, testMatch: testMatch.map((glob) => `<rootDir>/${glob}`) },
+    enableFindRelatedTests: false,
+  },
   coverageAnalysis: 'perTest',
-  inPlace: true,
+  tsconfigFile: 'none',
+  // As far from the root as a package, so that relative paths to other folders lead there.
+  tempDirName: '../../.stryker-tmp',
   concurrency: 2,
   // The time-out is long, so that a slow run on a busy machine does not count as an endless loop.
   timeoutMS: 30_000,
@@ -56,10 +47,12 @@ const config = {
   thresholds: { high: 95, low: 90, break: 90 },
   allowEmpty: false,
 }
-const cwd = join(copy, folder)
-writeFileSync(join(cwd, 'stryker.config.json'), JSON.stringify(config))
-const stryker = join(packages, 'core/bin/stryker.js')
-const run = spawn(process.execPath, [stryker, 'run'], { cwd, stdio: 'inherit' })
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => run.kill(signal))
-const [code] = await once(run, 'exit')
-process.exitCode = code ?? 1
+const settings = mkdtempSync(join(tmpdir(), 'mutate-'))
+try {
+  const file = join(settings, 'stryker.config.json')
+  writeFileSync(file, JSON.stringify(config))
+  const stryker = join(packages, 'core/bin/stryker.js')
+  process.exitCode = spawnSync(process.execPath, [stryker, 'run', file], { cwd: folder, stdio: 'inherit' }).status ?? 1
+} finally {
+  rmSync(settings, { recursive: true })
+}
