@@ -2,7 +2,8 @@
 // - A package of apps/ or libs/ depends on none of desk/ or testing/. Biome checks that imports are declared.
 // - In `src` of a package no folders import each other, in a circle of any length. Biome checks circles of files.
 // - A folder of testing/e2e imports only from the folders below it, in the order of E2E_LEVELS.
-// dependency-cruiser 18.7 cannot do this here: it knows TypeScript up to 6, and its other parser stops at `using`.
+// dependency-cruiser 18.7 cannot do this here: it reads types by TypeScript up to 6 alone, and its parser of swc stops at
+// `using`.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 

@@ -1,8 +1,5 @@
-// Warns of words that a reader of the Kubernetes documentation does not expect, in the lines that a branch changes.
-// It fails no build: reviews decide.
-//
-//     node tools/check-words.mjs          the lines changed since the merge base with `main`, as a part of `npm run lint`
-//     node tools/check-words.mjs --all    all lines
+// Warns of words that a reader of the Kubernetes documentation does not expect, in the lines that a branch changes: the
+// lines added since the merge base with `main`, as a part of `npm run lint`. It fails no build: reviews decide.
 import { spawnSync } from 'node:child_process'
 
 // Each word with its replacement. A pattern is compared with the text in lower case and with split names: `fooBar`,
@@ -22,38 +19,22 @@ const WORDS = [
   ['any more(?! than)', 'no longer'],
 ].map(([pattern, advice]) => ({ pattern: new RegExp(`\\b(?:${pattern})\\b`), advice }))
 
-const READ = [
-  '*.ts',
-  '*.mjs',
-  '*.cjs',
-  '*.js',
-  '*.md',
-  '*.tpl',
-  '*.yaml',
-  '*.html',
-  '*.css',
-  '*.sh',
-  '*.proto',
-  '*.grit',
-]
 // Texts that others wrote or that a program recorded, and this list.
-const FOREIGN = ['LICENSE', 'proto/csi', 'libs/csi-translation/testdata', 'images/licences', 'tools/check-words.mjs']
-const PATHS = [...READ, ...FOREIGN.map((path) => `:(exclude)${path}`)]
+const FOREIGN = [
+  'LICENSE',
+  'proto/csi',
+  'libs/csi-translation/testdata',
+  'images/licences',
+  'package-lock.json',
+  'tools/check-words.mjs',
+]
 
-const lines = process.argv.includes('--all') ? allLines() : changedLines()
-for (const { path, line, text } of lines) {
+for (const { path, line, text } of changedLines()) {
   const plain = text.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|[_-]/g, ' ').toLowerCase()
   for (const { pattern, advice } of WORDS) {
     const found = pattern.exec(plain)?.[0]
     if (found !== undefined) console.warn(`warning: ${path}:${line}: ${found} -> ${advice}`)
   }
-}
-
-function allLines() {
-  return git(['grep', '--line-number', '--untracked', '-I', '-e', '', '--', ...PATHS]).flatMap((row) => {
-    const found = /^(.+?):(\d+):(.*)/.exec(row)
-    return found ? [{ path: found[1], line: Number(found[2]), text: found[3] }] : []
-  })
 }
 
 /** Returns the added lines of the branch and of the working tree. A clone without `main` has only the latter. */
@@ -62,7 +43,15 @@ function changedLines() {
   const changed = []
   let path = ''
   let line = 0
-  for (const row of git(['diff', '--unified=0', '--no-color', '--no-ext-diff', base, '--', ...PATHS])) {
+  for (const row of git([
+    'diff',
+    '--unified=0',
+    '--no-color',
+    '--no-ext-diff',
+    base,
+    '--',
+    ...FOREIGN.map((path) => `:(exclude)${path}`),
+  ])) {
     const file = /^\+\+\+ b\/(.*)/.exec(row)
     const hunk = /^@@ -\S+ \+(\d+)/.exec(row)
     if (file) path = file[1]
