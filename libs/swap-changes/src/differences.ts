@@ -99,6 +99,9 @@ export const DIFFERENCES = {
   'detach-waits-for-volume': {
     ours: 'A detach whose PersistentVolume is gone is not retried until a PersistentVolume of that name exists, or until `--resync`',
   },
+  'long-errors-stored': {
+    ours: 'An error of more than 1024 bytes is stored in the VolumeAttachment, cut to this length. The API server refuses the longer one of the Go sidecar',
+  },
   'secrets-stripped': {
     ours: "If a driver's error message contains a value of the call's secrets, of six characters or more, `***stripped***` replaces it",
   },

@@ -3,7 +3,7 @@ import type { Ref } from '../harness/api/api.ts'
 import { secret } from '../harness/api/objects.ts'
 import type { Fault, WireRequest } from '../harness/api/wire.ts'
 import type { TestContext } from '../harness/context.ts'
-import type { DriverReply, FakeDriver, Script } from '../harness/driver/driver.ts'
+import type { Call, DriverReply, FakeDriver, Script } from '../harness/driver/driver.ts'
 import { eventually } from '../harness/waiting.ts'
 import type { Action } from './row.ts'
 import { LATER } from './trace.ts'
@@ -16,7 +16,10 @@ export function made<T extends object | undefined>(t: TestContext, value: Of<T>)
 }
 
 /** The answers of the driver to the first call, the second call and so on of each RPC. The last one repeats. */
-export type Answers = Readonly<Record<string, readonly DriverReply[]>>
+export type Answers = Readonly<Record<string, readonly AnswerOf[]>>
+
+/** An answer of the driver, or a function that makes it of the call. */
+type AnswerOf = DriverReply | ((call: Call) => DriverReply)
 
 /** An answer of the driver with this error. */
 export function failure(code: number, message = 'no'): DriverReply {
@@ -32,12 +35,15 @@ export function answer(driver: FakeDriver, answers: Answers = {}, usual: Answers
   }
 }
 
-function scriptOf(replies: readonly DriverReply[], later: DriverReply): Script {
+function scriptOf(replies: readonly AnswerOf[], later: AnswerOf): Script {
   let nth = -1
-  return ({ request }) => {
-    if (JSON.stringify(request).includes(LATER)) return later
+  const next = (): AnswerOf => {
     nth += 1
     return replies[Math.min(nth, replies.length - 1)] ?? OK
+  }
+  return (call) => {
+    const reply = JSON.stringify(call.request).includes(LATER) ? later : next()
+    return typeof reply === 'function' ? reply(call) : reply
   }
 }
 
@@ -77,8 +83,24 @@ export function merged(resource: Described, what: string, body: Of<object>): Act
   }
 }
 
+/** Merges these fields into the status of an object. */
+export function reported(resource: Described, what: string, status: Of<object>): Action<unknown> {
+  return {
+    name: `change the status of ${resource.kind} ${what}`,
+    run: async (t) => {
+      const ref = { ...refOf(t, resource, what), subresource: 'status' }
+      await t.received(resource, await t.api.merge(resource, ref, { status: made(t, status) }))
+    },
+  }
+}
+
 export function secretCreated(data: Readonly<Record<string, string | Buffer>>, what = 'secret'): Action<unknown> {
   return { name: `create Secret ${what}`, run: (t) => t.create(SECRETS, secret(t.namespace, t.name(what), data)) }
+}
+
+/** Makes the driver answer otherwise from now on. */
+export function answering(answers: Answers): Action<{ readonly driver: FakeDriver }> {
+  return { name: `the driver changes its answers`, run: async (_, { driver }) => answer(driver, answers) }
 }
 
 interface Refusing {
@@ -117,6 +139,9 @@ function sidecarOf({ sidecars }: TestContext): TestContext['sidecars'][number] {
 }
 
 export const killed: Action<unknown> = { name: 'kill the sidecar', run: (t) => sidecarOf(t).endBy('SIGKILL') }
+
+/** Waits for what the sidecar does by itself. */
+export const waiting: Action<unknown> = { name: 'wait', run: () => Promise.resolve() }
 
 /** Waits until the driver has received a call. */
 export function called(method: string): Action<{ readonly driver: FakeDriver }> {

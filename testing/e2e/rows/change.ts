@@ -47,7 +47,7 @@ function differenceOf(before: Record<string, unknown>, after: Record<string, unk
   const difference: Record<string, unknown> = {}
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, now] = [before[key], after[key]]
-    if (plainText(old) === plainText(now) || (isTime(old) && isTime(now))) continue
+    if (timelessText(old) === timelessText(now)) continue
     if (isRecord(now)) {
       const inner = differenceOf(isRecord(old) ? old : {}, now)
       if (hasChange(inner)) difference[key] = inner
@@ -56,8 +56,8 @@ function differenceOf(before: Record<string, unknown>, after: Record<string, unk
   return difference
 }
 
-function isTime(value: unknown): boolean {
-  return typeof value === 'string' && isPresent(value)
+function timelessText(value: unknown): string {
+  return withoutTimes(`${plainText(value)}`)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -15,7 +15,7 @@ export interface Action<At> {
 }
 
 /** One action, or several at a time. Their effects have ended before the next step begins. */
-type Step<At> = Action<At> | readonly Action<At>[]
+export type Step<At> = Action<At> | readonly Action<At>[]
 
 /** How a kind of rows begins, and how its steps end. */
 interface Ground<At, Setup> {

@@ -6,7 +6,7 @@ import { type Call, codeName } from '../harness/driver/driver.ts'
 import type { Answer } from '../harness/driver/messages.ts'
 import { hasChange, mergePatchOf, plainText, withoutTimes } from './change.ts'
 
-const MAX_LINE = 600
+const MAX_LINE = 1_400
 
 /** A part of the name of each object that only shows that earlier work has ended. */
 export const LATER = 'later-'
@@ -61,10 +61,12 @@ export class Trace {
   /** Replaces all names that differ from run to run. */
   #withoutIds(line: string): string {
     const { id, driverName } = this.#context
-    const text = withoutTimes(line)
+    const text = withoutTimes(line.replaceAll('\n', '\\n'))
       .replaceAll(driverName, 'DRIVER')
       .replaceAll(driverName.replaceAll('.', '-'), 'DRIVER')
       .replaceAll(`${id}-`, '')
+      .replaceAll(/\b\d{13}-\d{1,4}-/g, 'IDENTITY-')
+      .replaceAll(/"resourceVersion":"\d+"/g, '"resourceVersion":"VERSION"')
       .replaceAll(/\b(?!00000000-)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID')
     return text.length <= MAX_LINE ? text : `${text.slice(0, MAX_LINE)} (${text.length} characters)`
   }
@@ -85,13 +87,17 @@ export class Trace {
 /** Codes of the API server that say that the object has changed since the sidecar read it. */
 const OUTDATED = [404, 409, 422]
 
+/** An update may be a PUT or a PATCH. */
+const VERBS: Readonly<Record<string, string>> = { PUT: 'update', PATCH: 'update', POST: 'create', DELETE: 'delete' }
+
 function writeText(write: WireRequest, before: object | undefined, after: object | undefined): string | undefined {
   const { method, resource, name = '', code } = write
   const isEvent = resource.split('/')[0] === 'events'
   // Not every role grants events.
   if (isEvent && code >= 400) return undefined
-  if (after === undefined) return `${method} ${resource} ${name} -> ${code}`
-  if (code >= 400) return OUTDATED.includes(code) ? undefined : `${method} ${resource} ${name} -> ${code}`
+  const refusal = `${VERBS[method] ?? method} ${resource} ${name} -> ${code}`
+  if (after === undefined) return refusal
+  if (code >= 400) return OUTDATED.includes(code) ? undefined : refusal
   const object: KubeObject = after
   if (isEvent) return eventText(after)
   if (method === 'DELETE') return `delete ${(before as KubeObject | undefined)?.kind} ${name}`

@@ -2,9 +2,9 @@ import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types
 import type { VolumeParts } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Capabilities, DriverOptions, FakeDriver } from '../../harness/driver/driver.ts'
-import { type Answers, answer, deleted, made, type Of } from '../actions.ts'
+import { type Answers, answer, deleted, made, merged, type Of } from '../actions.ts'
 import { type Action, rowsOf } from '../row.ts'
-import { ATTACH, scene, untilAttachment } from './scene.ts'
+import { ATTACH, untilAttachment } from './scene.ts'
 
 interface AttacherSetup {
   readonly args?: readonly string[]
@@ -16,7 +16,7 @@ interface AttacherSetup {
   readonly startsLater?: boolean
 }
 
-interface RowScene {
+export interface RowScene {
   readonly driver: FakeDriver
   readonly node: string
   readonly setup: AttacherSetup
@@ -28,11 +28,12 @@ export function attacherRows(group: string, file: string) {
 }
 
 async function begin(t: TestContext, setup: AttacherSetup): Promise<RowScene> {
-  const { answers, startsLater, controller = ATTACH, args = [] } = setup
+  const { answers, startsLater, controller = ATTACH } = setup
   const driver = await t.driver({ controller, ...made(t, setup.driver ?? {}) })
   answer(driver, answers)
-  if (startsLater !== true) return { ...(await scene(t, { driver, controller, args })), setup }
-  return { driver, node: await t.createNode('node', { driver: driver.name }), setup }
+  const at = { driver, node: await t.createNode('node', { driver: driver.name }), setup }
+  if (startsLater !== true) await started.run(t, at)
+  return at
 }
 
 /** Attaches another volume, and waits until the attacher has stored the result, also an error. */
@@ -87,12 +88,15 @@ export function attachmentCreated({
 
 export const detach = deleted(VOLUME_ATTACHMENTS, 'va')
 
-/** Starts an attacher, and waits until it watches. */
+/** Changes the labels of the VolumeAttachment, which ends the back-off of its attach. */
+export const touched = merged(VOLUME_ATTACHMENTS, 'va', { metadata: { labels: { touched: 'yes' } } })
+
+/** Starts an attacher, and waits until it watches. The attacher of a driver without attach calls may watch no more. */
 export const started: Action<RowScene> = {
   name: 'start the attacher',
-  run: async (t, { driver, setup: { args = [], controller = ATTACH } }) => {
-    const watched = ['volumeattachments', 'persistentvolumes', ...(controller.length > 0 ? ['csinodes'] : [])]
-    await t.running({ driver, args }, ...watched)
+  run: (t, { driver, setup: { args = [], controller = ATTACH } }) => {
+    const watched = ['volumeattachments', ...(controller.length > 0 ? ['persistentvolumes', 'csinodes'] : [])]
+    return t.running({ driver, args }, ...watched)
   },
 }
 

@@ -174,6 +174,12 @@ attacher('GetPluginInfo and the capability calls have a time-out of one second',
   for (const limit of [info, plugin, controller]) ok(limit > 0 && limit <= 1050, `${limits}`)
 })
 
+attacher('a driver without CONTROLLER_SERVICE gets no ControllerGetCapabilities call', async (t) => {
+  const driver = await t.driver({ controllerService: false })
+  await t.running({ driver }, 'volumeattachments')
+  equal(driver.callsOf('ControllerGetCapabilities'), [])
+})
+
 attacher('GetPluginCapabilities and ControllerGetCapabilities share a time-out of one second', async (t) => {
   const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
   driver.on('GetPluginCapabilities', {
