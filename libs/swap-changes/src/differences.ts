@@ -99,6 +99,9 @@ export const DIFFERENCES = {
   'detach-waits-for-volume': {
     ours: 'A detach whose PersistentVolume is gone is not retried until a PersistentVolume of that name exists, or until `--resync`',
   },
+  'annotated-before-call': {
+    ours: 'A snapshot content gets the annotation `volumesnapshot-being-created` right before the call of the driver, after all checks of the request',
+  },
   'long-errors-stored': {
     ours: 'An error of more than 1024 bytes is stored in the VolumeAttachment, cut to this length. The API server refuses the longer one of the Go sidecar',
   },

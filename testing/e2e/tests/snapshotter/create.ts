@@ -1,111 +1,108 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import { EVENTS, type Event, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
+import { deepStrictEqual as equal } from 'node:assert'
+import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
-import {
-  createClass,
-  createContent,
-  createGiven,
-  eventsOf,
-  failed,
-  getContent,
-  gone,
-  listed,
-  ready,
-  remove,
-  removed,
-  scene,
-  snapshot,
-  snapshotCalls,
-  taken,
-  UID,
-  wire,
-} from '../../rows/snapshotter/scene.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { answering, called, deleted, failure, killed, merged } from '../../rows/actions.ts'
+import { content, given, removed, snapshotterRows, started } from '../../rows/snapshotter/rows.ts'
+import { createClass, createContent, gone, remove, scene, snapshot, UID } from '../../rows/snapshotter/scene.ts'
 
-const test = testsOf('snapshotter', 'create')
-const INTERNAL = { code: 13, message: 'no' }
+const QUICK = { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] }
+const RETAIN = { spec: { deletionPolicy: 'Retain' } }
+const ours = { only: 'ours' } as const
 
-test('a CreateSnapshot call that always fails causes only two status writes and two events', async (t) => {
+const row = snapshotterRows('create', import.meta.filename)
+
+row('a CreateSnapshot call that fails again and again causes two errors in the status and two events', {
+  setup: { ...QUICK, answers: { CreateSnapshot: [failure(13), failure(13), failure(13), snapshot()] } },
+  steps: [content()],
+})
+row('the snapshotter ignores VolumeSnapshotContents of other drivers', {
+  steps: [content({ spec: { driver: 'other.example.com' } })],
+})
+row('a restarted snapshotter makes no call and no write for a snapshot that is ready', {
+  steps: [content(), killed, started],
+})
+row('after the snapshotter is killed during CreateSnapshot, the next process repeats the call with the same name', {
+  setup: { answers: { CreateSnapshot: ['hang', snapshot()] } },
+  steps: [content(), killed, started],
+})
+
+testsOf('snapshotter', 'create')('a CreateSnapshot call that always fails causes only two status writes', async (t) => {
   await createClass(t)
-  const { driver, snapshotter } = await scene(t, {
-    args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'],
-  })
-  driver.on('CreateSnapshot', INTERNAL)
+  const { driver, snapshotter } = await scene(t, QUICK)
+  driver.on('CreateSnapshot', { code: 13, message: 'no' })
   await createContent(t)
-  const error = 'failed to take snapshot of the volume vol-1: "rpc error: code = Internal desc = no"'
-  await failed(t, `Failed to check and update snapshot content: ${error}`)
   await eventually('six calls', () => driver.callsOf('CreateSnapshot').length >= 6)
   equal(snapshotter.gate.writes('volumesnapshotcontents/status').length, 2)
-  equal([...(await eventsOf(t))].sort(), [
-    `SnapshotContentCheckandUpdateFailed: Failed to check and update snapshot content: ${error}`,
-    `SnapshotCreationFailed: Failed to create snapshot: ${error}`,
-  ])
-  driver.on('CreateSnapshot', snapshot())
-  const { status } = await ready(t)
-  equal(status?.error, undefined)
 })
 
-/** A reference to another VolumeSnapshot, so that the driver's snapshot gets another name. */
-const ANOTHER = { volumeSnapshotRef: { namespace: 'default', name: 's', uid: `${UID}2` } }
+const deletion = snapshotterRows('delete', import.meta.filename)
 
-test('the snapshotter ignores VolumeSnapshotContents of other drivers', async (t) => {
-  const at = await scene(t)
-  await createContent(t, { spec: { driver: 'other.example.com' } })
-  await taken(t, { what: 'own', spec: ANOTHER })
-  equal(snapshotCalls(at.driver).length, 1)
-  equal(await eventsOf(t), [])
+deletion('a deleted snapshot content keeps its finalizer until DeleteSnapshot has succeeded', {
+  steps: [content(), removed()],
+})
+deletion('the snapshotter does not call DeleteSnapshot for a snapshot content with the policy Retain', {
+  steps: [content(RETAIN), removed()],
+})
+deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-deleted annotation', {
+  setup: { controller: ['CREATE_DELETE_SNAPSHOT'] },
+  steps: [
+    given({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } }),
+    deleted(VOLUME_SNAPSHOT_CONTENTS, 'content'),
+  ],
+})
+deletion('a snapshot whose content object disappears during CreateSnapshot is deleted', {
+  ...ours,
+  setup: { answers: { CreateSnapshot: [snapshot({}, { after: 1_500 })] } },
+  steps: [
+    [
+      content(),
+      called('CreateSnapshot'),
+      merged(VOLUME_SNAPSHOT_CONTENTS, 'content', { metadata: { finalizers: null } }),
+      deleted(VOLUME_SNAPSHOT_CONTENTS, 'content'),
+    ],
+  ],
+})
+deletion('a failed DeleteSnapshot is not repeated if one write sets Retain and removes the finalizers', {
+  ...ours,
+  logs: ['that is gone may stay in the back end'],
+  setup: { args: ['--retry-interval-start=1m'], answers: { DeleteSnapshot: [failure(13)] } },
+  steps: [
+    content(),
+    removed(),
+    merged(VOLUME_SNAPSHOT_CONTENTS, 'content', { ...RETAIN, metadata: { finalizers: null } }),
+  ],
 })
 
-test('a restarted snapshotter makes no call and no write for a snapshot that is ready', async (t) => {
-  const first = await scene(t)
-  await taken(t)
-  await first.snapshotter.endBy('SIGKILL')
-  first.driver.calls.length = 0
-  const second = await scene(t, { driver: first.driver })
-  await ready(t, await createContent(t, { what: 'later', spec: ANOTHER }))
-  equal(snapshotCalls(second.driver).length, 1)
-  for (const { name } of second.snapshotter.gate.writes('volumesnapshotcontents')) equal(name, t.name('later'))
+const COPY = { namespace: 'default', name: 'copy', uid: `${UID}2` }
+deletion('a snapshot of two contents is deleted with the last of them', {
+  ...ours,
+  steps: [
+    content(),
+    given({ what: 'copy', spec: { source: { snapshotHandle: 'snap-1' }, volumeSnapshotRef: COPY } }),
+    removed(),
+    removed('copy'),
+  ],
+})
+deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a final code', {
+  differs: ['retry-when-cause-is-gone'],
+  setup: {
+    args: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
+    answers: { CreateSnapshot: [failure(10, 'pending')] },
+  },
+  steps: [
+    content(),
+    removed(),
+    [
+      answering({ CreateSnapshot: [failure(3)] }),
+      merged(VOLUME_SNAPSHOT_CONTENTS, 'content', { metadata: { labels: { touched: 'yes' } } }),
+    ],
+  ],
 })
 
-test('after the snapshotter is killed during CreateSnapshot, the next process repeats the call with the same name', async (t) => {
-  const first = await scene(t, { prepare: (driver) => driver.on('CreateSnapshot', 'hang') })
-  await createClass(t)
-  await createContent(t)
-  await eventually('the call', () => snapshotCalls(first.driver).length === 1)
-  await first.snapshotter.endBy('SIGKILL')
-  const second = await scene(t, { driver: first.driver })
-  await ready(t)
-  equal(second.driver.fieldsOf('CreateSnapshot', 'name'), [`snapshot-${UID}`, `snapshot-${UID}`])
-  equal(second.snapshotter.gate.writes('volumesnapshotcontents').length, 1)
-})
+const lifelike = testsOf('snapshotter', 'delete', ours)
 
-const deletion = testsOf('snapshotter', 'delete')
-
-deletion('a deleted snapshot content keeps its finalizer until DeleteSnapshot has succeeded', async (t) => {
-  const at = await scene(t)
-  await taken(t)
-  await removed(t)
-  equal(at.driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1' }])
-  equal(wire(at).slice(-3), ['DeleteSnapshot', 'status', 'release'])
-})
-
-deletion('the snapshotter does not call DeleteSnapshot for a snapshot content with the policy Retain', async (t) => {
-  const { driver } = await scene(t)
-  await taken(t, { spec: { deletionPolicy: 'Retain' } })
-  await removed(t)
-  equal(driver.callsOf('DeleteSnapshot'), [])
-})
-
-deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-deleted annotation', async (t) => {
-  const { driver } = await scene(t, { controller: ['CREATE_DELETE_SNAPSHOT'] })
-  await createGiven(t, { spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })
-  await ready(t)
-  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') })
-  await gone(t)
-  equal(driver.callsOf('DeleteSnapshot').length, 1)
-})
-
-deletion('no snapshot is left if its content object is deleted during CreateSnapshot', { only: 'ours' }, async (t) => {
+lifelike('no snapshot is left if its content object is deleted during CreateSnapshot', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=16'] })
   driver.on('CreateSnapshot', ({ request }) => snapshot({ snapshotId: String(request['name']) }, { after: 3_000 }))
   await createClass(t)
@@ -120,89 +117,18 @@ deletion('no snapshot is left if its content object is deleted during CreateSnap
   equal(driver.callsOf('DeleteSnapshot').length, 16)
 })
 
-deletion('a snapshot whose content object disappears during CreateSnapshot is deleted', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t)
-  driver.on('CreateSnapshot', snapshot({}, { after: 1_500 }))
+lifelike('the policy Retain keeps the snapshot although the watch has not delivered it yet', async (t) => {
   await createClass(t)
+  const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=1s'] })
   const name = await createContent(t)
-  await eventually('the call', () => driver.callsOf('CreateSnapshot').length === 1)
-  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name }, { metadata: { finalizers: null } })
-  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
-  await eventually('the deletion', () => driver.callsOf('DeleteSnapshot').length === 1)
-  const methods = snapshotCalls(driver).map(({ method }) => method)
-  equal(methods, ['CreateSnapshot', 'DeleteSnapshot'])
-})
-
-const RETAIN = { spec: { deletionPolicy: 'Retain' } }
-
-deletion(
-  'a failed DeleteSnapshot is not repeated if one write sets Retain and removes the finalizers',
-  {
-    only: 'ours',
-  },
-  async (t) => {
-    const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=1s'] })
-    await taken(t)
-    driver.on('DeleteSnapshot', INTERNAL)
-    await remove(t)
-    await eventually('the call', () => driver.callsOf('DeleteSnapshot').length === 1)
-    driver.on('DeleteSnapshot', { reply: {} })
-    await t.api.merge(
-      VOLUME_SNAPSHOT_CONTENTS,
-      { name: t.name('content') },
-      { ...RETAIN, metadata: { finalizers: null } },
-    )
-    await snapshotter.line('that is gone may stay in the back end', {})
-    equal(driver.callsOf('DeleteSnapshot').length, 1)
-    const isReport = ({ involvedObject, reason }: Event): boolean =>
-      involvedObject.kind === 'VolumeSnapshot' && involvedObject.uid === UID && reason === 'SnapshotLeft'
-    await eventually('the event', async () => (await t.api.list(EVENTS, 'default')).some(isReport))
-  },
-)
-
-deletion(
-  'the policy Retain keeps the snapshot although the watch has not delivered it yet',
-  { only: 'ours' },
-  async (t) => {
-    const { driver, snapshotter } = await scene(t, { args: ['--retry-interval-start=1s'] })
-    await taken(t)
-    driver.on('DeleteSnapshot', INTERNAL)
-    await remove(t)
-    await eventually('the call', () => driver.callsOf('DeleteSnapshot').length === 1)
-    driver.on('DeleteSnapshot', { reply: {} })
-    const deliver = snapshotter.gate.holdWatches('volumesnapshotcontents')
-    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') }, RETAIN)
-    await gone(t)
-    deliver()
-    equal(driver.callsOf('DeleteSnapshot').length, 1)
-  },
-)
-
-deletion('a snapshot of two contents is deleted with the last of them', { only: 'ours' }, async (t) => {
-  const { driver } = await scene(t)
-  await taken(t)
-  const ref = { namespace: 'default', name: 'copy', uid: `${UID}2` }
-  const spec = { source: { snapshotHandle: 'snap-1' }, volumeSnapshotRef: ref }
-  driver.on('ListSnapshots', listed())
-  const copy = await createGiven(t, { what: 'copy', spec })
-  await ready(t, copy)
-  await removed(t)
-  equal(driver.callsOf('DeleteSnapshot'), [])
-  await removed(t, copy)
-  equal(driver.requestsOf('DeleteSnapshot'), [{ snapshot_id: 'snap-1' }])
-})
-
-deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a final code', async (t) => {
-  const { driver } = await scene(t, { args: ['--retry-interval-start=100ms', '--retry-interval-max=200ms'] })
-  driver.on('CreateSnapshot', { code: 10, message: 'pending' })
-  await createClass(t)
-  await createContent(t)
-  await eventually('the call', () => driver.callsOf('CreateSnapshot').length >= 1)
+  await t.api.until(VOLUME_SNAPSHOT_CONTENTS, { name }, ({ status }) => status?.readyToUse)
+  driver.on('DeleteSnapshot', { code: 13, message: 'no' })
   await remove(t)
-  await pause(500)
-  ok((await getContent(t)) !== undefined)
-  equal(driver.callsOf('DeleteSnapshot'), [])
-  driver.on('CreateSnapshot', { code: 3, message: 'no' })
+  await eventually('the call', () => driver.callsOf('DeleteSnapshot').length === 1)
+  driver.on('DeleteSnapshot', { reply: {} })
+  const deliver = snapshotter.gate.holdWatches('volumesnapshotcontents')
+  await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name: t.name('content') }, RETAIN)
   await gone(t)
-  equal(driver.callsOf('DeleteSnapshot'), [])
+  deliver()
+  equal(driver.callsOf('DeleteSnapshot').length, 1)
 })

@@ -1,132 +1,100 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
-import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { deleted, failure, merged, reported } from '../../rows/actions.ts'
+import { content, given, group, removed, snapshotterRows, started } from '../../rows/snapshotter/rows.ts'
 import {
   createClass,
   createContent,
-  createGiven,
   createGroup,
   createGroupClass,
-  eventsOf,
   FINALIZER,
-  gone,
   groupReady,
-  isMarked,
   ready,
-  remove,
-  removed,
   SNAPSHOT,
-  type SnapshotterScene,
   scene,
-  setStatus,
-  snapshotCalls,
   UID,
 } from '../../rows/snapshotter/scene.ts'
 
-/** Tests of the changes that cause a driver call, and of the snapshot contents that the snapshotter processes. */
+/** Rows about the changes that cause a driver call, and about the snapshot contents that the snapshotter processes. */
 
-const test = testsOf('snapshotter', 'triggers')
+const row = snapshotterRows('triggers', import.meta.filename)
 const NEVER = ['--retry-interval-start=1h', '--retry-interval-max=1h']
-const REFUSED = { code: 13, message: 'no' }
-const STILL_MS = 700
+const FAILS = { args: NEVER, answers: { CreateSnapshot: [failure(13)] } }
+const BEING_CREATED = { [`${SNAPSHOT}-being-created`]: 'yes' }
 
-/** Creates a VolumeSnapshotContent whose CreateSnapshot call has failed. The next retry is an hour later. */
-async function failing(
-  t: TestContext,
-  args: readonly string[] = NEVER,
-): Promise<SnapshotterScene & { readonly name: string }> {
-  await createClass(t)
-  const at = await scene(t, { args })
-  at.driver.on('CreateSnapshot', REFUSED)
-  const name = await createContent(t)
-  await eventually('the event', async () => (await eventsOf(t, name)).length === 1)
-  return { ...at, name }
-}
-
-const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean, subresource?: 'status']>> = {
+const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean]>> = {
   'a label': [{ metadata: { labels: { a: 'b' } } }, true],
   'an annotation': [{ metadata: { annotations: { a: 'b' } } }, true],
   'an owner': [{ metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: UID }] } }, true],
   'the policy': [{ spec: { deletionPolicy: 'Retain' } }, true],
   'a finalizer': [{ metadata: { finalizers: [FINALIZER, 'example.com/mine'] } }, false],
-  'the status': [{ status: { error: { message: 'theirs' } } }, false, 'status'],
-  'the being-created annotation': [{ metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes' } } }, false],
+  'the being-created annotation': [{ metadata: { annotations: BEING_CREATED } }, false],
 }
-
-for (const [what, [patch, works, subresource]] of Object.entries(CHANGES)) {
-  test(`a change of ${what} causes ${works ? 'an immediate retry' : 'no retry'} of a failed creation`, async (t) => {
-    const { driver, name } = await failing(t)
-    await t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, ...(subresource && { subresource }) }, patch)
-    if (works) await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
-    await pause(STILL_MS)
-    equal(driver.callsOf('CreateSnapshot').length, works ? 2 : 1)
+for (const [what, [patch, works]] of Object.entries(CHANGES)) {
+  row(`a change of ${what} causes ${works ? 'an immediate retry' : 'no retry'} of a failed creation`, {
+    setup: FAILS,
+    steps: [content(), merged(VOLUME_SNAPSHOT_CONTENTS, 'content', patch)],
   })
 }
-
-test('the snapshotter retries a failed creation at each resync, before the back-off ends', async (t) => {
-  const { driver } = await failing(t, [...NEVER, '--resync-period=1s'])
-  await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
+row('a change of the status causes no retry of a failed creation', {
+  setup: FAILS,
+  steps: [content(), reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { error: { message: 'theirs' } })],
+})
+row('the snapshotter retries CreateSnapshot for a deleted VolumeSnapshotContent without the being-deleted annotation', {
+  setup: FAILS,
+  steps: [content(), deleted(VOLUME_SNAPSHOT_CONTENTS, 'content')],
+})
+row('the snapshotter removes a left-over being-created annotation from a VolumeSnapshotContent that is ready', {
+  setup: { startsLater: true },
+  steps: [
+    given({ metadata: { annotations: { ...BEING_CREATED, a: 'b' } } }),
+    reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-given' }),
+    started,
+  ],
+})
+row('the snapshotter ignores VolumeSnapshotContents with a class of another driver', {
+  setup: { foreignClass: true },
+  steps: [
+    content(),
+    group(),
+    reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-1' }),
+    removed(),
+    merged(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'group', { metadata: { labels: { a: 'b' } } }),
+  ],
+})
+row('the snapshotter calls DeleteSnapshot for a deleted VolumeSnapshotContent although its class is missing', {
+  setup: { startsLater: true, noClass: true },
+  steps: [
+    content(),
+    reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-1' }),
+    started,
+    removed(),
+  ],
 })
 
-test('the snapshotter retries CreateSnapshot for a deleted VolumeSnapshotContent without the being-deleted annotation', async (t) => {
-  const { driver, name } = await failing(t)
-  await t.api.delete(VOLUME_SNAPSHOT_CONTENTS, { name })
-  await eventually('a second call', () => driver.callsOf('CreateSnapshot').length === 2)
-  equal((await t.api.find(VOLUME_SNAPSHOT_CONTENTS, { name }))?.metadata?.finalizers, [FINALIZER])
-})
-
-test('the snapshotter removes a left-over being-created annotation from a VolumeSnapshotContent that is ready', async (t) => {
-  const name = await createGiven(t, { metadata: { annotations: { [`${SNAPSHOT}-being-created`]: 'yes', a: 'b' } } })
-  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-given' })
-  const { driver } = await scene(t)
-  const content = await ready(t)
-  equal([isMarked(content), content.metadata?.annotations], [false, { a: 'b' }])
-  equal(snapshotCalls(driver), [])
-})
-
-test('the snapshotter ignores VolumeSnapshotContents with a class of another driver', async (t) => {
-  const { driver, snapshotter } = await scene(t)
-  await createClass(t, {}, { driver: 'other.example.com' })
-  await createGroupClass(t, {}, { driver: 'other.example.com' })
-  await pause(STILL_MS)
-  const name = await createContent(t)
-  const group = await createGroup(t)
-  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
-  await remove(t, name)
-  await t.api.merge(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: group }, { metadata: { labels: { a: 'b' } } })
-  await pause(STILL_MS)
-  equal(snapshotCalls(driver), [])
-  equal(snapshotter.gate.writes(), [])
-  equal([...(await eventsOf(t, name)), ...(await eventsOf(t, group))], [])
-})
-
-test('the snapshotter calls DeleteSnapshot for a deleted VolumeSnapshotContent although its class is missing', async (t) => {
-  const name = await createContent(t)
-  await setStatus(t, name, { readyToUse: true, snapshotHandle: 'snap-1' })
-  const { driver } = await scene(t)
-  await removed(t)
-  equal(driver.callsOf('DeleteSnapshot').length, 1)
-})
-
-const RELEASED: Readonly<Record<string, readonly [spec: object, status: object | undefined]>> = {
+const RELEASED: Readonly<Record<string, readonly [spec: object, status: object]>> = {
   'a retained snapshot': [{ deletionPolicy: 'Retain' }, { readyToUse: true, snapshotHandle: 'snap-1' }],
   'a member of a group': [{}, { readyToUse: true, snapshotHandle: 'snap-1', volumeGroupSnapshotHandle: 'group-1' }],
   'a snapshot that was never created': [{}, { readyToUse: false, error: { message: 'no' } }],
 }
-
 for (const [what, [spec, status]] of Object.entries(RELEASED)) {
-  test(`a deleted VolumeSnapshotContent of ${what} loses its finalizer without a driver call`, async (t) => {
-    const name = await createContent(t, { spec })
-    if (status !== undefined) await setStatus(t, name, status)
-    await remove(t, name)
-    const { driver, snapshotter } = await scene(t)
-    await gone(t, name)
-    equal(snapshotCalls(driver), [])
-    equal(snapshotter.gate.writes().length, 1)
+  row(`a deleted VolumeSnapshotContent of ${what} loses its finalizer without a driver call`, {
+    setup: { startsLater: true, noClass: true },
+    steps: [content({ spec }), reported(VOLUME_SNAPSHOT_CONTENTS, 'content', status), removed(), started],
   })
 }
+
+const test = testsOf('snapshotter', 'triggers')
+
+test('the snapshotter retries a failed creation at each resync, before the back-off ends', async (t) => {
+  await createClass(t)
+  const { driver } = await scene(t, { args: [...NEVER, '--resync-period=1s'] })
+  driver.on('CreateSnapshot', { code: 13, message: 'no' })
+  await createContent(t)
+  await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
+})
 
 test('with --node-deployment the snapshotter lists and processes only VolumeSnapshotContents with the label of its node', async (t) => {
   const node = t.name('node')
