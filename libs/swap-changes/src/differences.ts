@@ -99,8 +99,14 @@ export const DIFFERENCES = {
   'detach-waits-for-volume': {
     ours: 'A detach whose PersistentVolume is gone is not retried until a PersistentVolume of that name exists, or until `--resync`',
   },
+  'size-of-zero': {
+    ours: 'If the driver answers an expansion with a size of 0, the expansion has failed with a condition',
+  },
   'annotated-before-call': {
     ours: 'A snapshot content gets the annotation `volumesnapshot-being-created` right before the call of the driver, after all checks of the request',
+  },
+  'event-of-missing-modify-secret': {
+    ours: 'An event of the claim reports a missing Secret of a modification',
   },
   'long-errors-stored': {
     ours: 'An error of more than 1024 bytes is stored in the VolumeAttachment, cut to this length. The API server refuses the longer one of the Go sidecar',

@@ -13,7 +13,13 @@ import type { Ref } from '../../harness/api/api.ts'
 import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import { type Call, type Capabilities, type FakeDriver, requiredBytes } from '../../harness/driver/driver.ts'
+import {
+  type Call,
+  type Capabilities,
+  type DriverReply,
+  type FakeDriver,
+  requiredBytes,
+} from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
@@ -144,6 +150,24 @@ export async function afterLaterWork(t: TestContext, at: ResizerScene): Promise<
   return { calls, writes }
 }
 
+/**
+ * Lets the driver refuse the expansion of another claim four times with a final error, which is retried soon, and give
+ * `answer` to all other calls. Returns these other calls until then.
+ */
+export async function triesBeforeOthers(
+  t: TestContext,
+  at: ResizerScene,
+  answer: DriverReply,
+): Promise<readonly Call[]> {
+  const suffix = `-refused-${expands(at).length}`
+  const isRefused = ({ request }: Call): boolean => String(request['volume_id']).includes('-refused-')
+  at.driver.on('ControllerExpandVolume', (call) => (isRefused(call) ? { code: 13, message: 'no' } : answer))
+  const { pv } = await raised(t, { suffix })
+  const tries = (): number => expands(at).filter(({ request }) => request['volume_id'] === `${pv}-handle`).length
+  await eventually('four tries for the other claim', () => tries() >= 4)
+  return expands(at).filter((call) => !isRefused(call))
+}
+
 export function editClaim(t: TestContext, body: object, name = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return t.api.merge(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name }, body)
 }
@@ -189,24 +213,12 @@ export async function waitingForKubelet(
   return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
 }
 
-/** The three writes of an expansion or a modification, in the form that `outline` returns. */
-export const THREE_WRITES = [
-  'PATCH persistentvolumeclaims/status 200',
-  'PATCH persistentvolumes 200',
-  'PATCH persistentvolumeclaims/status 200',
-]
-
 /** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go sidecars do not. */
 export function aimed(
   t: TestContext,
   { metadata }: PersistentVolume | PersistentVolumeClaim,
 ): { readonly uid?: string } {
   return t.ours ? { uid: metadata?.uid ?? '' } : {}
-}
-
-/** Returns the part of a patch that removes the only key of a map. The Go sidecars remove the whole map. */
-export function withoutKey(t: TestContext, key: string): object | null {
-  return t.ours ? { [key]: null } : null
 }
 
 /** Returns the body of a patch, without an empty `metadata`. */
@@ -311,7 +323,6 @@ export function tierOf({ request }: Call): unknown {
 }
 
 export const tiersOf = (at: ResizerScene): unknown[] => modifies(at).map(tierOf)
-export const stateOf = ({ status }: PersistentVolumeClaim): unknown => status?.modifyVolumeStatus
 export const untilState = (t: TestContext, word: string) =>
   untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)
 export const condition = (claim: PersistentVolumeClaim, type: string) => {

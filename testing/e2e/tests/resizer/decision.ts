@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import type { TestContext } from '../../harness/context.ts'
 import { requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   afterLaterWork,
   aimed,
@@ -89,12 +89,13 @@ async function startedOver(t: TestContext): Promise<ResizerScene> {
 test('a restarted resizer requests the right size for each combination of sizes and claim status', async (t) => {
   const at = await startedOver(t)
   for (const row of ROWS) await found(t, row)
-  at.driver.on('ControllerExpandVolume', 'hang')
+  const isLater = (handle: unknown): boolean => String(handle).includes('-later-')
+  at.driver.on('ControllerExpandVolume', ({ request }) => (isLater(request['volume_id']) ? { reply: {} } : 'hang'))
   const args = ['--workers=100', '--kube-api-qps=1000', '--kube-api-burst=1000']
   const resizer = await t.sidecar({ driver: at.driver, args })
   const calls = ROWS.filter(({ target }) => target !== undefined).length
   await eventually('all the calls', () => expands(at).length >= calls)
-  await pause(700)
+  await afterLaterWork(t, { driver: at.driver, resizer })
   const seen = ROWS.map(({ row }) => {
     const call = expands(at).find(({ request }) => request['volume_id'] === `${t.name(`pv-${row}`)}-handle`)
     return `${row}: ${call === undefined ? 'nothing' : Number(requiredBytes(call.request)) / GI}`
