@@ -14,9 +14,11 @@ import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
+import { LATER } from '../trace.ts'
 
 export const GI = 1024 ** 3
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
+export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 export const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
@@ -87,6 +89,29 @@ export async function provision(t: TestContext, parts: ClaimParts = {}): Promise
   return await provisioned(t, await createClaim(t, parts))
 }
 
+/**
+ * Creates another claim, of another class, and waits until the provisioner has stored its volume, or a warning. Returns the
+ * other calls of the driver until then: earlier events had their effect before.
+ */
+export async function afterLaterWork(t: TestContext, driver: FakeDriver): Promise<readonly Call[]> {
+  const what = `${LATER}${driver.calls.length}`
+  await createClass(t, { parameters: { [LATER]: 'yes' } }, what)
+  await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(what) }))
+  await claimOfClass(t, what, what)
+  return driver.calls.filter(({ request }) => !JSON.stringify(request).includes(LATER))
+}
+
+/** Creates a claim of this class, and waits until the provisioner has stored its volume, or a warning. */
+export async function claimOfClass(t: TestContext, what: string, storageClass: string): Promise<void> {
+  const suffix = `-${what}`
+  const uid = await createClaim(t, { suffix, spec: { storageClassName: t.name(storageClass) } })
+  await eventually(`the result of claim ${what}`, async () => {
+    const volumes = await t.api.list(PERSISTENT_VOLUMES)
+    if (volumes.some(({ spec }) => spec?.claimRef?.uid === uid)) return true
+    return (await eventsOf(t, claimRef(t, suffix).name)).some(({ type }) => type === 'Warning')
+  })
+}
+
 /** Waits until the driver has got `count` calls. */
 export function calls(driver: FakeDriver, method: string, count = 1): Promise<Call[]> {
   return eventually(`${count} calls of ${method}`, () => {
@@ -106,7 +131,7 @@ export async function released(
   { what = 'pv', annotations = {}, spec = {} }: { what?: string; annotations?: object; spec?: object } = {},
 ): Promise<string> {
   const metadata = {
-    annotations: { 'pv.kubernetes.io/provisioned-by': t.driverName, ...annotations },
+    annotations: { [PROVISIONED_BY]: t.driverName, ...annotations },
     finalizers: [FINALIZER],
   }
   const name = await t.createVolume(what, { metadata, persistentVolumeReclaimPolicy: 'Delete', ...spec })

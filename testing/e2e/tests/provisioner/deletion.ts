@@ -1,8 +1,7 @@
-import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { deepStrictEqual as equal, ok } from 'node:assert'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
-  type PersistentVolume,
   type PersistentVolumeClaim,
   SECRETS,
   STORAGE_CLASSES,
@@ -14,7 +13,16 @@ import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { deleted as deletedObject, failure, merged, OK, refusing, secretCreated } from '../../rows/actions.ts'
+import {
+  classCreated,
+  phaseSet,
+  provisionerRows,
+  started,
+  volumeOwned,
+  volumeReleased,
+} from '../../rows/provisioner/rows.ts'
 import {
   calls,
   claimEvent,
@@ -22,213 +30,139 @@ import {
   createClaim,
   createClass,
   deleted,
-  eventOf,
   FINALIZER,
+  PROVISIONED_BY,
   type ProvisionerScene,
   provisioned,
-  released,
   scene,
   secretParameters,
   setPhase,
 } from '../../rows/provisioner/scene.ts'
+import type { Action } from '../../rows/row.ts'
 
-const test = testsOf('provisioner', 'deletion')
-const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
+const row = provisionerRows('deletion', import.meta.filename)
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 const OTHER = 'other.example.com'
+const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
+const RETAIN = { persistentVolumeReclaimPolicy: 'Retain' }
 
-const deletionSecret = ({ name, namespace }: { name: string; namespace: string }): object => ({
+const deletionSecret = (name: string, namespace = 'default') => ({
   'volume.kubernetes.io/provisioner-deletion-secret-name': name,
   'volume.kubernetes.io/provisioner-deletion-secret-namespace': namespace,
 })
 
-/** Creates a volume that the driver has provisioned, with this policy and these finalizers. Returns its name. */
-function createOwned(
-  t: TestContext,
-  finalizers: readonly string[] = [],
-  persistentVolumeReclaimPolicy: 'Delete' | 'Retain' = 'Delete',
-): Promise<string> {
-  const metadata = { annotations: { [PROVISIONED_BY]: t.driverName }, finalizers }
-  return t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy })
-}
-
-/** Waits until the volume has, or no longer has, the finalizer of the provisioner. */
-async function untilFinalizer(t: TestContext, name: string, has: boolean): Promise<void> {
-  const asExpected = ({ metadata }: PersistentVolume): boolean =>
-    (metadata?.finalizers ?? []).includes(FINALIZER) === has
-  await t.api.until(PERSISTENT_VOLUMES, { name }, asExpected)
-}
-
-test('a released PersistentVolume causes one DeleteVolume call, and then the object is deleted', async (t) => {
-  const { driver } = await scene(t)
-  const secret = await t.createSecret({ user: 'u' })
-  const name = await released(t, {
-    annotations: deletionSecret(secret),
-  })
-  await deleted(t, name)
-  const [call] = driver.callsOf('DeleteVolume')
-  equal(call?.request, { volume_id: `${name}-handle`, secrets: { user: 'u' } })
-  await pause(300)
-  if (t.ours) equal(driver.callsOf('DeleteVolume').length, 1)
+row('a released PersistentVolume causes a DeleteVolume call, and then the object is deleted', {
+  steps: [secretCreated({ user: 'u' }), volumeReleased((t) => ({ annotations: deletionSecret(t.name('secret')) }))],
+})
+row('the provisioner deletes neither volumes of other provisioners nor volumes with the policy Retain', {
+  steps: [
+    volumeReleased({ spec: RETAIN }, 'retained'),
+    volumeReleased({ annotations: { [PROVISIONED_BY]: OTHER } }, 'foreign'),
+  ],
+})
+row('bound PersistentVolumes have the finalizer of the provisioner, unless their policy is Retain', {
+  steps: [volumeOwned(), phaseSet('Bound'), merged(PERSISTENT_VOLUMES, 'pv', { spec: RETAIN })],
 })
 
-test('the provisioner deletes neither volumes of other provisioners nor volumes with the policy Retain', async (t) => {
-  const { driver } = await scene(t)
-  await released(t, { what: 'retained', spec: { persistentVolumeReclaimPolicy: 'Retain' } })
-  await released(t, { what: 'foreign', annotations: { 'pv.kubernetes.io/provisioned-by': 'other.example.com' } })
-  const name = await released(t)
-  await deleted(t, name)
-  const volumes = driver.fieldsOf('DeleteVolume', 'volume_id')
-  equal([...new Set(volumes)], [`${name}-handle`])
+const attachmentMade = (what: string): Action<unknown> => ({
+  name: `create VolumeAttachment ${what}`,
+  run: async (t) =>
+    t.received(VOLUME_ATTACHMENTS, await t.createAttachment(what, { pv: t.name('pv'), node: t.name(what) })),
+})
+row('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', {
+  setup: { args: ONCE, controller: ['PUBLISH_UNPUBLISH_VOLUME'] },
+  differs: ['retry-when-cause-is-gone'],
+  steps: [
+    attachmentMade('one'),
+    volumeReleased(),
+    attachmentMade('two'),
+    deletedObject(VOLUME_ATTACHMENTS, 'one'),
+    deletedObject(VOLUME_ATTACHMENTS, 'two'),
+  ],
+})
+row('a failed DeleteVolume call causes an event and a retry', {
+  setup: { answers: { DeleteVolume: [failure(5, 'who?'), OK] } },
+  steps: [volumeReleased()],
+})
+row('DeleteVolume is called for a deleted PersistentVolume only after the PersistentVolume is released', {
+  steps: [volumeOwned([FINALIZER]), phaseSet('Bound'), deletedObject(PERSISTENT_VOLUMES, 'pv'), phaseSet('Released')],
 })
 
-test('bound PersistentVolumes have the finalizer of the provisioner, unless their policy is Retain', async (t) => {
-  await scene(t)
-  const name = await createOwned(t)
-  await setPhase(t, name, 'Bound')
-  await untilFinalizer(t, name, true)
-  await t.api.merge(PERSISTENT_VOLUMES, { name }, { spec: { persistentVolumeReclaimPolicy: 'Retain' } })
-  await untilFinalizer(t, name, false)
+const FOREIGN = { csi: { driver: OTHER, volumeHandle: 'h' } }
+row('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes the volume', {
+  steps: [
+    volumeReleased({}, 'of-annotation-and-driver'),
+    volumeReleased({ annotations: { [PROVISIONED_BY]: undefined } }, 'of-driver'),
+    volumeReleased({ annotations: { [PROVISIONED_BY]: undefined }, spec: FOREIGN }, 'of-another-driver'),
+    volumeReleased({ annotations: { [PROVISIONED_BY]: OTHER } }, 'of-another-annotation'),
+    volumeReleased(
+      (t) => ({ annotations: { [PROVISIONED_BY]: OTHER, [MIGRATED_TO]: t.driverName } }),
+      'of-another-annotation-and-migrated',
+    ),
+    volumeReleased({ spec: FOREIGN }, 'of-annotation'),
+    volumeReleased(
+      (t) => ({ annotations: { [PROVISIONED_BY]: undefined, [MIGRATED_TO]: t.driverName }, spec: FOREIGN }),
+      'of-another-driver-and-migrated',
+    ),
+  ],
+})
+row('a released PersistentVolume without a CSI source causes an event', {
+  setup: { args: ONCE },
+  steps: [volumeReleased({ spec: { csi: null, hostPath: { path: '/tmp' } } })],
 })
 
-test('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', async (t) => {
-  const { driver, sidecar } = await scene(t, {
-    controller: ['PUBLISH_UNPUBLISH_VOLUME'],
-    // The Go sidecar retries the deletion only when the back-off ends, so its back-off is short.
-    args: [`--retry-interval-start=${t.ours ? '1m' : '2s'}`],
-  })
-  await t.watching(sidecar, 'volumeattachments')
-  const name = t.name('pv')
-  for (const what of ['one', 'two']) await t.createAttachment(what, { pv: name, node: what })
-  await pause(200)
-  await released(t)
-  const event = await eventOf(t, name, `persistentvolume ${name} is still attached to node `)
-  equal([event.type, event.reason], ['Normal', 'VolumeDelete'])
-  match(event.message ?? '', /(one|two), waiting for detach$/)
-  equal(driver.callsOf('DeleteVolume').length, 0)
-  for (const what of ['one', 'two']) await t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(what) })
-  await deleted(t, name, t.ours ? 2_500 : undefined)
-})
-
-test('a failed DeleteVolume call causes an event and a retry', async (t) => {
-  const { driver } = await scene(t)
-  driver.on('DeleteVolume', (_, nth) => (nth === 0 ? { code: 5, message: 'who?' } : { reply: {} }))
-  const name = await released(t)
-  const { type, reason } = await eventOf(t, name, 'rpc error: code = NotFound desc = who?')
-  equal([type, reason], ['Warning', 'VolumeFailedDelete'])
-  await deleted(t, name)
-  equal(driver.callsOf('DeleteVolume').length >= 2, true)
-})
-
-test('DeleteVolume is called for a deleted PersistentVolume only after the PersistentVolume is released', async (t) => {
-  const { driver } = await scene(t)
-  const name = await createOwned(t, [FINALIZER])
-  await setPhase(t, name, 'Bound')
-  await t.api.delete(PERSISTENT_VOLUMES, { name })
-  await never('a call', () => driver.callsOf('DeleteVolume').length > 0, 500)
-  await setPhase(t, name, 'Released')
-  await deleted(t, name)
-})
-
-test('the annotations of a PersistentVolume, or else its CSI driver, decide which provisioner deletes the volume', async (t) => {
-  const { driver } = await scene(t)
-  const foreign = { csi: { driver: OTHER, volumeHandle: 'h' } }
-  const cases: readonly (readonly [what: string, annotations: object, spec: object, ours: boolean])[] = [
-    ['a', {}, {}, true],
-    ['b', { [PROVISIONED_BY]: undefined }, {}, true],
-    ['c', { [PROVISIONED_BY]: undefined }, foreign, false],
-    ['d', { [PROVISIONED_BY]: OTHER }, {}, false],
-    ['e', { [PROVISIONED_BY]: OTHER, [MIGRATED_TO]: t.driverName }, {}, true],
-    ['f', {}, foreign, true],
-    ['g', { [PROVISIONED_BY]: undefined, [MIGRATED_TO]: t.driverName }, foreign, false],
-  ]
-  for (const [what, annotations, spec] of cases) await released(t, { what, annotations, spec })
-  for (const [what, , , ours] of cases) if (ours) await deleted(t, t.name(what))
-  const handles = new Set(driver.fieldsOf('DeleteVolume', 'volume_id'))
-  equal(handles, new Set(['a', 'b', 'e'].map((what) => `${t.name(what)}-handle`).concat('h')))
-})
-
-test('the provisioner calls DeleteVolume, then deletes the PersistentVolume, then removes its finalizer', async (t) => {
-  const { driver, sidecar } = await scene(t)
-  const name = await released(t)
-  await deleted(t, name)
-  const [call] = driver.callsOf('DeleteVolume')
-  const writes = (await sidecar.gate.settledWrites('persistentvolumes')).slice(0, 2)
-  equal([writes[0]?.method, writes[1]?.method], ['DELETE', 'PATCH'])
-  equal((writes[0]?.time ?? 0) >= (call?.end ?? Number.POSITIVE_INFINITY), true)
-})
-
-test('a released PersistentVolume without a CSI source causes an event', async (t) => {
-  await scene(t)
-  const name = await released(t, { spec: { csi: null, hostPath: { path: '/tmp' } } })
-  const { type, reason } = await eventOf(t, name, 'invalid CSI PV')
-  equal([type, reason], ['Warning', 'VolumeFailedDelete'])
-})
-
-test('DeleteVolume gets the Secret that the StorageClass names if the PersistentVolume names no Secret', async (t) => {
-  const parameters = secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` })
-  const { driver } = await scene(t, { class: { parameters } })
-  await t.createSecret({ user: 'u' }, 'for-a')
-  const spec = (claim: string): object => ({
+const ofClaim = (claim: string) => (t: TestContext) => ({
+  spec: {
     storageClassName: t.name('class'),
     claimRef: { namespace: t.namespace, name: claim, uid: '1' },
-  })
-  await deleted(t, await released(t, { what: 'secret', spec: spec('a') }))
-  await deleted(t, await released(t, { what: 'no-secret', spec: spec('b') }))
-  await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
-  await deleted(t, await released(t, { what: 'no-class', spec: spec('a') }))
-  const secrets = new Map(
-    driver.callsOf('DeleteVolume').map(({ request }) => [request['volume_id'], request['secrets']]),
-  )
-  equal([...secrets.values()], [{ user: 'u' }, undefined, undefined])
-  await createClass(t, {
-    parameters: { ...parameters, 'csi.storage.k8s.io/secret-name': `\${pvc.annotations['x']}` },
-  })
-  const name = await released(t, { what: 'annotated', spec: spec('a') })
-  const why = `error resolving value "\${pvc.annotations['x']}": invalid tokens: ["pvc.annotations['x']"]`
-  await eventOf(t, name, `failed to get secretreference for volume ${name}: ${why}`)
+  },
 })
-
-test('a PersistentVolume is deleted although the Secret for DeleteVolume is missing', async (t) => {
-  const { driver, sidecar } = await scene(t)
-  const annotations = deletionSecret({ name: 'none', namespace: t.namespace })
-  const gone = await released(t, { what: 'gone', annotations })
-  await deleted(t, gone)
-  await deleted(t, await released(t, { what: 'half', annotations: deletionSecret({ name: 'none', namespace: '' }) }))
-  equal(new Set(driver.fieldsOf('DeleteVolume', 'secrets')), new Set([undefined]))
-  await sidecar.line(`failed to get credentials for volume ${gone}: error getting secret none in namespace default`)
+const namedByClass = (t: TestContext) => ({
+  parameters: secretParameters('', { name: t.name(`for-\${pvc.name}`), namespace: `\${pvc.namespace}` }),
 })
-
-test('the policy Retain removes the finalizer of the provisioner, even from a PersistentVolume in deletion', async (t) => {
-  const { driver } = await scene(t)
-  const finalizers = ['example.com/mine', FINALIZER]
-  const name = await createOwned(t, finalizers, 'Retain')
-  await untilFinalizer(t, name, false)
-  const { metadata } = await t.api.get(PERSISTENT_VOLUMES, { name })
-  equal(metadata?.finalizers?.includes('example.com/mine'), true)
-  await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { finalizers } })
-  await t.api.delete(PERSISTENT_VOLUMES, { name })
-  await untilFinalizer(t, name, false)
-  equal(driver.callsOf('DeleteVolume').length, 0)
+row('DeleteVolume gets the Secret that the StorageClass names if the PersistentVolume names no Secret', {
+  setup: { args: ONCE, class: namedByClass },
+  steps: [
+    secretCreated({ user: 'u' }, 'for-a'),
+    volumeReleased(ofClaim('a'), 'secret'),
+    volumeReleased(ofClaim('b'), 'no-secret'),
+    deletedObject(STORAGE_CLASSES, 'class'),
+    volumeReleased(ofClaim('a'), 'no-class'),
+    classCreated({
+      parameters: secretParameters('', { name: `\${pvc.annotations['x']}`, namespace: `\${pvc.namespace}` }),
+    }),
+    volumeReleased(ofClaim('a'), 'annotated'),
+  ],
 })
-
-test('a deleted PersistentVolume with a foreign finalizer stays, and causes no second DeleteVolume call', async (t) => {
-  const { driver } = await scene(t)
-  const name = await createOwned(t, [FINALIZER, 'example.com/mine'])
-  await setPhase(t, name, 'Released')
-  await deleted(t, name)
-  await pause(300)
-  const { length } = driver.callsOf('DeleteVolume')
-  await t.api.merge(PERSISTENT_VOLUMES, { name }, { metadata: { labels: { touched: '1' } } })
-  await never('another call', () => driver.callsOf('DeleteVolume').length > length, 500)
+row('a PersistentVolume is deleted although the Secret for DeleteVolume is missing', {
+  logs: ['failed to get credentials for volume ', ': error getting secret none in namespace default'],
+  steps: [
+    volumeReleased({ annotations: deletionSecret('none') }),
+    volumeReleased({ annotations: deletionSecret('none', '') }, 'half'),
+  ],
 })
-
+row('the policy Retain removes the finalizer of the provisioner, even from a PersistentVolume in deletion', {
+  setup: { startsLater: true },
+  steps: [
+    volumeOwned(['example.com/mine', FINALIZER], 'Retain'),
+    deletedObject(PERSISTENT_VOLUMES, 'pv'),
+    started,
+    merged(PERSISTENT_VOLUMES, 'pv', { metadata: { labels: { touched: 'yes' } } }),
+  ],
+})
+row('a deleted PersistentVolume with a foreign finalizer stays, and causes no second DeleteVolume call', {
+  steps: [
+    volumeOwned([FINALIZER, 'example.com/mine']),
+    phaseSet('Released'),
+    merged(PERSISTENT_VOLUMES, 'pv', { metadata: { labels: { touched: 'yes' } } }),
+  ],
+})
 for (const kind of ['DELETE', 'PATCH'] as const) {
-  test(`after a 409 answer, the provisioner repeats the ${kind} request for a PersistentVolume`, async (t) => {
-    const { driver, sidecar } = await scene(t, { args: ['--retry-interval-start=100ms'] })
-    const refused = sidecar.gate.inject(`${kind} persistentvolumes`, refusal(409, 'Conflict', 'changed'), { times: 1 })
-    await deleted(t, await released(t))
-    equal([refused.count, t.ours ? driver.callsOf('DeleteVolume').length : 1], [1, 1])
+  row(`after a 409 answer, the provisioner repeats the ${kind} request for a PersistentVolume`, {
+    setup: { args: ['--retry-interval-start=100ms'] },
+    steps: [
+      [refusing(`${kind} persistentvolumes`, refusal(409, 'Conflict', 'changed'), { times: 1 }), volumeReleased()],
+    ],
   })
 }
 

@@ -1,0 +1,147 @@
+import {
+  PERSISTENT_VOLUMES,
+  STORAGE_CLASSES,
+  type StorageClass,
+  VOLUME_ATTRIBUTES_CLASSES,
+} from '@csi-sidecars/kube-types'
+import type { TestContext } from '../../harness/context.ts'
+import type { Call, Capabilities, DriverOptions, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
+import { createdVolume } from '../../harness/driver/driver.ts'
+import { type Answers, answer, made, type Of } from '../actions.ts'
+import { createTier } from '../resizer/scene.ts'
+import { type Action, rowsOf } from '../row.ts'
+import { LATER } from '../trace.ts'
+import { type ClaimParts, claimOfClass, createClaim, createClass, PROVISIONED_BY, released, setPhase } from './scene.ts'
+
+interface ProvisionerSetup {
+  readonly args?: readonly string[]
+  /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
+  readonly controller?: Capabilities['controller']
+  readonly answers?: Answers
+  /** The StorageClass `class`. */
+  readonly class?: Of<Partial<StorageClass>>
+  /** More parts of the driver. */
+  readonly driver?: Partial<DriverOptions>
+  /** True if a step of the row starts the provisioner. */
+  readonly startsLater?: true
+}
+
+export interface RowScene {
+  readonly driver: FakeDriver
+  readonly setup: ProvisionerSetup
+}
+
+/** The class of the claims that only show that earlier work has ended. Its parameter marks their CreateVolume calls. */
+const LATER_CLASS = `${LATER}class`
+
+/** Returns a function that adds a row about the provisioner. */
+export function provisionerRows(group: string, file: string) {
+  return rowsOf<RowScene, ProvisionerSetup>({ app: 'provisioner', scene: begin, laterWork }, { group, file })
+}
+
+async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene> {
+  const { answers, controller = [], driver: parts = {} } = setup
+  const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', ...controller], ...parts })
+  answer(driver, answers)
+  await createClass(t, made(t, setup.class ?? {}))
+  await createClass(t, { parameters: { [LATER]: 'yes' } }, LATER_CLASS)
+  const at = { driver, setup }
+  if (setup.startsLater !== true) await started.run(t, at)
+  return at
+}
+
+/** Creates another claim, and waits until the provisioner has stored its volume, or a warning. */
+function laterWork(t: TestContext, _: RowScene, what: string): Promise<void> {
+  return claimOfClass(t, what, LATER_CLASS)
+}
+
+/** Starts a provisioner, and waits until it watches. */
+export const started: Action<RowScene> = {
+  name: 'start the provisioner',
+  run: (t, { driver, setup: { args = [] } }) =>
+    t.running({ driver, args }, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses'),
+}
+
+export interface ClaimedParts extends ClaimParts {
+  /** The StorageClass of this claim only. Without it, the claim has the class of the row. */
+  readonly class?: Partial<StorageClass>
+}
+
+/** Creates the claim `pvc`, with the annotation of the PV controller. */
+export function claimed(parts: Of<ClaimedParts> = {}, suffix = ''): Action<unknown> {
+  return {
+    name: `create PersistentVolumeClaim pvc${suffix}`,
+    run: async (t) => {
+      const { class: own, spec, ...others } = made(t, parts)
+      if (spec?.volumeAttributesClassName !== undefined) t.requires('volumeattributesclasses')
+      const what = `class${suffix}`
+      if (own !== undefined) await classCreated(own, what).run(t, {})
+      const storageClass = own === undefined ? {} : { storageClassName: t.name(what) }
+      await createClaim(t, { ...others, suffix, spec: { ...storageClass, ...spec } })
+    },
+  }
+}
+
+/** Creates a StorageClass, and waits until the provisioner knows. */
+export function classCreated(parts: Partial<StorageClass> = {}, what = 'class'): Action<unknown> {
+  return {
+    name: `create StorageClass ${what}`,
+    run: async (t) => {
+      await createClass(t, parts, what)
+      await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(what) }))
+    },
+  }
+}
+
+/** Creates the VolumeAttributesClass of a tier, and waits until the provisioner knows. */
+export function tierCreated(tier: string, driver?: string): Action<unknown> {
+  return {
+    name: `create VolumeAttributesClass ${tier}`,
+    run: async (t) => {
+      const name = await createTier(t, tier, driver)
+      await t.received(VOLUME_ATTRIBUTES_CLASSES, await t.api.get(VOLUME_ATTRIBUTES_CLASSES, { name }))
+    },
+  }
+}
+
+type VolumeParts = Omit<NonNullable<Parameters<typeof released>[1]>, 'what'>
+
+/** Creates a released volume of the driver. */
+export function volumeReleased(parts: Of<VolumeParts> = {}, what = 'pv'): Action<unknown> {
+  return {
+    name: `create released PersistentVolume ${what}`,
+    run: (t) => released(t, { ...made(t, parts), what }),
+  }
+}
+
+/** Creates a volume that the driver has provisioned, with these finalizers and this policy. */
+export function volumeOwned(
+  finalizers: readonly string[] = [],
+  persistentVolumeReclaimPolicy: 'Delete' | 'Retain' = 'Delete',
+): Action<unknown> {
+  return {
+    name: 'create PersistentVolume pv',
+    run: async (t) => {
+      const metadata = { annotations: { [PROVISIONED_BY]: t.driverName }, finalizers }
+      const name = await t.createVolume('pv', { metadata, persistentVolumeReclaimPolicy })
+      await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name }))
+    },
+  }
+}
+
+/** Sets the phase of a volume, as the PV controller does. */
+export function phaseSet(phase: string, what = 'pv'): Action<unknown> {
+  return {
+    name: `PersistentVolume ${what} becomes ${phase}`,
+    run: async (t) => {
+      const name = t.name(what)
+      await setPhase(t, name, phase)
+      await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name }))
+    },
+  }
+}
+
+/** A successful answer to CreateVolume with a volume that differs from the usual one in these fields. */
+export function volumeAnswer(change: object): (call: Call) => DriverReply {
+  return ({ request }) => ({ reply: { volume: createdVolume(request, change) } })
+}
