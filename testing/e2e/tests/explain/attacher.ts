@@ -7,7 +7,6 @@ import { csiNode, lease } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { pause, WATCHES_DIFFER_MS } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attachFailed, scene, untilAttachment } from '../../rows/attacher/scene.ts'
 import { type Explanation, explained, PROXY_READER } from './ask.ts'
 import { createLeader, ofThisMachine } from './leader.ts'
@@ -122,9 +121,8 @@ test('kubectl csi explain reports that a deleted PersistentVolume is still attac
   const at = await scene(t)
   const { pv, va } = await attachAndWait(t, at)
   // `strip` removes the finalizer only after the deletion, because the attacher would otherwise restore the finalizer.
-  await t.strip(PERSISTENT_VOLUMES, { name: pv })
   // The attacher must notice the deletion of the volume before it detaches.
-  await pause(4 * WATCHES_DIFFER_MS)
+  await t.remove(PERSISTENT_VOLUMES, { name: pv }, () => t.strip(PERSISTENT_VOLUMES, { name: pv }))
   await t.api.delete(VOLUME_ATTACHMENTS, { name: va })
   await untilAttachment(t, ({ status }) => status?.detachError !== undefined)
   const { stdout } = await explainedAttachment(t, new RegExp(`PersistentVolume ${pv}, which does not exist`))

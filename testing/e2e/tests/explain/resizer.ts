@@ -2,7 +2,6 @@ import { match } from 'node:assert'
 import type { TestContext } from '../../harness/context.ts'
 import type { Script } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { pause } from '../../harness/waiting.ts'
 import {
   bound,
   modifying,
@@ -38,10 +37,7 @@ async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise
 }
 
 test('kubectl csi explain reports a driver that expands a claim only while the claim is unused', async (t) => {
-  await growing(t, { code: 9, message: 'in use' }, async () => {
-    await usedBy(t)
-    await pause(300)
-  })
+  await growing(t, { code: 9, message: 'in use' }, () => usedBy(t))
   await untilEvent(t, 'only supports offline expansion')
   const { stdout } = await explainedClaim(t, new RegExp(`Pod default/${t.name('pod')} to end`))
   match(stdout, /only supports offline expansion and volume is currently in-use/)

@@ -4,9 +4,10 @@ import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { ScrapedMetrics } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
+  afterLaterWork,
   attach,
   attachAndWait,
   attached,
@@ -279,11 +280,11 @@ attacher('attachError reports an in-tree volume that cannot be translated', asyn
 
 attacher('the attacher removes its finalizer from a PV that is no longer migrated', { alone: 'cluster' }, async (t) => {
   const name = 'csi.vsphere.vmware.com'
-  const { attacher: sidecar, finalizer } = await besideDriver(t, name)
+  const at = await besideDriver(t, name)
+  const { finalizer } = at
   const metadata = { finalizers: ['example.com/a', finalizer], annotations: { [MIGRATED_TO]: name } }
   const pv = await t.createVolume('pv', { csi: null, vsphereVolume: { volumePath: 'p' }, metadata })
-  await pause(500)
-  equal((await sidecar.gate.settledWrites()).length, 0)
+  equal((await afterLaterWork(t, at)).writes, [])
   await t.api.merge(PERSISTENT_VOLUMES, { name: pv }, { metadata: { annotations: { [MIGRATED_TO]: null } } })
   const back = await t.api.until(PERSISTENT_VOLUMES, { name: pv }, (now) => now.metadata?.finalizers?.length === 1)
   equal(back.metadata?.finalizers, ['example.com/a'])
@@ -312,9 +313,13 @@ attacher('the attacher finds a GCE volume in ListVolumes by the project and zone
   const metadata = { annotations: { [MIGRATED_TO]: name } }
   const pv = { gcePersistentDisk: { pdName: 'disk-x' }, csi: null, metadata }
   await attachAndWait(t, { node, driver }, { pv })
-  await pause(500)
+  const untilListed = async (times: number): Promise<void> => {
+    const { length } = driver.callsOf('ListVolumes')
+    await eventually(`${times} listings`, () => driver.callsOf('ListVolumes').length >= length + times)
+  }
+  await untilListed(1)
   const before = volumeCalls(driver).length
-  await pause(1500)
+  await untilListed(4)
   equal(volumeCalls(driver).length, before)
   equal(volumeCalls(driver)[0]?.request['volume_id'], 'projects/UNSPECIFIED/zones/UNSPECIFIED/disks/disk-x')
 })
@@ -322,10 +327,15 @@ attacher('the attacher finds a GCE volume in ListVolumes by the project and zone
 resizer('the resizer expands an in-tree claim only if an annotation of the claim names the driver', async (t) => {
   const name = 'cinder.csi.openstack.org'
   const driver = await t.driver({ name, controller: ['EXPAND_VOLUME'] })
-  const at = await scene(t, { driver })
+  await scene(t, { driver })
   await raised(t, { pv: { csi: null, cinder: { volumeID: 'late' } } })
-  await pause(700)
-  equal(expands(at), [])
+  const named = {
+    pv: { csi: null, cinder: { volumeID: 'named' } },
+    claim: { metadata: { annotations: { [RESIZER]: name } } },
+  }
+  await raised(t, { ...named, suffix: '-named' })
+  await resized(t, '2Gi', t.name('pvc-named'))
+  equal(new Set(driver.fieldsOf('ControllerExpandVolume', 'volume_id')), new Set(['named']))
   await editClaim(t, { metadata: { annotations: { [RESIZER]: name } } })
   await resized(t, '2Gi')
 })

@@ -168,10 +168,13 @@ test('a capacity poll writes only changed CSIStorageCapacity objects, and repair
   const { driver, sidecar } = await ready(t, { args: ['--capacity-poll-interval=1s'] })
   await published(t, 'class z1 1Gi, class z2 1Gi')
   const writes = (): number => sidecar.gate.writes('csistoragecapacities').length
-  await pause(500)
+  const polled = async (times: number): Promise<void> => {
+    const before = asked(driver).length
+    await eventually(`${times} polls`, () => asked(driver).length >= before + 2 * times)
+  }
+  await polled(1)
   const before = writes()
-  const askedBefore = asked(driver).length
-  await eventually('two polls', () => asked(driver).length >= askedBefore + 4)
+  await polled(2)
   equal(writes(), before)
   answer(driver, 2n * BigInt(GI))
   await published(t, 'class z1 2Gi, class z2 2Gi')
@@ -246,9 +249,10 @@ test('a failed GetCapacity call is repeated only at a poll or after a back-off',
     args: ['--retry-interval-start=1s', '--retry-interval-max=1s', '--capacity-poll-interval=1s'],
     prepare: (each) => each.on('GetCapacity', { code: 13, message: 'broken' }),
   })
-  await calls(driver, 'GetCapacity')
-  await pause(4_500)
-  ok(asked(driver).length <= 11, `${asked(driver).length} calls`)
+  // Each second has a poll and a retry.
+  const starts = (await calls(driver, 'GetCapacity', 9)).map(({ start }) => start)
+  const took = (starts[8] ?? 0) - (starts[0] ?? 0)
+  ok(took >= 2_700, `nine calls in ${took} ms`)
 })
 
 test('the creation and the deletion of a volume refresh the CSIStorageCapacity of its topology', async (t) => {

@@ -2,10 +2,11 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
+import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
+  afterLaterWork,
   calls,
   claimEvent,
   claimRef,
@@ -24,6 +25,8 @@ import {
 import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'claims')
+
+const createsOf = (all: readonly Call[]): readonly Call[] => all.filter(({ method }) => method === 'CreateVolume')
 
 test('a claim gets a volume of the driver, a PersistentVolume and two events', async (t) => {
   const { driver } = await scene(t)
@@ -64,8 +67,7 @@ test('the provisioner ignores claims and classes of other provisioners, and boun
 test('a claim with late binding is provisioned when a node is selected', async (t) => {
   const { driver } = await scene(t, { class: LATE })
   const uid = await createClaim(t)
-  await pause(300)
-  equal(driver.callsOf('CreateVolume').length, 0)
+  equal(createsOf(await afterLaterWork(t, driver)), [])
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: 'n' } } })
   await provisioned(t, uid)
 })
@@ -92,8 +94,7 @@ test('an infeasible claim is retried at once when its class is recreated', async
     'Volume provisioning failed with infeasible error. Retries will be delayed. rpc error: code = InvalidArgument desc = no'
   await claimEvent(t, infeasible)
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { labels: { touched: '1' } } })
-  await pause(500)
-  equal(driver.callsOf('CreateVolume').length, 1)
+  equal(createsOf(await afterLaterWork(t, driver)).length, 1)
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
   await createClass(t)
   if (!t.ours) await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { labels: { touched: '2' } } })
@@ -158,12 +159,14 @@ states('after a final gRPC code, CreateVolume is not repeated for a deleted clai
     uids.push(await createClaim(t, { suffix }))
     const { type, reason } = await claimEvent(t, `rpc error: code = ${name} desc = no`, suffix)
     equal([type, reason], ['Warning', 'ProvisioningFailed'])
-    await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
+    const ref = claimRef(t, suffix)
+    await t.remove(PERSISTENT_VOLUME_CLAIMS, ref, () => t.strip(PERSISTENT_VOLUME_CLAIMS, ref))
   }
-  await pause(300)
   const counts = (): readonly number[] => uids.map((uid) => callsFor(driver, uid))
   const before = counts()
-  await pause(4_500)
+  // The second try of a later claim comes after a second try of any earlier claim.
+  const alive = await createClaim(t)
+  await eventually('a second try for a later claim', () => callsFor(driver, alive) >= 2)
   equal(counts(), before)
 })
 
@@ -210,7 +213,7 @@ states('an infeasible claim does not block the other claims of its class', async
   await claimEvent(t, 'Retries will be delayed. rpc error: code = InvalidArgument desc = no')
   driver.on('CreateVolume', { reply: {} })
   await provision(t, { suffix: '-two' })
-  await never('another call', () => driver.callsOf('CreateVolume').length > 2, 1_500)
+  equal(createsOf(await afterLaterWork(t, driver)).length, 2)
 })
 
 states('a claim that is recreated under its name gets a new volume', async (t) => {
@@ -266,7 +269,7 @@ states('a claim loses its selected node if the CSINode of the node is missing', 
   const text = `failed to get selected CSINode ${node}: csinode.storage.k8s.io "${node}" not found`
   equal((await claimEvent(t, text)).message, text)
   await unselected(t)
-  await never('a call', () => driver.callsOf('CreateVolume').length > 0, 1_500)
+  equal(createsOf(await afterLaterWork(t, driver)), [])
   equal(conflict.count, 2)
 })
 
@@ -282,8 +285,11 @@ states('ResourceExhausted removes the selected node from the claim', async (t) =
 
 states('the provisioner processes at most --worker-threads claims at the same time', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=2'] })
-  driver.on('CreateVolume', 'hang')
-  for (let index = 0; index < 5; index += 1) await createClaim(t, { suffix: `-${index}` })
-  await calls(driver, 'CreateVolume', 2)
-  await never('a third call', () => driver.callsOf('CreateVolume').length > 2, 1_500)
+  driver.on('CreateVolume', { reply: {}, after: 500 })
+  const uids = await Promise.all([0, 1, 2, 3, 4].map((index) => createClaim(t, { suffix: `-${index}` })))
+  for (const uid of uids) await provisioned(t, uid)
+  const all = driver.callsOf('CreateVolume')
+  const runningAt = (time: number): number =>
+    all.filter(({ start, end = Number.POSITIVE_INFINITY }) => start <= time && end > time).length
+  equal(Math.max(...all.map(({ start }) => runningAt(start))), 2)
 })

@@ -1,11 +1,11 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { EVENTS, LEASES } from '@csi-sidecars/kube-types'
+import { EVENTS, LEASES, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   createClass,
   createContent,
@@ -199,8 +199,8 @@ test('the snapshotter asks once whether each group snapshot kind exists, and lis
 test('the snapshotter calls no driver method for snapshots with --worker-threads=0', async (t) => {
   const { driver } = await scene(t, { args: ['--worker-threads=0'] })
   await createClass(t)
-  await createContent(t)
-  await pause(1_000)
+  const name = await createContent(t)
+  await t.received(VOLUME_SNAPSHOT_CONTENTS, await t.api.get(VOLUME_SNAPSHOT_CONTENTS, { name }))
   equal(snapshotCalls(driver), [])
 })
 
@@ -208,7 +208,7 @@ test('a standby snapshotter is healthy and reports leader_election_master_status
   const { driver } = await scene(t, { args: ELECTION, hostname: t.name('a') })
   const standby = await t.sidecar({ app, driver, args: ELECTION, hostname: t.name('b') })
   await standby.line('ttempting to acquire leader lease')
-  await pause(1_000)
+  await eventually('three reads of the Lease', () => standby.gate.requestsOf('leases').length >= 3)
   if (!t.ours) equal(standby.gate.requests.filter(({ watch }) => watch).length, 0)
   equal((await standby.http('/healthz/leader-election')).text, 'ok')
   equal((await standby.metrics()).value('leader_election_master_status'), 0)
@@ -250,7 +250,7 @@ test('the snapshotter waits until the API server serves missing CRDs, and logs o
   const injected = absences.map((what) => snapshotter.gate.inject(what, answer, { where: isOfSnapshots }))
   const waiting = 'Waiting for a kind that the API server does not serve'
   await snapshotter.line(waiting)
-  await pause(2_000)
+  await eventually('repeated questions', () => injected.some(({ count }) => count >= 3))
   const { code, text } = await snapshotter.http('/readyz')
   equal(code, 503)
   match(text, /the API server does not serve volumesnapshot/)
