@@ -109,7 +109,7 @@ describe('migration', () => {
       { write: 'PATCH volumeattachments/va-1' },
     ]
     await runScenario({
-      given: { objects: [inTree(row), csiNode(), secret('creds', { token: 't' }), va()] },
+      initial: { objects: [inTree(row), csiNode(), secret('creds', { token: 't' }), va()] },
       run,
       when: async ({ api }) => {
         const attached = (object: VolumeAttachment | undefined): boolean => object?.status?.attached === true
@@ -125,7 +125,7 @@ describe('migration', () => {
     const kind = { azureDisk: { diskName: 'd', diskURI: 'u', kind: 'Shared' } }
     const good = pv('pv-2', { metadata: { finalizers: [FINALIZER] } })
     await runScenario({
-      given: { objects: [inTree({ source: kind }), good, csiNode(), va()] },
+      initial: { objects: [inTree({ source: kind }), good, csiNode(), va()] },
       run,
       when: async (cluster) => {
         await cluster.api.requests.until({ resource: 'volumeattachments/status', name: 'va-1' })

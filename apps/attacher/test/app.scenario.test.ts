@@ -33,7 +33,7 @@ const scenario = (options: Omit<Scenario, 'run'> & { flags?: readonly string[] }
 describe('requests', () => {
   it('an attach adds finalizers, publishes, and writes the status', async () => {
     await scenario({
-      given: { objects: [pv(), csiNode()] },
+      initial: { objects: [pv(), csiNode()] },
       when: (cluster) => cluster.add(va()),
       steps: [
         { write: 'PATCH persistentvolumes/pv-1', body: ADD_VOLUME_FINALIZER },
@@ -54,7 +54,7 @@ describe('requests', () => {
   it('a detach unpublishes with the secret of the volume, and writes once', async () => {
     const ref = { spec: { csi: { controllerPublishSecretRef: { name: 'creds', namespace: 'default' } } } }
     await scenario({
-      given: {
+      initial: {
         objects: [
           pv('pv-1', { ...FINALIZED_OBJECT, ...ref }),
           secret('creds', { user: 'me' }),
@@ -81,7 +81,7 @@ describe('requests', () => {
   it('if the driver cannot attach, all attachments are marked as attached without a driver call', async () => {
     const body = { ...UID, status: { attached: true } }
     await scenario({
-      given: {
+      initial: {
         objects: [pv(), csiNode(), va('va-2', { metadata: FINALIZED })],
         driver: { controller: ['LIST_VOLUMES'] },
       },
@@ -100,7 +100,7 @@ describe('requests', () => {
     const metadata = { annotations: { 'pv.kubernetes.io/migrated-to': DRIVER } }
     const spec = { csi: null, awsElasticBlockStore: { volumeID: 'aws://zone/vol-7', fsType: 'xfs', partition: 1 } }
     await scenario({
-      given: { objects: [pv('pv-1', { metadata, spec }), csiNode(), va()] },
+      initial: { objects: [pv('pv-1', { metadata, spec }), csiNode(), va()] },
       steps: [
         { write: 'PATCH persistentvolumes/pv-1', body: ADD_VOLUME_FINALIZER },
         { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
@@ -117,7 +117,7 @@ describe('requests', () => {
   it('an attach of an inline volume writes to no PersistentVolume', async () => {
     const inlineVolumeSpec = { accessModes: ['ReadWriteMany'], csi: { driver: DRIVER, volumeHandle: 'inline-1' } }
     await scenario({
-      given: {
+      initial: {
         objects: [csiNode(), va('va-1', { spec: { source: { persistentVolumeName: null, inlineVolumeSpec } } })],
       },
       steps: [
@@ -131,7 +131,7 @@ describe('requests', () => {
   it('a driver error is stored with its code, and the attach is repeated after the back-off', async () => {
     await scenario({
       flags: ['--retry-interval-start=50ms'],
-      given: { objects: [pv('pv-1', FINALIZED_OBJECT), csiNode(), va()] },
+      initial: { objects: [pv('pv-1', FINALIZED_OBJECT), csiNode(), va()] },
       steps: [
         { write: 'PATCH volumeattachments/va-1', body: ADD_FINALIZER },
         { call: 'ControllerPublishVolume', fail: ['RESOURCE_EXHAUSTED', 'full'] },

@@ -57,14 +57,14 @@ const { claim: source, volume: sourceVolume } = bound({ number: 9 })
 function putSnapshot(readyToUse: boolean): void {
   const head = { apiVersion: 'snapshot.storage.k8s.io/v1', metadata: { namespace: 'default', name: 'snap' } }
   const status = { boundVolumeSnapshotContentName: 'content', readyToUse, restoreSize: '1Gi' }
-  const { metadata } = api.put(VOLUME_SNAPSHOTS, {
+  const { metadata } = api.store(VOLUME_SNAPSHOTS, {
     ...head,
     kind: 'VolumeSnapshot',
     spec: { source: { volumeSnapshotContentName: 'content' } },
     status,
   } as never)
   if (readyToUse) return
-  api.put(VOLUME_SNAPSHOT_CONTENTS, {
+  api.store(VOLUME_SNAPSHOT_CONTENTS, {
     ...head,
     kind: 'VolumeSnapshotContent',
     metadata: { name: 'content' },
@@ -81,7 +81,7 @@ function putSnapshot(readyToUse: boolean): void {
 /** Creates a claim that asks the driver for a volume. Returns its UID. */
 function ask(spec: object = {}): string | undefined {
   const metadata = { annotations: { [OWNER]: DRIVER } }
-  return api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata, spec })).metadata?.uid
+  return api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata, spec })).metadata?.uid
 }
 
 const RESTORE = { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'snap' } }
@@ -89,14 +89,14 @@ const RESTORE = { dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'Volu
 const WAITS: Readonly<Record<string, Wait>> = {
   'its class': {
     spec: { storageClassName: 'late' },
-    come: () => api.put(STORAGE_CLASSES, storageClass('late')),
+    come: () => api.store(STORAGE_CLASSES, storageClass('late')),
   },
   'the new form of its class, whose parameters are wrong,': {
     prepare: () =>
-      api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters: { 'csi.storage.k8s.io/unknown': 'x' } })),
+      api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters: { 'csi.storage.k8s.io/unknown': 'x' } })),
     come: () => {
       api.delete(STORAGE_CLASSES, { name: 'sc-1' })
-      api.put(STORAGE_CLASSES, storageClass())
+      api.store(STORAGE_CLASSES, storageClass())
     },
   },
   'the Secret of its class': {
@@ -105,19 +105,19 @@ const WAITS: Readonly<Record<string, Wait>> = {
         'csi.storage.k8s.io/provisioner-secret-name': 'late',
         'csi.storage.k8s.io/provisioner-secret-namespace': 'default',
       }
-      api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
+      api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
     },
-    come: () => api.put(SECRETS, secret('late', { a: 'b' })),
+    come: () => api.store(SECRETS, secret('late', { a: 'b' })),
   },
   'its VolumeAttributesClass': {
     spec: { volumeAttributesClassName: 'gold' },
-    come: () => api.put(VOLUME_ATTRIBUTES_CLASSES, vac('gold')),
+    come: () => api.store(VOLUME_ATTRIBUTES_CLASSES, vac('gold')),
   },
   'its source claim': {
     spec: { dataSource: { kind: 'PersistentVolumeClaim', name: 'pvc-9' } },
     come: () => {
-      api.put(PERSISTENT_VOLUMES, sourceVolume)
-      api.put(PERSISTENT_VOLUME_CLAIMS, source)
+      api.store(PERSISTENT_VOLUMES, sourceVolume)
+      api.store(PERSISTENT_VOLUME_CLAIMS, source)
     },
   },
   'its VolumeSnapshot': {
@@ -132,7 +132,7 @@ describe('waiting claims', () => {
     'a claim that waits for %s is provisioned as soon as it is usable',
     async (_, wait) => {
       process.gate.open()
-      api.put(STORAGE_CLASSES, storageClass())
+      api.store(STORAGE_CLASSES, storageClass())
       wait.prepare?.()
       const uid = ask(wait.spec)
       await clock.advance(20_000)
@@ -145,10 +145,10 @@ describe('waiting claims', () => {
 
   it('without the sweep, a restored snapshot is released although another claim may still restore it', async () => {
     process.gate.open()
-    api.put(STORAGE_CLASSES, storageClass())
+    api.store(STORAGE_CLASSES, storageClass())
     putSnapshot(true)
     putSnapshot(false)
-    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('unclaimed', { spec: RESTORE }))
+    api.store(PERSISTENT_VOLUME_CLAIMS, pvc('unclaimed', { spec: RESTORE }))
     putSnapshot(true)
     const uid = ask(RESTORE)
     await clock.advance(SOON_MS)
@@ -161,7 +161,7 @@ describe('waiting claims', () => {
     ['is bound to another volume', () => api.edit(PERSISTENT_VOLUME_CLAIMS, DATA, { spec: { volumeName: 'pv-1' } })],
     ['is deleted', () => api.delete(PERSISTENT_VOLUME_CLAIMS, DATA)],
   ])('a missing Secret is no longer read after the claim that waits for it %s', async (_, change) => {
-    const reads = () => api.served.filter(({ verb, what }) => verb === 'get' && what === 'secrets').length
+    const reads = () => api.served.filter(({ verb, resource }) => verb === 'get' && resource === 'secrets').length
     process.gate.open()
     WAITS['the Secret of its class']?.prepare?.()
     ask()
@@ -185,11 +185,11 @@ describe('waiting claims', () => {
     await clock.settle()
     process.gate.open()
     await clock.advance(60_000)
-    expect(api.served.filter(({ verb, what }) => verb === 'get' && what === 'secrets')).toHaveLength(1)
+    expect(api.served.filter(({ verb, resource: what }) => verb === 'get' && what === 'secrets')).toHaveLength(1)
   })
 
   it('a slow API server does not shorten the back-off of a claim', async () => {
-    api.put(STORAGE_CLASSES, storageClass())
+    api.store(STORAGE_CLASSES, storageClass())
     putSnapshot(false)
     ask(RESTORE)
     for (let second = 0; second < 120; second += 1) {

@@ -37,7 +37,7 @@ beforeEach(async () => {
   secrets = []
   refusal = undefined
   answer = (volume) => volume
-  api.put(STORAGE_CLASSES, storageClass())
+  api.store(STORAGE_CLASSES, storageClass())
   process = new Process({
     api,
     clock,
@@ -83,21 +83,24 @@ function release(name: string): void {
 
 /** Creates a claim, and returns the name of its volume. */
 function ask(spec: object = {}): string {
-  const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations: OWNER }, spec }))
+  const { metadata } = api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations: OWNER }, spec }))
   return `pvc-${metadata?.uid}`
 }
 
 /** Stores a PersistentVolume of the driver, as another client does. */
 function putVolume(name: string, volumeHandle: string, metadata: object = {}): void {
   const csi = { driver: DRIVER, volumeHandle }
-  api.put(PERSISTENT_VOLUMES, pv(name, { metadata, spec: { ...DELETED, csi }, status: { phase: 'Bound' } }))
+  api.store(PERSISTENT_VOLUMES, pv(name, { metadata, spec: { ...DELETED, csi }, status: { phase: 'Bound' } }))
 }
 
 describe('a released PersistentVolume', () => {
   it('a volume with an attachment that the cache does not have yet is not deleted', async () => {
     putVolume('pv-1', 'vol-1', { finalizers: [VOLUME_FINALIZER] })
     await deliverAndAnswerAll()
-    api.put(VOLUME_ATTACHMENTS, va('va-1', { spec: { source: { persistentVolumeName: 'pv-1' }, nodeName: 'node-1' } }))
+    api.store(
+      VOLUME_ATTACHMENTS,
+      va('va-1', { spec: { source: { persistentVolumeName: 'pv-1' }, nodeName: 'node-1' } }),
+    )
     release('pv-1')
     process.deliver(PERSISTENT_VOLUMES)
     await answerAll()
@@ -133,7 +136,7 @@ describe('a released PersistentVolume', () => {
 
   /** Releases a volume whose Secret is being read before DeleteVolume. */
   const releaseWithSecret = async (): Promise<void> => {
-    api.put(SECRETS, secret('creds', { key: 'first' }))
+    api.store(SECRETS, secret('creds', { key: 'first' }))
     const annotations = { [DELETION_SECRET_NAME]: 'creds', [DELETION_SECRET_NAMESPACE]: 'default' }
     putVolume('pv-1', 'vol-1', { finalizers: [VOLUME_FINALIZER], annotations })
     await deliverAndAnswerAll()
@@ -152,7 +155,7 @@ describe('a released PersistentVolume', () => {
     [
       'attaches it',
       () =>
-        api.put(
+        api.store(
           VOLUME_ATTACHMENTS,
           va('va-1', { spec: { source: { persistentVolumeName: 'pv-1' }, nodeName: 'node-1' } }),
         ),
@@ -173,7 +176,7 @@ describe('a released PersistentVolume', () => {
 
   it('a volume is deleted with the Secret that its PersistentVolume names last', async () => {
     await releaseWithSecret()
-    api.put(SECRETS, secret('other', { key: 'second' }))
+    api.store(SECRETS, secret('other', { key: 'second' }))
     const annotations = { [DELETION_SECRET_NAME]: 'other' }
     api.edit(PERSISTENT_VOLUMES, { name: 'pv-1' }, { metadata: { annotations } })
     await answerAll()
@@ -195,8 +198,8 @@ describe('a released PersistentVolume', () => {
 
   it('a volume is not deleted while a CreateVolume call that clones it may be running', async () => {
     const { claim, volume } = bound({ number: 9 })
-    api.put(PERSISTENT_VOLUMES, { ...volume, spec: { ...volume.spec, ...DELETED } })
-    api.put(PERSISTENT_VOLUME_CLAIMS, claim)
+    api.store(PERSISTENT_VOLUMES, { ...volume, spec: { ...volume.spec, ...DELETED } })
+    api.store(PERSISTENT_VOLUME_CLAIMS, claim)
     ask({ dataSource: { kind: 'PersistentVolumeClaim', name: 'pvc-9' } })
     await deliverAndAnswerAll(isCreation)
     expect(process.gate.inFlight.filter(isCreation)).toHaveLength(1)
@@ -232,12 +235,12 @@ describe('a volume without a PersistentVolume', () => {
   })
 
   it('a new volume is kept if a PersistentVolume names it that is created while the Secret is read', async () => {
-    api.put(SECRETS, secret('creds', { key: 'first' }))
+    api.store(SECRETS, secret('creds', { key: 'first' }))
     const parameters = {
       'csi.storage.k8s.io/provisioner-secret-name': 'creds',
       'csi.storage.k8s.io/provisioner-secret-namespace': 'default',
     }
-    api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
+    api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
     const name = ask()
     await created(name)
     putVolume(name, 'vol-9')

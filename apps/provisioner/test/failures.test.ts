@@ -45,9 +45,9 @@ function begin(change: Partial<ProcessOptions>): Process {
 
 /** Creates a claim with a class. The claim asks the driver for a volume. */
 function ask(parameters: Readonly<Record<string, string>> = {}, storage = '1Gi'): void {
-  api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
+  api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters }))
   const annotations = { 'volume.kubernetes.io/storage-provisioner': DRIVER }
-  api.put(
+  api.store(
     PERSISTENT_VOLUME_CLAIMS,
     pvc('data', { metadata: { annotations }, spec: { resources: { requests: { storage } } } }),
   )
@@ -57,9 +57,9 @@ const tooSmall = (volume: Volume): Volume => ({ ...volume, capacityBytes: 1n })
 
 describe('failures', () => {
   it('a volume that is too small is deleted with the secrets of its creation', async () => {
-    api.put(SECRETS, secret('creds', { user: 'me' }))
+    api.store(SECRETS, secret('creds', { user: 'me' }))
     const answer = (volume: Volume): Volume => {
-      api.put(SECRETS, secret('creds', { user: 'another' }))
+      api.store(SECRETS, secret('creds', { user: 'another' }))
       return tooSmall(volume)
     }
     begin({ answer })
@@ -84,9 +84,9 @@ describe('failures', () => {
   it('a migrated volume without an in-tree form is deleted, and the creation then counts as ended', async () => {
     const [driver, inTree] = ['pd.csi.storage.gke.io', 'kubernetes.io/gce-pd']
     const process = begin({ settings: { names: { driver, inTree } } })
-    api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
+    api.store(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
     const owner = { 'volume.kubernetes.io/storage-provisioner': inTree, 'pv.kubernetes.io/migrated-to': driver }
-    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations: owner } }))
+    api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations: owner } }))
     await clock.advance(500)
     expect(deletions).toHaveLength(1)
     expect(process.events.at(-1)).toMatch(/^ProvisioningFailed: /)
@@ -103,11 +103,11 @@ describe('failures', () => {
       controller: [ControllerRpc.MODIFY_VOLUME],
       onCreate: (name) => void creations.push(name),
     })
-    api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
-    api.put(VOLUME_ATTRIBUTES_CLASSES, vac('gold', { driverName: driver }))
+    api.store(STORAGE_CLASSES, storageClass('sc-1', { provisioner: inTree }))
+    api.store(VOLUME_ATTRIBUTES_CLASSES, vac('gold', { driverName: driver }))
     const annotations = { 'volume.kubernetes.io/storage-provisioner': inTree, 'pv.kubernetes.io/migrated-to': driver }
     const spec = { volumeAttributesClassName: 'gold' }
-    api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations }, spec }))
+    api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations }, spec }))
     await clock.advance(500)
     expect(creations).toEqual([])
     expect(process.events.at(-1)).toBe(
@@ -166,14 +166,14 @@ describe('failures', () => {
   })
 
   it('a volume whose Secret is not UTF-8 is not deleted without secrets', async () => {
-    api.put(SECRETS, { ...secret('creds'), data: { key: '/w==' } })
+    api.store(SECRETS, { ...secret('creds'), data: { key: '/w==' } })
     const annotations = {
       'pv.kubernetes.io/provisioned-by': DRIVER,
       'volume.kubernetes.io/provisioner-deletion-secret-name': 'creds',
       'volume.kubernetes.io/provisioner-deletion-secret-namespace': 'default',
     }
     const spec = { persistentVolumeReclaimPolicy: 'Delete' }
-    api.put(PERSISTENT_VOLUMES, pv('pv-1', { metadata: { annotations }, spec, status: { phase: 'Released' } }))
+    api.store(PERSISTENT_VOLUMES, pv('pv-1', { metadata: { annotations }, spec, status: { phase: 'Released' } }))
     const process = begin({})
     await clock.advance(3_000)
     expect(deletions).toEqual([])

@@ -51,11 +51,11 @@ class Nodes {
   reschedules = 0
 
   constructor() {
-    this.api.put(STORAGE_CLASSES, storageClass('sc-1', { volumeBindingMode: 'WaitForFirstConsumer' }))
+    this.api.store(STORAGE_CLASSES, storageClass('sc-1', { volumeBindingMode: 'WaitForFirstConsumer' }))
     const annotations = { [STORAGE_PROVISIONER]: DRIVER, [SELECTED_NODE]: 'node-2' }
-    this.api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations } }))
+    this.api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations } }))
     for (const each of NAMES) {
-      this.api.put(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: each } })
+      this.api.store(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: each } })
       this.register(each, each !== 'node-2')
       this.storages.set(each, new ModelStorage())
       if (each !== 'node-2') this.start(each)
@@ -63,7 +63,7 @@ class Nodes {
   }
 
   register(nodeName: Name, isRegistered: boolean): void {
-    this.api.put(CSI_NODES, csiNode(nodeName, isRegistered ? {} : { spec: { drivers: null } }))
+    this.api.store(CSI_NODES, csiNode(nodeName, isRegistered ? {} : { spec: { drivers: null } }))
   }
 
   start(nodeName: Name): Process {

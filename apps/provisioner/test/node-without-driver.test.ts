@@ -26,11 +26,11 @@ beforeEach(() => {
   clock = new FakeClock()
   api = new FakeApi({ clock, errorOf: apiErrorOf })
   creations = 0
-  api.put(STORAGE_CLASSES, storageClass('sc-1', { volumeBindingMode: 'WaitForFirstConsumer' }))
-  api.put(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2' } })
-  api.put(CSI_NODES, csiNode('node-2', { spec: { drivers: [{ name: 'other', nodeID: 'b', topologyKeys: [] }] } }))
+  api.store(STORAGE_CLASSES, storageClass('sc-1', { volumeBindingMode: 'WaitForFirstConsumer' }))
+  api.store(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2' } })
+  api.store(CSI_NODES, csiNode('node-2', { spec: { drivers: [{ name: 'other', nodeID: 'b', topologyKeys: [] }] } }))
   const annotations = { [STORAGE_PROVISIONER]: DRIVER, [SELECTED_NODE]: 'node-2' }
-  api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations } }))
+  api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations } }))
 })
 
 /** Starts the process of a node. */
@@ -123,7 +123,7 @@ describe('a claim whose selected node has no driver', () => {
   })
 
   it('loses a node whose CSINode has no drivers at all', async () => {
-    api.put(CSI_NODES, csiNode('node-2', { spec: { drivers: null } }))
+    api.store(CSI_NODES, csiNode('node-2', { spec: { drivers: null } }))
     begin('node-1')
     await clock.advance(2 * AFTER_MS + 1_000)
     expect(selected()).toBeUndefined()
@@ -135,11 +135,12 @@ describe('a claim of another node', () => {
   const annotations = { [STORAGE_PROVISIONER]: DRIVER, [SELECTED_NODE]: 'node-2' }
 
   it.each<[string, () => void]>([
-    ['has the driver', () => api.put(CSI_NODES, csiNode('node-2'))],
+    ['has the driver', () => api.store(CSI_NODES, csiNode('node-2'))],
     ['has no CSINode yet', () => api.delete(CSI_NODES, { name: 'node-2' })],
     [
       'may be creating the volume',
-      () => api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations, finalizers } })),
+      () =>
+        api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { uid: 'uid-data', annotations, finalizers } })),
     ],
   ])('keeps the node that %s', async (_, prepare) => {
     prepare()
@@ -152,7 +153,7 @@ describe('a claim of another node', () => {
   it('keeps the node that registers the driver during the wait', async () => {
     begin('node-1')
     await clock.advance(AFTER_MS - 1_000)
-    api.put(CSI_NODES, csiNode('node-2'))
+    api.store(CSI_NODES, csiNode('node-2'))
     await clock.advance(HOUR_MS)
     expect(selected()).toBe('node-2')
   })
@@ -185,7 +186,7 @@ describe('a claim of another node', () => {
     before(
       process,
       (label) => label.startsWith('get csinodes'),
-      () => void api.put(PERSISTENT_VOLUMES, pv('pvc-uid-data', { spec: { claimRef: { uid: 'uid-data' } } })),
+      () => void api.store(PERSISTENT_VOLUMES, pv('pvc-uid-data', { spec: { claimRef: { uid: 'uid-data' } } })),
     )
     await clock.advance(HOUR_MS)
     expect(selected()).toBe('node-2')
@@ -205,7 +206,7 @@ describe('a claim of another node', () => {
   })
 
   it('is checked once in 15 minutes if the node has the driver', async () => {
-    api.put(CSI_NODES, csiNode('node-2'))
+    api.store(CSI_NODES, csiNode('node-2'))
     let checks = 0
     before(
       begin('node-1'),

@@ -20,10 +20,10 @@ function begin(change: Partial<Pick<ProcessOptions, 'answer' | 'onDelete'>>) {
   const process = new Process({ api, clock, storage: new ModelStorage(), settings: {}, ...hooks, ...change })
   process.gate.open()
   process.deliverAtOnce()
-  api.put(STORAGE_CLASSES, storageClass())
+  api.store(STORAGE_CLASSES, storageClass())
   const provisionedVolume = async (name: string, withinMs = 500) => {
     const claim = pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } } })
-    const { metadata } = api.put(PERSISTENT_VOLUME_CLAIMS, claim)
+    const { metadata } = api.store(PERSISTENT_VOLUME_CLAIMS, claim)
     await clock.advance(withinMs)
     return api.server.get(PERSISTENT_VOLUMES, { name: `pvc-${metadata?.uid}` })
   }

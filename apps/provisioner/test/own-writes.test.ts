@@ -34,9 +34,9 @@ async function refuse(watch: 'before the answers' | 'after the answers'): Promis
   })
   process.gate.open()
   if (watch === 'before the answers') process.deliverAtOnce()
-  api.put(STORAGE_CLASSES, storageClass())
+  api.store(STORAGE_CLASSES, storageClass())
   const annotations = { 'volume.kubernetes.io/storage-provisioner': DRIVER }
-  api.put(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations } }))
+  api.store(PERSISTENT_VOLUME_CLAIMS, pvc('data', { metadata: { annotations } }))
   for (let tenth = 0; tenth < SECONDS * 10; tenth += 1) {
     process.deliver()
     await clock.advance(100)

@@ -41,7 +41,7 @@ beforeEach(async () => {
     onCreate: () => {},
     onDelete: () => {},
   })
-  api.put(STORAGE_CLASSES, storageClass())
+  api.store(STORAGE_CLASSES, storageClass())
   await answerAll()
 })
 afterEach(() => process.kill())
@@ -69,14 +69,14 @@ async function reach(kind: string): Promise<InFlight> {
 
 function putSnapshot(finalizers: readonly string[] = []): void {
   const head = { apiVersion: 'snapshot.storage.k8s.io/v1' }
-  const { metadata } = api.put(VOLUME_SNAPSHOTS, {
+  const { metadata } = api.store(VOLUME_SNAPSHOTS, {
     ...head,
     kind: 'VolumeSnapshot',
     metadata: { ...SNAPSHOT, finalizers },
     spec: { source: { volumeSnapshotContentName: 'content' } },
     status: { boundVolumeSnapshotContentName: 'content', readyToUse: true, restoreSize: '1Gi' },
   } as never)
-  api.put(VOLUME_SNAPSHOT_CONTENTS, {
+  api.store(VOLUME_SNAPSHOT_CONTENTS, {
     ...head,
     kind: 'VolumeSnapshotContent',
     metadata: { name: 'content' },
@@ -91,13 +91,13 @@ function putSnapshot(finalizers: readonly string[] = []): void {
 }
 
 function putOriginal(finalizers: readonly string[]): void {
-  api.put(PERSISTENT_VOLUMES, originalVolume)
-  api.put(PERSISTENT_VOLUME_CLAIMS, { ...original, metadata: { ...original.metadata, finalizers: [...finalizers] } })
+  api.store(PERSISTENT_VOLUMES, originalVolume)
+  api.store(PERSISTENT_VOLUME_CLAIMS, { ...original, metadata: { ...original.metadata, finalizers: [...finalizers] } })
 }
 
 /** Creates a claim that asks the driver for a volume. */
 function ask(name: string, spec: object): void {
-  api.put(PERSISTENT_VOLUME_CLAIMS, pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } }, spec }))
+  api.store(PERSISTENT_VOLUME_CLAIMS, pvc(name, { metadata: { annotations: { [OWNER]: DRIVER } }, spec }))
 }
 
 const snapshotFinalizers = () => api.server.get(VOLUME_SNAPSHOTS, SNAPSHOT)?.metadata?.finalizers ?? []

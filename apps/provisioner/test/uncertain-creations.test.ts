@@ -65,9 +65,9 @@ function start(finalizeClaims = true): void {
 
 function putInputs(change: 'first' | 'second'): void {
   const mountOptions = [change]
-  api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters: { ...SECRET_KEYS, change }, mountOptions }))
-  api.put(VOLUME_ATTRIBUTES_CLASSES, vac('gold', { parameters: { change } }))
-  api.put(SECRETS, secret(CREDENTIALS.name, { change }))
+  api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters: { ...SECRET_KEYS, change }, mountOptions }))
+  api.store(VOLUME_ATTRIBUTES_CLASSES, vac('gold', { parameters: { change } }))
+  api.store(SECRETS, secret(CREDENTIALS.name, { change }))
 }
 
 function deleteInputs(): void {
@@ -81,7 +81,7 @@ function ask(metadata: object = {}): string {
     metadata: { annotations: OWNER, ...metadata },
     spec: { volumeAttributesClassName: 'gold' },
   })
-  return api.put(PERSISTENT_VOLUME_CLAIMS, claim).metadata?.uid ?? ''
+  return api.store(PERSISTENT_VOLUME_CLAIMS, claim).metadata?.uid ?? ''
 }
 
 /** Creates a claim whose first CreateVolume call has no certain outcome. Returns the UID of the claim. */
@@ -130,7 +130,7 @@ describe('the repetition of a CreateVolume call with an uncertain outcome', () =
   it('the repeated call uses the first class although the class now has another provisioner', async () => {
     const uid = await begin()
     api.delete(STORAGE_CLASSES, { name: 'sc-1' })
-    api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: 'other.example.com' }))
+    api.store(STORAGE_CLASSES, storageClass('sc-1', { provisioner: 'other.example.com' }))
     code = undefined
     await clock.advance(10_000)
     for (const request of requests) expect(request).toEqual(requests[0])
@@ -177,7 +177,7 @@ describe('the repetition of a CreateVolume call with an uncertain outcome', () =
     const pass = process.gate.pass.bind(process.gate)
     let isDown = true
     process.gate.pass = (outgoing, effect, passing) => {
-      if (!isDown || outgoing.request?.what !== 'secrets') return pass(outgoing, effect, passing)
+      if (!isDown || outgoing.request?.resource !== 'secrets') return pass(outgoing, effect, passing)
       return Promise.reject(new ApiError({ code: 500, reason: 'InternalError', message: 'etcd is away' }))
     }
     deleteClaim()
@@ -222,10 +222,10 @@ describe('a creation that a crashed process has begun', () => {
     ['class is gone', () => api.delete(STORAGE_CLASSES, { name: 'sc-1' })],
     ['Secret is gone', () => api.delete(SECRETS, CREDENTIALS)],
     ['VolumeAttributesClass is gone', () => api.delete(VOLUME_ATTRIBUTES_CLASSES, { name: 'gold' })],
-    ['class has another provisioner', () => api.put(STORAGE_CLASSES, storageClass('sc-1', { provisioner: 'other' }))],
+    ['class has another provisioner', () => api.store(STORAGE_CLASSES, storageClass('sc-1', { provisioner: 'other' }))],
     [
       'class is refused',
-      () => api.put(STORAGE_CLASSES, storageClass('sc-1', { parameters: { 'csi.storage.k8s.io/unknown': 'x' } })),
+      () => api.store(STORAGE_CLASSES, storageClass('sc-1', { parameters: { 'csi.storage.k8s.io/unknown': 'x' } })),
     ],
   ])('a deleted claim is released with an event that names the volume if its %s', async (_, change) => {
     putInputs('first')

@@ -49,7 +49,7 @@ const EXPAND = {
 describe('requests', () => {
   it('an expansion patches the claim, calls the driver, and patches the volume and the claim', async () => {
     await scenario({
-      given: initialState,
+      initial: initialState,
       when: raise,
       steps: [
         { write: CLAIM, body: MARKED },
@@ -72,7 +72,7 @@ describe('requests', () => {
 
   it('an expansion that the kubelet must finish stores the old size on the volume', async () => {
     await scenario({
-      given: initialState,
+      initial: initialState,
       when: raise,
       steps: [
         { write: CLAIM, body: MARKED },
@@ -91,7 +91,7 @@ describe('requests', () => {
 
   it('an expansion makes no call if the driver expands volumes on nodes only', async () => {
     await scenario({
-      given: { ...initialState, driver: { controller: [], node: ['EXPAND_VOLUME'] } },
+      initial: { ...initialState, driver: { controller: [], node: ['EXPAND_VOLUME'] } },
       when: raise,
       steps: [{ write: CLAIM, body: MARKED }, { write: VOLUME }, { write: CLAIM }],
     })
@@ -99,7 +99,7 @@ describe('requests', () => {
 
   it('the patch after a refusal of the driver has no `resourceVersion`', async () => {
     await scenario({
-      given: initialState,
+      initial: initialState,
       flags: ['--retry-interval-start=1h', '--retry-interval-max=1h'],
       when: raise,
       steps: [
@@ -128,7 +128,7 @@ describe('requests', () => {
 
   it('a modification patches the claim, calls the driver, and patches the volume and the claim', async () => {
     await scenario({
-      given: { objects: [...initialState.objects, vac('gold', { parameters: { iops: '9' } })] },
+      initial: { objects: [...initialState.objects, vac('gold', { parameters: { iops: '9' } })] },
       flags: ['--extra-modify-metadata'],
       when: ask({ volumeAttributesClassName: 'gold' }),
       steps: [
@@ -182,7 +182,7 @@ describe('requests', () => {
 
   it('the resizer modifies no volume if the feature gate VolumeAttributesClass is off', async () => {
     await scenario({
-      given: { objects: [...initialState.objects, vac('gold')] },
+      initial: { objects: [...initialState.objects, vac('gold')] },
       flags: ['--feature-gates=VolumeAttributesClass=false'],
       when: (cluster) => {
         ask({ volumeAttributesClassName: 'gold' })(cluster)

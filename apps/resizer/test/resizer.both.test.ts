@@ -13,9 +13,9 @@ let fixture: ResizerFixture
 
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 
@@ -102,8 +102,8 @@ describe('both controllers', () => {
     slowServer(5)
     const names = Array.from({ length: 200 }, (_, index) => `c${index}`)
     for (const name of names) {
-      fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
-      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name }))
+      fixture.cluster.store(PERSISTENT_VOLUMES, volume({ name }))
+      fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ name }))
     }
     // Every second claim requests a size and a class, so that the two queues contain different claims.
     for (const [index, name] of names.entries()) {

@@ -11,9 +11,9 @@ const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
 async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture = new ResizerFixture(options)
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  fixture.cluster.put(PODS, pod('web', 'data'))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PODS, pod('web', 'data'))
   await fixture.start()
   fixture.driver.expand = refusing
 }
@@ -22,7 +22,7 @@ async function begin(options: FixtureOptions = {}): Promise<void> {
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
-    .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
+    .flatMap(({ verb, resource, name }) => (resource === 'pods' ? [`${verb} ${name}`] : []))
 }
 
 /** Lets `seconds` pass. Returns the recorded calls to the driver as seconds from the start, and clears the record. */
@@ -89,7 +89,7 @@ describe('detaching volume', () => {
   it('a new pod stops the retries of a refused expansion, and they start again when the pod ends', async () => {
     await endPod()
     await fixture.clock.advance(100_000)
-    fixture.cluster.put(PODS, pod('next', 'data'))
+    fixture.cluster.store(PODS, pod('next', 'data'))
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
     await fixture.clock.advance(1_000)

@@ -15,8 +15,8 @@ let fixture: ResizerFixture
 
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 
@@ -47,9 +47,9 @@ it('a started resizer processes a new claim before it retries the failed claims 
   await fixture.kill()
   for (let index = 0; index < 60; index += 1) {
     const name = `bad-${index}`
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume({ name }))
     const tried = { name, request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInProgress' }
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(tried))
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim(tried))
   }
   const isBad = (request: unknown): boolean => (request as { volumeId: string }).volumeId.startsWith('handle-bad')
   fixture.driver.expand = (call) => (isBad(call.request) ? new Promise(() => undefined) : willing(call))
@@ -118,8 +118,8 @@ describe('driver refusals', () => {
 
   it('the resizer sends the patches of a retried expansion with low priority', async () => {
     const seen: string[] = []
-    fixture.cluster.onRequest = ({ verb, what, priority }) => {
-      if (verb === 'patch') seen.push(`${what}${priority === undefined ? '' : ` ${priority}`}`)
+    fixture.cluster.onRequest = ({ verb, resource, priority }) => {
+      if (verb === 'patch') seen.push(`${resource}${priority === undefined ? '' : ` ${priority}`}`)
     }
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
@@ -184,7 +184,8 @@ describe('driver refusals', () => {
 
   it('the resizer tries a smaller size at once if the volume is already larger', async () => {
     // The volume is expanded to 3Gi, but the process ends before it can write that to the claim.
-    fixture.cluster.before = ({ what }) => (what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined)
+    fixture.cluster.before = ({ resource: what }) =>
+      what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined
     await fixture.request('3Gi')
     await fixture.kill()
     fixture.cluster.before = () => undefined
@@ -235,7 +236,7 @@ describe('refused patches', () => {
   const refuse = (target: string, error: Error, times = 1): void => {
     let left = times
     fixture.cluster.before = (request) => {
-      if (request.verb !== 'patch' || request.what !== target || left === 0) return
+      if (request.verb !== 'patch' || request.resource !== target || left === 0) return
       left -= 1
       throw error
     }

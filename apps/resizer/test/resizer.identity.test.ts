@@ -14,23 +14,23 @@ let fixture: ResizerFixture
 
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 
 /** Deletes the volume and recreates it under its name, for the same claim. */
 function replaceVolume(): void {
   fixture.cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume({ ownUid: 'uid-pv-2', handle: 'handle-2' }))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume({ ownUid: 'uid-pv-2', handle: 'handle-2' }))
 }
 
 /** Deletes the claim and recreates it under its name, bound to the same volume. */
 function replaceClaim(): void {
   fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
   fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2' }))
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2' }))
 }
 
 const handles = (): readonly string[] =>
@@ -59,8 +59,8 @@ describe('expansion', () => {
   it('a volume that is recreated during its expansion is expanded at once', async () => {
     let callsBeforeWrite: number | undefined
     duringFirstCall(replaceVolume)
-    fixture.cluster.after = ({ what, verb }) => {
-      if (what === VOLUME && verb === 'patch') callsBeforeWrite ??= handles().length
+    fixture.cluster.after = ({ resource, verb }) => {
+      if (resource === VOLUME && verb === 'patch') callsBeforeWrite ??= handles().length
     }
     await fixture.request('2Gi')
     expect(handles()).toEqual(['handle-data', 'handle-2'])
@@ -133,7 +133,7 @@ describe('recreated claim', () => {
       fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
       fixture.cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid: 'uid-2' } } })
       const begun = { allocated: '5Gi', sizeStatus: 'ControllerResizeInProgress' }
-      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2', request: '3Gi', ...begun }))
+      fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ uid: 'uid-2', request: '3Gi', ...begun }))
       fixture.driver.expand = willing
       return failing(CODES.Internal, 'broken')({} as never)
     }
@@ -151,14 +151,14 @@ describe('recreated claim', () => {
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
     }
     await fixture.request('2Gi')
-    expect(fixture.cluster.requests.filter(({ what }) => what === 'pods')).toEqual([])
+    expect(fixture.cluster.requests.filter(({ resource: what }) => what === 'pods')).toEqual([])
   })
 })
 
 describe('NotFound', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
-    fixture.cluster.before = ({ what, verb }) => {
+    fixture.cluster.before = ({ resource: what, verb }) => {
       if (verb !== 'patch' || what !== which || fixture.driver.calls.length < after || left === 0) return
       left -= 1
       throw apiError(404, 'NotFound', 'not found')

@@ -14,10 +14,10 @@ let fixture: ResizerFixture
 
 async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture = new ResizerFixture(options)
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
-  fixture.cluster.put(PODS, pod('web', 'data'))
-  fixture.cluster.put(PODS, pod('other', 'another'))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PODS, pod('web', 'data'))
+  fixture.cluster.store(PODS, pod('other', 'another'))
   await fixture.start()
 }
 
@@ -29,7 +29,7 @@ const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 function takePodRequests(): readonly string[] {
   return fixture.cluster.requests
     .splice(0)
-    .flatMap(({ verb, what, name }) => (what === 'pods' ? [`${verb} ${name}`] : []))
+    .flatMap(({ verb, resource, name }) => (resource === 'pods' ? [`${verb} ${name}`] : []))
 }
 
 /** Returns the number of open watches of pods. */
@@ -79,7 +79,7 @@ describe('refusal', () => {
     fixture.driver.expand = willing
     await changePod(undefined)
     fixture.driver.expand = refusing
-    fixture.cluster.put(PODS, pod('app', 'data'))
+    fixture.cluster.store(PODS, pod('app', 'data'))
     await fixture.request('3Gi')
     await fixture.clock.advance(3_000)
     expect(fixture.takeEvents()).toContain(IN_USE)
@@ -110,7 +110,7 @@ describe('refusal', () => {
   })
 
   it('the resizer calls the driver only after the last of several pods of the volume has ended', async () => {
-    fixture.cluster.put(PODS, pod('second', 'data'))
+    fixture.cluster.store(PODS, pod('second', 'data'))
     await fixture.clock.advance(1_000)
     fixture.driver.calls.splice(0)
     await changePod(undefined)
@@ -123,7 +123,7 @@ describe('refusal', () => {
     await begin()
     fixture.driver.expand = refusing
     let watchRequests = 0
-    fixture.cluster.before = ({ what, verb }) => {
+    fixture.cluster.before = ({ resource: what, verb }) => {
       if (what !== 'pods' || verb !== 'watch') return
       watchRequests += 1
       if (watchRequests === 1) throw apiError(422, 'Invalid', 'streaming lists are not supported')
@@ -147,7 +147,7 @@ describe('refusal', () => {
   it('the resizer calls the driver when the pod ends, even if an earlier retry failed before its CSI call', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
-    fixture.cluster.before = ({ what, verb }) => {
+    fixture.cluster.before = ({ resource: what, verb }) => {
       if (what === 'persistentvolumeclaims/status' && verb === 'patch') throw apiError(500, 'InternalError', 'no')
     }
     await fixture.clock.advance(200_000)
@@ -185,9 +185,9 @@ describe('refusal', () => {
   it('the resizer calls the driver at once for a recreated claim', async () => {
     const another = claim({ uid: 'uid-2', request: '2Gi' })
     fixture.cluster.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' })
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume({ uid: 'uid-2' }))
     fixture.driver.calls.splice(0)
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, another)
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, another)
     await fixture.clock.settle()
     expect(fixture.driver.calls).toHaveLength(1)
   })
@@ -205,10 +205,10 @@ describe('used claims', () => {
   it('the claim of an ephemeral volume counts as in use while its pod runs', async () => {
     const ephemeral = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } }
     const owner = { metadata: { namespace: NAMESPACE, name: 'job' }, spec: { containers: [], volumes: [ephemeral] } }
-    fixture.cluster.put(PODS, owner)
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'job-scratch' }))
+    fixture.cluster.store(PODS, owner)
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume({ name: 'job-scratch' }))
     fixture.driver.expand = refusing
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'job-scratch', request: '2Gi' }))
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'job-scratch', request: '2Gi' }))
     await fixture.clock.advance(1_000)
     expect(fixture.takeEvents().at(-1)).toContain('Unable to expand ns/job-scratch')
     fixture.driver.expand = willing
@@ -226,10 +226,10 @@ describe('used claims', () => {
   })
 
   it('a claim in use shares one watch of pods with other claims of its namespace', async () => {
-    fixture.cluster.put(PODS, pod('third', 'more'))
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name: 'more' }))
+    fixture.cluster.store(PODS, pod('third', 'more'))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume({ name: 'more' }))
     fixture.driver.expand = refusing
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'more', request: '2Gi' }))
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'more', request: '2Gi' }))
     await fixture.request('2Gi')
     await fixture.clock.advance(60_000)
     fixture.driver.expand = willing
@@ -243,7 +243,7 @@ describe('used claims', () => {
 
 describe('unreadable pods', () => {
   it('the resizer calls the driver at each retry if it has no permission to read pods', async () => {
-    fixture.cluster.before = ({ what }) => {
+    fixture.cluster.before = ({ resource: what }) => {
       if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
     fixture.driver.expand = refusing
@@ -253,7 +253,7 @@ describe('unreadable pods', () => {
   })
 
   it('the resizer lists the pods at each retry if it may not watch them', async () => {
-    fixture.cluster.before = ({ what, verb }) => {
+    fixture.cluster.before = ({ resource: what, verb }) => {
       if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
     fixture.driver.expand = refusing
@@ -267,7 +267,7 @@ describe('unreadable pods', () => {
   })
 
   it('if the list of pods fails, the resizer calls the driver at the next retry', async () => {
-    fixture.cluster.before = ({ what }) => {
+    fixture.cluster.before = ({ resource: what }) => {
       if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
     fixture.driver.expand = refusing
@@ -283,10 +283,10 @@ describe('many claims', () => {
     fixture = new ResizerFixture()
     for (let index = 0; index < 100; index += 1) {
       const name = `data-${index}`
-      fixture.cluster.put(PERSISTENT_VOLUMES, volume({ name }))
-      fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name, request: '2Gi' }))
+      fixture.cluster.store(PERSISTENT_VOLUMES, volume({ name }))
+      fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ name, request: '2Gi' }))
     }
-    for (let index = 0; index < 2_000; index += 1) fixture.cluster.put(PODS, pod(`web-${index}`, `data-${index}`))
+    for (let index = 0; index < 2_000; index += 1) fixture.cluster.store(PODS, pod(`web-${index}`, `data-${index}`))
     fixture.driver.expand = refusing
     await fixture.start()
     expect(fixture.driver.calls).toHaveLength(100)

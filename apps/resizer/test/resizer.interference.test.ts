@@ -14,8 +14,8 @@ let fixture: ResizerFixture
 
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 
@@ -30,7 +30,7 @@ describe('changed claim', () => {
     fixture.caches.claims.lagging = true
     let edits = 0
     fixture.cluster.before = (request) => {
-      if (request.what !== CLAIM || edits > 0) return
+      if (request.resource !== CLAIM || edits > 0) return
       edits += 1
       label()
     }
@@ -38,7 +38,7 @@ describe('changed claim', () => {
     fixture.caches.claims.deliver()
     await fixture.clock.settle()
     expect(fixture.takeWire()).toEqual([CLAIM, CLAIM, EXPAND, VOLUME, CLAIM])
-    expect(fixture.cluster.requests.filter(({ verb }) => verb === 'get').map(({ what }) => what)).toEqual([
+    expect(fixture.cluster.requests.filter(({ verb }) => verb === 'get').map(({ resource }) => resource)).toEqual([
       'persistentvolumeclaims',
     ])
     expect(fixture.errors).toEqual([])
@@ -47,7 +47,7 @@ describe('changed claim', () => {
   it('a change of the claim between our read and our write causes only one failing call', async () => {
     fixture.driver.expand = failing(CODES.Unavailable, 'busy')
     fixture.cluster.before = (request) => {
-      if (request.what !== CLAIM) return
+      if (request.resource !== CLAIM) return
       fixture.cluster.before = () => undefined
       void fixture.request('3Gi')
     }
@@ -82,7 +82,7 @@ describe('changed claim', () => {
 
   it('an expansion writes at most five times in one run if the claim changes constantly', async () => {
     fixture.cluster.before = (request) => {
-      if (request.what === CLAIM) throw apiError(409, 'Conflict', 'changed')
+      if (request.resource === CLAIM) throw apiError(409, 'Conflict', 'changed')
     }
     await fixture.request('2Gi')
     expect(fixture.takeWire()).toHaveLength(5)
@@ -189,7 +189,7 @@ describe('missing volume', () => {
     await fixture.clock.advance(100_000)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.errors[0]).toBe('Error syncing PVC: PV "pv-data" bound to pvc "ns/data" not found')
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.takeWire()).toEqual([CLAIM, EXPAND, VOLUME, CLAIM])
   })
@@ -212,7 +212,7 @@ describe('edited volume', () => {
   it('an expansion calls the driver again if an administrator shrinks the volume while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
-    fixture.cluster.before = ({ what }) => {
+    fixture.cluster.before = ({ resource: what }) => {
       if (what !== CLAIM || fixture.driver.calls.length === 0 || edits > 0) return
       edits += 1
       editVolume('1Gi')

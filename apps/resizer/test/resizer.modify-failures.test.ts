@@ -125,7 +125,7 @@ describe('driver refusals', () => {
     fixture.cluster.delete(VOLUME_ATTRIBUTES_CLASSES, { name: 'gold' })
     await fixture.clock.advance(10)
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBeUndefined()
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
     await fixture.clock.advance(10)
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('gold')
   })
@@ -162,8 +162,8 @@ describe('driver refusals', () => {
   it('the resizer retries a refused modification at once if a new driver connects while the error is saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
-      fixture.cluster.before = ({ what }) => {
-        if (what !== CLAIM) return
+      fixture.cluster.before = ({ resource }) => {
+        if (resource !== CLAIM) return
         fixture.cluster.before = () => undefined
         fixture.driver.lose()
         fixture.driver.modify = () => ({})
@@ -193,7 +193,7 @@ describe('driver refusals', () => {
   it('a refused modification records no event if the error cannot be saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
-      fixture.cluster.before = ({ what }) => {
+      fixture.cluster.before = ({ resource: what }) => {
         fixture.cluster.before = () => undefined
         if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
       }
@@ -260,7 +260,7 @@ describe('earlier process', () => {
     await fixture.clock.advance(60_000)
     expect(fixture.takeWire()).toEqual([])
     expect(fixture.takeEvents()[0]).toBe('Warning VolumeModifyFailed: VAC "bronze" does not exist.')
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
     await fixture.clock.settle()
     expect(fixture.claim.status?.currentVolumeAttributesClassName).toBe('silver')
   })

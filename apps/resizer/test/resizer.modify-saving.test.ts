@@ -38,7 +38,7 @@ describe('refused patches', () => {
       fixture.driver.modify = () => {
         let left = 1
         fixture.cluster.before = (request) => {
-          if (request.what !== target || left === 0) return
+          if (request.resource !== target || left === 0) return
           left -= 1
           throw apiError(500, 'InternalError', 'etcd is away')
         }
@@ -58,8 +58,8 @@ describe('refused patches', () => {
 
   it('a modification makes no CSI call if its start cannot be recorded in the claim', async () => {
     await begin()
-    fixture.cluster.before = ({ what }) => {
-      if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
+    fixture.cluster.before = ({ resource }) => {
+      if (resource === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
     }
     await want('gold')
     expect(fixture.takeWire()).toEqual([CLAIM])
@@ -151,7 +151,7 @@ describe('missing volume', () => {
     await fixture.start()
     await fixture.clock.advance(100_000)
     fixture.takeWire()
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
   })

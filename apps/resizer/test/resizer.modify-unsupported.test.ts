@@ -21,10 +21,10 @@ it('if the driver cannot modify volumes, each requested class causes one event',
 
 it('if the driver cannot modify volumes, a claim gets an event as soon as its volume exists', async () => {
   const fixture = new ResizerFixture({ modifies: false })
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await fixture.start()
   expect(fixture.takeEvents()).toEqual([])
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
   await fixture.clock.settle()
   expect(fixture.takeEvents()).toEqual([warning('gold')])
 })
@@ -38,8 +38,8 @@ it('a claim gets no event if its volume has the requested class already, or belo
   const other = await beginModify({ wantedClass: 'gold' }, { driver: 'other.example.com' }, { modifies: false })
   const gateOff = new ResizerFixture({ modifies: false })
   gateOff.driver.controller.add(ControllerRpc.MODIFY_VOLUME)
-  gateOff.cluster.put(PERSISTENT_VOLUMES, volume())
-  gateOff.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+  gateOff.cluster.store(PERSISTENT_VOLUMES, volume())
+  gateOff.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
   await gateOff.start()
   expect([...has.takeEvents(), ...other.takeEvents(), ...gateOff.takeEvents()]).toEqual([])
 })

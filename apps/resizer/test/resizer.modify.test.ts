@@ -137,11 +137,11 @@ describe('request', () => {
     fixture = new ResizerFixture()
     for (const each of ['modify', 'expand']) {
       const data = { of: Buffer.from(each).toString('base64') }
-      fixture.cluster.put(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
+      fixture.cluster.store(SECRETS, { metadata: { name: each, namespace: 'vault' }, data })
     }
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume(fields))
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume(fields))
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'gold' }))
     await fixture.start()
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets })
   })
@@ -189,7 +189,7 @@ describe('missing class', () => {
     expect(fixture.takeEvents()).toEqual(['Warning VolumeModifyFailed: VAC "bronze" does not exist.'])
     await fixture.clock.advance(3_600_000)
     expect(fixture.takeWire()).toEqual([])
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
     await fixture.clock.settle()
     expect(fixture.takeWire()).toEqual([CLAIM, MODIFY, VOLUME, CLAIM])
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
@@ -197,10 +197,10 @@ describe('missing class', () => {
 
   it('a modification starts even if its class is created while the status Pending is written', async () => {
     fixture = new ResizerFixture()
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
-    fixture.cluster.before = ({ what }) => {
-      if (what === CLAIM) fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ wantedClass: 'bronze' }))
+    fixture.cluster.before = ({ resource }) => {
+      if (resource === CLAIM) fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
     }
     await fixture.start()
     expect(fixture.claim.status).toMatchObject({ currentVolumeAttributesClassName: 'bronze' })
@@ -219,7 +219,7 @@ describe('missing class', () => {
 describe('foreign class', () => {
   it('a class of another driver is applied, and one event reports the mismatch despite several retries', async () => {
     fixture = await beginModify()
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, { ...attributesClass('foreign'), driverName: 'other.example.com' })
     fixture.driver.modify = failing(CODES.Internal, 'it went wrong')
     await wantClass(fixture, 'foreign')
     await fixture.clock.advance(10_000)

@@ -19,8 +19,8 @@ async function begin(
 ): Promise<void> {
   fixture = new ResizerFixture(options)
   fixture.driver.expand = ({ request }) => grown(request, true)
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(fields))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim(fields))
   await fixture.start()
 }
 
@@ -124,8 +124,8 @@ describe('old size', () => {
       refusals -= 1
       if (refusals === 0) throw new Error('etcd is away')
     }
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
-    fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume({ capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }))
+    fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', capacity: '2Gi' }))
     await fixture.start()
     expect(fixture.errors).toEqual([
       'Error syncing PVC: failed removing annotation volume.alpha.kubernetes.io/pre-resize-capacity from pv "pv-data": ' +
@@ -141,7 +141,7 @@ describe('late caches', () => {
     await begin()
     fixture.caches.volumes.lagging = true
     const fields = { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } }
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume(fields))
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume(fields))
     const change = { spec: { resources: { requests: { storage: '2Gi' } } }, status: { capacity: { storage: '2Gi' } } }
     fixture.cluster.edit(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF, change)
     await fixture.clock.settle()

@@ -9,8 +9,8 @@ import { ResizerFixture } from '../src/testing/fixture.ts'
 let fixture: ResizerFixture
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 afterEach(() => fixture.kill())
@@ -95,7 +95,7 @@ describe('modification', () => {
         waitsFor: ['VolumeAttributesClass gold'],
       },
     ])
-    fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+    fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
     await fixture.clock.settle()
     expect(pending()).toEqual([])
     expect(await seconds('modify')).toBe(0)

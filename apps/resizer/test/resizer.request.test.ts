@@ -38,8 +38,8 @@ async function expandWith({
   cached,
 }: InitialState): Promise<ResizerFixture> {
   const fixture = new ResizerFixture(driverName === undefined ? {} : { driverName })
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ request: '2Gi', ...claimParts }))
   prepare?.(fixture)
   await fixture.start()
   if (cached === undefined) return fixture
@@ -101,10 +101,11 @@ describe('request', () => {
 
   it('ControllerExpandVolume contains the Secret of the volume as text', async () => {
     const csi = { driver: 'csi.example.com', volumeHandle: 'h', controllerExpandSecretRef: secretRef }
-    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
+    const prepare = ({ cluster }: ResizerFixture) =>
+      void cluster.store(SECRETS, secret({ user: 'YWxpY2U=', empty: '' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls[0]?.request).toMatchObject({ secrets: { user: 'alice', empty: '' } })
-    expect(fixture.cluster.requests.filter(({ what }) => what === 'secrets')).toHaveLength(1)
+    expect(fixture.cluster.requests.filter(({ resource }) => resource === 'secrets')).toHaveLength(1)
   })
 
   it('ControllerExpandVolume contains the CSI translation of an in-tree volume, which the API server does not store', async () => {
@@ -149,7 +150,7 @@ describe('impossible requests', () => {
       {
         volume: { spec: { csi } },
         prepare: ({ cluster }) => {
-          cluster.before = ({ what }) => {
+          cluster.before = ({ resource: what }) => {
             if (what === 'secrets') throw apiError(403, 'Forbidden', 'secrets "creds" is forbidden')
           }
         },
@@ -188,7 +189,7 @@ describe('impossible requests', () => {
   })
 
   it('an expansion records the marshaling error of gRPC if the Secret contains binary data', async () => {
-    const prepare = ({ cluster }: ResizerFixture) => void cluster.put(SECRETS, secret({ key: '//8=' }))
+    const prepare = ({ cluster }: ResizerFixture) => void cluster.store(SECRETS, secret({ key: '//8=' }))
     const fixture = await expandWith({ volume: { spec: { csi } }, prepare })
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeEvents().at(-1)).toContain('rpc error: code = Internal desc = grpc: error while marshaling')
@@ -231,8 +232,8 @@ describe('invalid objects', () => {
     ],
   ])('the resizer reports %s in an event and in the log, and expands other claims', async (_what, change, why) => {
     const prepare = ({ cluster }: ResizerFixture): void => {
-      cluster.put(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
-      cluster.put(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
+      cluster.store(PERSISTENT_VOLUMES, volume({ name: 'fine' }))
+      cluster.store(PERSISTENT_VOLUME_CLAIMS, claim({ name: 'fine', request: '2Gi' }))
     }
     const fixture = await expandWith({ ...change, prepare })
     const message = `resize volume "pv-data" by resizer "csi.example.com" failed: ${why}`
@@ -254,7 +255,7 @@ describe('invalid objects', () => {
 
   it('the resizer retries a claim with an invalid volume when the volume changes', async () => {
     const fixture = await expandWith({ volume: { uid: 'x' } })
-    fixture.cluster.put(PERSISTENT_VOLUMES, volume())
+    fixture.cluster.store(PERSISTENT_VOLUMES, volume())
     await fixture.clock.settle()
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
   })

@@ -12,8 +12,8 @@ let fixture: ResizerFixture
 
 beforeEach(async () => {
   fixture = new ResizerFixture()
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume())
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume())
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
   await fixture.start()
 })
 

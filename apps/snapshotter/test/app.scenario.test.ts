@@ -43,7 +43,7 @@ const snapshot = (change: object = {}): object => ({
 describe('whole process', () => {
   it('the snapshotter creates a snapshot with three writes', async () => {
     await scenario({
-      given: { driver, objects: [snapshotClass('k', { parameters: { a: 'b' } }), vsc()] },
+      initial: { driver, objects: [snapshotClass('k', { parameters: { a: 'b' } }), vsc()] },
       steps: [
         { write: CONTENT, body: marked(SNAPSHOT_NAMES, 'yes') },
         {
@@ -65,7 +65,7 @@ describe('whole process', () => {
 
   it('the snapshotter reports a final failure of CreateSnapshot after it has removed the annotation', async () => {
     await scenario({
-      given: { driver, objects: [snapshotClass(), vsc()] },
+      initial: { driver, objects: [snapshotClass(), vsc()] },
       flags: ['--retry-interval-start=10m', '--retry-interval-max=10m'],
       steps: [
         { write: CONTENT, body: marked(SNAPSHOT_NAMES, 'yes') },
@@ -91,7 +91,7 @@ describe('whole process', () => {
 
   it('the snapshotter asks the driver about a pre-provisioned snapshot', async () => {
     await scenario({
-      given: { driver, objects: [preProvisioned()] },
+      initial: { driver, objects: [preProvisioned()] },
       steps: [
         {
           call: 'ListSnapshots',
@@ -113,7 +113,7 @@ describe('whole process', () => {
     const status = { snapshotHandle: 'snap-1', readyToUse: true, creationTime: 5, restoreSize: 6 }
     const metadata = { annotations: { [SNAPSHOT_NAMES.beingDeleted]: 'yes' } }
     await scenario({
-      given: { driver, objects: [vsc('c', { metadata, status })] },
+      initial: { driver, objects: [vsc('c', { metadata, status })] },
       when: ({ api }) => api.delete(VOLUME_SNAPSHOT_CONTENTS, { name: 'c' }),
       steps: [
         { call: 'DeleteSnapshot', request: { snapshotId: 'snap-1' } },
@@ -142,7 +142,7 @@ describe('whole process', () => {
     const groupSnapshot = { groupSnapshotId: 'g-1', snapshots: members, creationTime: TIME, readyToUse: true }
     const metadata = { annotations: { [GROUP_NAMES.beingDeleted]: 'yes' } }
     await scenario({
-      given: { driver, objects: [groupClass(), vgsc('g', { metadata })] },
+      initial: { driver, objects: [groupClass(), vgsc('g', { metadata })] },
       when: async ({ api }) => {
         await api.until(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' }, (object) => object?.status?.readyToUse === true)
         api.delete(VOLUME_GROUP_SNAPSHOT_CONTENTS, { name: 'g' })

@@ -286,7 +286,7 @@ describe('a template without a usable value', () => {
     ['gone', () => undefined, /volumesnapshots.* "s" not found/],
     [
       'recreated',
-      (fixture) => fixture.api.put(VOLUME_SNAPSHOTS, snapshot({ uid: 'another', labels: { team: 'thief' } })),
+      (fixture) => fixture.api.store(VOLUME_SNAPSHOTS, snapshot({ uid: 'another', labels: { team: 'thief' } })),
       /VolumeSnapshot default\/s has another UID than/,
     ],
   ])('a VolumeSnapshot that is %s causes an error and no call', async (_, change, error) => {

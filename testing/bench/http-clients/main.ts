@@ -58,13 +58,13 @@ try {
   for (let round = 0; round < Number(values.rounds); round += 1) {
     for (const client of CLIENTS) rows.get(client)?.push(measure(bundles.get(client) ?? ''))
   }
-  const figure = (client: (typeof CLIENTS)[number], what: Measured): string => {
-    const all = rows.get(client)?.map((row) => row[what]) ?? []
+  const figure = (client: (typeof CLIENTS)[number], measure: Measured): string => {
+    const all = rows.get(client)?.map((row) => row[measure]) ?? []
     return `${median(all).toFixed(3)} (${Math.min(...all).toFixed(3)} to ${Math.max(...all).toFixed(3)})`
   }
   console.log(`| what | ${CLIENTS.join(' | ')} |\n|---|---|---|`)
-  for (const what of Object.keys(MEASURED) as Measured[])
-    console.log(`| ${MEASURED[what]} | ${CLIENTS.map((client) => figure(client, what)).join(' | ')} |`)
+  for (const measure of Object.keys(MEASURED) as Measured[])
+    console.log(`| ${MEASURED[measure]} | ${CLIENTS.map((client) => figure(client, measure)).join(' | ')} |`)
   const sizes = CLIENTS.map((client) => (statSync(bundles.get(client) ?? '').size / 1024).toFixed(0))
   console.log(`| bundle (KiB) | ${sizes.join(' | ')} |`)
 } finally {

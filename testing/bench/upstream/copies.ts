@@ -2,7 +2,7 @@ import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 
-export interface Put {
+export interface PutRequest {
   readonly key: string
   readonly value: string
 }
@@ -30,13 +30,13 @@ export interface Copies {
 }
 
 /** Sends a request to the JSON gateway of etcd. */
-export async function askEtcd(etcdUrl: string, what: 'txn' | 'deleterange', body: object): Promise<void> {
-  const answer = await fetch(`${etcdUrl}/v3/kv/${what}`, {
+export async function askEtcd(etcdUrl: string, endpoint: 'txn' | 'deleterange', body: object): Promise<void> {
+  const answer = await fetch(`${etcdUrl}/v3/kv/${endpoint}`, {
     method: 'POST',
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(WITHIN_MS),
   })
-  if (!answer.ok) throw new Error(`etcd refused ${what}: ${answer.status} ${await answer.text()}`)
+  if (!answer.ok) throw new Error(`etcd refused ${endpoint}: ${answer.status} ${await answer.text()}`)
   await answer.arrayBuffer()
 }
 
@@ -46,7 +46,7 @@ export function base64(text: string): string {
 }
 
 /** Writes objects in one etcd transaction. */
-export function putAll(etcdUrl: string, puts: readonly Put[]): Promise<void> {
+export function putAll(etcdUrl: string, puts: readonly PutRequest[]): Promise<void> {
   const success = puts.map(({ key, value }) => ({ requestPut: { key: base64(key), value: base64(value) } }))
   return askEtcd(etcdUrl, 'txn', { success })
 }
@@ -60,7 +60,7 @@ const BATCH = 128
  * Writes copies of existing objects directly into etcd, because single API requests would take minutes. If the existing
  * objects refer to each other by UID, the copies do so, too. Returns the etcd entries, ordered by copy number.
  */
-export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly Put[]> {
+export async function makeCopies({ api, cluster }: Server, copies: Copies): Promise<readonly PutRequest[]> {
   const { originals, count, from = 0, rename } = copies
   const templates = await Promise.all(originals.map((original) => stored(api, original)))
   const puts = Array.from({ length: count }, (_, index) => {
@@ -97,12 +97,12 @@ export async function mustHold(
   resource: Resource<unknown>,
   { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
-  const look = async (): Promise<boolean> => {
+  const isEmpty = async (): Promise<boolean> => {
     const page = await api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
     const found = page.items.length + (page.metadata.remainingItemCount ?? 0)
     return atLeast ? found >= count : found === count
   }
-  await eventually(`${count} ${resource.plural}`, look, { within: 60_000, every: 200 })
+  await eventually(`${count} ${resource.plural}`, isEmpty, { within: 60_000, every: 200 })
 }
 
 /** Returns the UID with its first eight digits replaced by the number. */

@@ -17,23 +17,23 @@ export interface ComparedExecutables {
 /** One line of the table of results: the figures of each round for both implementations. */
 export interface Row {
   readonly app: Role
-  readonly what: string
+  readonly name: string
   readonly ours: readonly number[]
   readonly original: readonly number[]
 }
 
 /** Collects the figures of one benchmark. The rows keep the order in which they were first recorded. */
 export class Figures {
-  readonly #rows = new Map<string, { app: Role; what: string; ours: number[]; original: number[] }>()
+  readonly #rows = new Map<string, { app: Role; name: string; ours: number[]; original: number[] }>()
 
   get rows(): readonly Row[] {
     return [...this.#rows.values()]
   }
 
   note(app: Role, side: Side, figures: Readonly<Record<string, number>>): void {
-    for (const [what, figure] of Object.entries(figures)) {
-      const key = `${app}/${what}`
-      const row = this.#rows.get(key) ?? { app, what, ours: [], original: [] }
+    for (const [name, figure] of Object.entries(figures)) {
+      const key = `${app}/${name}`
+      const row = this.#rows.get(key) ?? { app, name, ours: [], original: [] }
       row[side].push(figure)
       this.#rows.set(key, row)
     }
@@ -42,8 +42,8 @@ export class Figures {
 
 /** Returns a Markdown table with the medians and ranges of the rounds, and the ratio of ours to the Go sidecars. */
 export function markdown(rows: readonly Row[]): string {
-  const lines = rows.map(({ app, what, ours, original }) => {
-    const cells = [app, what, spread(ours), spread(original), spread(ratios(ours, original))]
+  const lines = rows.map(({ app, name, ours, original }) => {
+    const cells = [app, name, spread(ours), spread(original), spread(ratios(ours, original))]
     return `| ${cells.join(' | ')} |`
   })
   return ['| sidecar | what | ours | Go original | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')

@@ -87,7 +87,11 @@ export async function growing(ground: BenchServer, driver: string): Promise<void
 }
 
 /** Creates a claim of 1 GiB that is bound to a PersistentVolume of the same name. */
-export async function bound(ground: BenchServer, driver: string, { name, pv = {} }: { name: string; pv?: object }) {
+export async function createBoundClaim(
+  ground: BenchServer,
+  driver: string,
+  { name, pv = {} }: { name: string; pv?: object },
+) {
   const { api } = ground
   const storageClassName = classOf(driver)
   const made = await api.create(

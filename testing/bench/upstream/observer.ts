@@ -30,26 +30,26 @@ export class Observer<T extends KubeObject> implements Disposable {
 
   static async open<T extends KubeObject>(cluster: Cluster, resource: Resource<T>): Promise<Observer<T>> {
     const observer = new Observer(cluster, resource)
-    await observer.#look()
+    await observer.#listAndWatch()
     return observer
   }
 
   /** Resolves when `count` objects satisfy `holds`. Rejects with the number of such objects when the time is over. */
   async until(
-    what: string,
+    description: string,
     holds: (object: T) => boolean,
     { count, within }: { count: number; within: number },
   ): Promise<void> {
     const fitting = (): number => this.#objects.values().filter(holds).toArray().length
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const look = (): void => {
+    const check = (): void => {
       if (fitting() === count) resolve()
       else if (this.#failure !== undefined) reject(this.#failure)
     }
-    const late = (): void => reject(new Error(`after ${within / 1000} s, ${fitting()} of ${count} ${what}`))
+    const late = (): void => reject(new Error(`after ${within / 1000} s, ${fitting()} of ${count} ${description}`))
     const timer = setTimeout(late, within)
-    this.#changed = look
-    look()
+    this.#changed = check
+    check()
     try {
       await promise
     } finally {
@@ -64,7 +64,7 @@ export class Observer<T extends KubeObject> implements Disposable {
   }
 
   /** Lists the objects and watches from the resource version of the list. */
-  async #look(): Promise<void> {
+  async #listAndWatch(): Promise<void> {
     const { items, metadata } = await this.#cluster.api.call<List<T>>('GET', this.#path)
     this.#objects.clear()
     for (const object of items) this.#objects.set(nameOf(object), object)
@@ -102,7 +102,7 @@ export class Observer<T extends KubeObject> implements Disposable {
   /** Lists and watches again, because the API server ends the watch of a client that reads too slowly. */
   #again(): void {
     if (this.#closed) return
-    this.#look().catch((error: unknown) => {
+    this.#listAndWatch().catch((error: unknown) => {
       this.#failure = error
       this.#changed()
     })

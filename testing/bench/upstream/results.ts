@@ -61,10 +61,10 @@ const SECTION = /^(?=### )/m
 
 /** Formats the results of one benchmark as a Markdown section. */
 export function section({ scene, rows, failure }: SceneOutcome, measured: string): string {
-  const parts = [`### ${scene.title}`, scene.conditions, measured]
-  if (rows.length > 0) parts.push(markdown(rows))
-  if (failure !== undefined) parts.push(`**Failed: ${failure.replaceAll('\n', ' ')}**`)
-  return parts.join('\n\n')
+  const paragraphs = [`### ${scene.title}`, scene.conditions, measured]
+  if (rows.length > 0) paragraphs.push(markdown(rows))
+  if (failure !== undefined) paragraphs.push(`**Failed: ${failure.replaceAll('\n', ' ')}**`)
+  return paragraphs.join('\n\n')
 }
 
 /** Returns the line that says when and on which machine a benchmark ran. */
@@ -93,10 +93,10 @@ and anonymous is the part of it that no file backs. Each section says when it wa
 export function writeSection(file: string, text: string, scenes: readonly BenchScene[]): void {
   const old = readFileSync(file, 'utf8')
   const hand = old.indexOf(KEPT)
-  const known = old.slice(0, hand).split(SECTION)
+  const oldSections = old.slice(0, hand).split(SECTION)
   const sections = scenes.flatMap(({ title }) => {
     const heading = `### ${title}\n`
-    return [text, ...known].find((each) => each.startsWith(heading)) ?? []
+    return [text, ...oldSections].find((each) => each.startsWith(heading)) ?? []
   })
   writeFileSync(file, `${[HEAD, ...sections].map((each) => each.trim()).join('\n\n')}\n\n${old.slice(hand)}`)
 }

@@ -110,19 +110,19 @@ export class Measured {
   readonly driver: FakeDriver
   readonly sidecar: Sidecar
   readonly #user: User
-  readonly #around: Surroundings
+  readonly #surroundings: Surroundings
 
   private constructor(
     { side, app, driver }: SubjectOptions,
-    parts: { sidecar: Sidecar; user: User },
+    started: { sidecar: Sidecar; user: User },
     at: Surroundings,
   ) {
     this.side = side
     this.app = app
     this.driver = driver
-    this.sidecar = parts.sidecar
-    this.#user = parts.user
-    this.#around = at
+    this.sidecar = started.sidecar
+    this.#user = started.user
+    this.#surroundings = at
   }
 
   static async start(options: SubjectOptions, at: Surroundings): Promise<Measured> {
@@ -159,7 +159,7 @@ export class Measured {
   /** Returns all requests of the sidecar that the API server has answered so far. */
   async requests(): Promise<NotedRequest[]> {
     await pause(NOTED_MS)
-    return notedRequests(this.#around.cluster.auditOf([this.#user]))
+    return notedRequests(this.#surroundings.cluster.auditOf([this.#user]))
   }
 
   /** Throws an error with the last log lines if the sidecar has ended. */
@@ -169,11 +169,11 @@ export class Measured {
   }
 
   /** Calls `look` until it returns a result. Fails early if the sidecar ends first. */
-  async until<T>(what: string, look: () => Promise<T | false | undefined>, within = 30_000): Promise<T> {
+  async until<T>(description: string, check: () => Promise<T | false | undefined>, within = 30_000): Promise<T> {
     const gone = this.sidecar.exited.then((exit) => {
       throw this.#ended(exit)
     })
-    const seen = eventually(`${this.side} ${this.app}: ${what}`, look, { within, every: 20 })
+    const seen = eventually(`${this.side} ${this.app}: ${description}`, check, { within, every: 20 })
     return await Promise.race([seen, gone])
   }
 
@@ -198,7 +198,7 @@ export class Measured {
 
   #keepLog(): void {
     const { args, exit, stderr } = this.sidecar
-    writeFileSync(this.#around.log, `${args.join(' ')}\n${JSON.stringify(exit)}\n\n${stderr}`)
+    writeFileSync(this.#surroundings.log, `${args.join(' ')}\n${JSON.stringify(exit)}\n\n${stderr}`)
   }
 }
 
@@ -207,8 +207,8 @@ export async function stopAll(subjects: readonly Measured[]): Promise<void> {
 }
 
 /** Returns the cost of several processes together. */
-export function totalOf(subjects: readonly Measured[], what: keyof Cost): number {
-  return subjects.reduce((total, subject) => total + subject.cost()[what], 0)
+export function totalOf(subjects: readonly Measured[], figure: keyof Cost): number {
+  return subjects.reduce((total, subject) => total + subject.cost()[figure], 0)
 }
 
 function program({ executable, profiles }: Surroundings): { binary: string; first: readonly string[] } {

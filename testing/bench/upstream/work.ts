@@ -5,7 +5,7 @@ import type { TestedApp } from '../../e2e/harness/subject.ts'
 import { pause } from '../../e2e/harness/waiting.ts'
 import type { Figures } from './figures.ts'
 import type { BenchServer } from './ground.ts'
-import { attach, bound, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
+import { attach, createBoundClaim, growing, nodeOf, nodes, raise, volumes } from './objects.ts'
 import type { Measured } from './subject.ts'
 
 /** The pause after the warm-up in which the Go sidecar's rate limiter (burst 10, 5 per second) refills. */
@@ -26,7 +26,7 @@ export async function giveWork(ground: BenchServer, { app, driver }: Pick<Measur
     await volumes(ground, driver.name, { count: 1, prefix: name })
     await attach(ground, driver.name, { name: `${name}-0`, node: nodeOf(driver.name) })
   } else {
-    await bound(ground, driver.name, { name })
+    await createBoundClaim(ground, driver.name, { name })
     await raise(ground, name)
   }
 }

@@ -8,7 +8,7 @@ import {
   IN_DEFAULT,
   merge,
   post,
-  put,
+  putRequest,
   RBAC,
   STORAGE,
 } from './case.ts'
@@ -65,7 +65,7 @@ export const ACCESS_CASES: Cases = {
     post(
       `${IN_DEFAULT}/serviceaccounts/account/token`,
       { spec: { expirationSeconds: 600 } },
-      { keep: 'issued', only: ['kind', 'metadata.name', 'spec.expirationSeconds'] },
+      { answerName: 'issued', only: ['kind', 'metadata.name', 'spec.expirationSeconds'] },
     ),
     post(
       TOKENS,
@@ -160,7 +160,7 @@ export const ACCESS_CASES: Cases = {
     clusterBinding('r-c', 'x', [{ kind: 'ServiceAccount', name: 'a' }]),
     clusterBinding('r-d', 'x', [{ kind: 'Group', name: 'g' }]),
     merge(`${RBAC}/clusterrolebindings/r-d`, { roleRef: { name: 'y' } }),
-    put(`${BINDINGS}/r-e`, { metadata: { name: 'r-e' }, roleRef: { kind: 'Role', name: 'x' } }),
+    putRequest(`${BINDINGS}/r-e`, { metadata: { name: 'r-e' }, roleRef: { kind: 'Role', name: 'x' } }),
     post(BINDINGS, { metadata: { name: 'r-f' }, roleRef: { kind: 'Thing', name: 'x' } }),
   ],
 }

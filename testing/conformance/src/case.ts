@@ -16,7 +16,7 @@ export interface CaseStep {
   /** True if an earlier step has granted the permission. A real API server applies it with a delay. */
   readonly granted?: boolean
   /** The name of the answer. Later steps refer to its fields in any text, for example by `@name.metadata.uid`. */
-  readonly keep?: string
+  readonly answerName?: string
   /** The number of frames to read from a watch before it is closed. */
   readonly frames?: number
   /** The dotted paths of the compared parts of the answer. Default: the whole answer. */
@@ -51,7 +51,7 @@ export function post(path: string, body: unknown, rest: Rest = {}): CaseStep {
   return { ask: `POST ${path}`, body, ...rest }
 }
 
-export function put(path: string, body: unknown, rest: Rest = {}): CaseStep {
+export function putRequest(path: string, body: unknown, rest: Rest = {}): CaseStep {
   return { ask: `PUT ${path}`, body, ...rest }
 }
 
@@ -123,4 +123,4 @@ export function configMap(name: string, rest: BodyFields = {}): BodyFields {
 }
 
 /** The status of a bound claim of 1 GiB. */
-export const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
+export const BOUND_STATUS = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }

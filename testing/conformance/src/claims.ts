@@ -1,5 +1,5 @@
 import {
-  BOUND,
+  BOUND_STATUS,
   type BodyFields,
   type CaseStep,
   type Cases,
@@ -8,7 +8,7 @@ import {
   IN_DEFAULT,
   merge,
   post,
-  put,
+  putRequest,
   STORAGE,
   storageClass,
   strategic,
@@ -21,10 +21,14 @@ function made(name: string, spec: BodyFields = {}): CaseStep {
 }
 
 /** Returns the steps that create a bound claim. Its default class allows expansion. */
-function bound(name: string, className: string | undefined = 'c-expands', status: object = {}): readonly CaseStep[] {
+function createBoundClaim(
+  name: string,
+  className: string | undefined = 'c-expands',
+  status: object = {},
+): readonly CaseStep[] {
   return [
     made(name, className === undefined ? { volumeName: 'pv-c' } : { storageClassName: className, volumeName: 'pv-c' }),
-    merge(`${CLAIMS}/${name}/status`, { status: { ...BOUND, ...status } }),
+    merge(`${CLAIMS}/${name}/status`, { status: { ...BOUND_STATUS, ...status } }),
   ]
 }
 
@@ -40,20 +44,20 @@ export const CLAIM_CASES: Cases = {
   'a claim is raised where its class allows it': [
     EXPANDS,
     FIXED,
-    ...bound('a'),
+    ...createBoundClaim('a'),
     merge(`${CLAIMS}/a`, request('2Gi')),
-    ...bound('b', 'c-fixed'),
+    ...createBoundClaim('b', 'c-fixed'),
     merge(`${CLAIMS}/b`, request('2Gi')),
-    ...bound('c', 'c-missing'),
+    ...createBoundClaim('c', 'c-missing'),
     merge(`${CLAIMS}/c`, request('2Gi')),
-    ...bound('d', ''),
+    ...createBoundClaim('d', ''),
     merge(`${CLAIMS}/d`, request('2Gi')),
-    ...bound('e', undefined),
+    ...createBoundClaim('e', undefined),
     merge(`${CLAIMS}/e`, request('2Gi')),
   ],
   'a claim is lowered, but not to its capacity': [
     EXPANDS,
-    ...bound('a'),
+    ...createBoundClaim('a'),
     merge(`${CLAIMS}/a`, request('5Gi')),
     merge(`${CLAIMS}/a`, request('2Gi')),
     merge(`${CLAIMS}/a`, request('1Gi')),
@@ -71,14 +75,14 @@ export const CLAIM_CASES: Cases = {
   ],
   'status and the rest of a claim': [
     made('a'),
-    merge(`${CLAIMS}/a/status`, { ...request('9Gi'), status: BOUND }),
+    merge(`${CLAIMS}/a/status`, { ...request('9Gi'), status: BOUND_STATUS }),
     merge(`${CLAIMS}/a/status`, { metadata: { annotations: { a: 'b' }, labels: { c: 'd' }, finalizers: ['e.f/g'] } }),
     merge(`${CLAIMS}/a`, { status: { phase: 'Lost' }, metadata: { labels: { h: 'i' } } }),
     get(`${CLAIMS}/a/status`),
-    put(`${CLAIMS}/a/status`, { ...claim('a'), status: { phase: 'Lost' } }),
+    putRequest(`${CLAIMS}/a/status`, { ...claim('a'), status: { phase: 'Lost' } }),
   ],
   'what a claim says of its expansion': [
-    ...bound('a'),
+    ...createBoundClaim('a'),
     asStatus('a', { allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' } }),
     asStatus('a', { allocatedResourceStatuses: { storage: 'Someday' } }),
     asStatus('a', { allocatedResourceStatuses: { storage: '' } }),
@@ -95,7 +99,7 @@ export const CLAIM_CASES: Cases = {
     asStatus('a', { modifyVolumeStatus: { status: 'Whatever' } }),
   ],
   'conditions of a claim merge by their type': [
-    ...bound('a'),
+    ...createBoundClaim('a'),
     strategic(`${CLAIMS}/a/status`, {
       status: { conditions: [{ type: 'A', status: 'True', lastTransitionTime: '2026-01-02T03:04:05Z' }] },
     }),
@@ -115,16 +119,16 @@ export const CLAIM_CASES: Cases = {
     strategic(`${CLAIMS}/a/status`, { status: { conditions: null } }),
   ],
   'versions of a claim': [
-    { ...made('a'), keep: 'old' },
-    merge(`${CLAIMS}/a`, { metadata: { labels: { a: 'b' } } }, { keep: 'new' }),
+    { ...made('a'), answerName: 'old' },
+    merge(`${CLAIMS}/a`, { metadata: { labels: { a: 'b' } } }, { answerName: 'new' }),
     merge(`${CLAIMS}/a`, { metadata: { labels: { a: 'c' }, resourceVersion: '@old.metadata.resourceVersion' } }),
     merge(`${CLAIMS}/a`, { metadata: { labels: { a: 'c' }, resourceVersion: '@new.metadata.resourceVersion' } }),
-    put(`${CLAIMS}/a`, claim('a', {}, { resourceVersion: '@old.metadata.resourceVersion' })),
-    put(`${CLAIMS}/a`, claim('a')),
-    put(`${CLAIMS}/a`, claim('a', {}, { uid: 'another' })),
+    putRequest(`${CLAIMS}/a`, claim('a', {}, { resourceVersion: '@old.metadata.resourceVersion' })),
+    putRequest(`${CLAIMS}/a`, claim('a')),
+    putRequest(`${CLAIMS}/a`, claim('a', {}, { uid: 'another' })),
   ],
   'the class of a claim': [
-    ...bound('a'),
+    ...createBoundClaim('a'),
     wantsClass('a', ''),
     wantsClass('a', 'gold'),
     wantsClass('a', null),

@@ -10,7 +10,7 @@ import {
   merge,
   pod,
   post,
-  put,
+  putRequest,
   remove,
   STORAGE,
   storageClass,
@@ -70,7 +70,7 @@ export const CLASS_CASES: Cases = {
     strategic(`${CSI_NODES}/n-b`, { spec: { drivers: [{ name: DRIVER, allocatable: { count: 7 } }] } }),
     strategic(`${CSI_NODES}/n-b`, { spec: { drivers: [{ name: DRIVER, nodeID: 'changed' }] } }),
     strategic(`${CSI_NODES}/n-b`, { spec: { drivers: [{ $patch: 'delete', name: DRIVER }] } }),
-    put(`${CSI_NODES}/n-b`, { metadata: { name: 'n-b' }, spec: { drivers: [] } }),
+    putRequest(`${CSI_NODES}/n-b`, { metadata: { name: 'n-b' }, spec: { drivers: [] } }),
   ],
   'CSI drivers': [
     csiDriver('d.a'),
@@ -127,7 +127,7 @@ export const ATTACHMENT_CASES: Cases = {
     made('at-a'),
     merge(`${ATTACHMENTS}/at-a`, { spec: { nodeName: 'node-2' } }),
     merge(`${ATTACHMENTS}/at-a`, { metadata: { labels: { a: 'b' } } }),
-    put(`${ATTACHMENTS}/at-a`, attachment('at-a')),
+    putRequest(`${ATTACHMENTS}/at-a`, attachment('at-a')),
   ],
   'status and the rest of an attachment': [
     made('at-a'),
@@ -191,7 +191,7 @@ function patches(path: string): readonly CaseStep[] {
     { ask, strategic: { metadata: { uid: null } } },
     { ask, json: [{ op: 'remove', path: '/metadata/uid' }] },
     { ask, merge: { metadata: { uid: OTHER_UID, resourceVersion: '1' } } },
-    { ask: `GET ${path}`, keep: 'now' },
+    { ask: `GET ${path}`, answerName: 'now' },
     { ask, merge: { metadata: { uid: OTHER_UID, resourceVersion: '@now.metadata.resourceVersion' } } },
     { ask, merge: { metadata: { uid: OTHER_UID, finalizers: ['not qualified'] } } },
     { ask, merge: { metadata: { uid: '@made.metadata.uid', annotations } } },
@@ -203,12 +203,12 @@ function patches(path: string): readonly CaseStep[] {
 export const IDENTITY_CASES: Cases = Object.assign(
   {},
   ...OBJECTS.map(({ name, place, body }): Cases => {
-    const made = post(place, body, { keep: 'made' })
+    const made = post(place, body, { answerName: 'made' })
     return {
       [`a patch for another ${name} of the same name`]: [made, ...patches(`${place}/uid-a`)],
       [`a patch of the status of another ${name} of the same name`]: [made, ...patches(`${place}/uid-a/status`)],
       [`a ${name} that is recreated while it is patched`]: [
-        post(place, body, { keep: 'first' }),
+        post(place, body, { answerName: 'first' }),
         remove(`${place}/uid-a?gracePeriodSeconds=0`, { only: ['metadata.name'] }),
         merge(`${place}/uid-a`, { metadata: { uid: '@first.metadata.uid' } }),
         post(place, body),

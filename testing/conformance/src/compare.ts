@@ -77,8 +77,10 @@ function plain(raw: unknown, key: string): unknown {
 
 function plainText(text: string, key: string): string {
   if (key === 'cell' && AGE.test(text)) return '<age>'
-  const known = PATTERNS.reduce((rest, [pattern, name]) => rest.replace(pattern, name), text)
-  return known.length > MAX_TEXT_LENGTH ? `${known.slice(0, MAX_TEXT_LENGTH)}<${known.length} characters>` : known
+  const normalized = PATTERNS.reduce((rest, [pattern, name]) => rest.replace(pattern, name), text)
+  return normalized.length > MAX_TEXT_LENGTH
+    ? `${normalized.slice(0, MAX_TEXT_LENGTH)}<${normalized.length} characters>`
+    : normalized
 }
 
 /** Returns the value at a dotted path. `name=x` selects the list item with this field; `~` is a dot in a key. */
@@ -86,9 +88,9 @@ function partAt(value: unknown, path: string): unknown {
   let here = value
   for (const step of path.split('.').map((each) => each.replaceAll('~', '.'))) {
     if (typeof here !== 'object' || here === null) return undefined
-    const [, field, wanted] = /^(\w+)=(.*)$/.exec(step) ?? []
+    const [, field, expectedValue] = /^(\w+)=(.*)$/.exec(step) ?? []
     if (field === undefined || !Array.isArray(here)) here = Reflect.get(here, step)
-    else here = here.find((item: unknown) => String(Reflect.get(Object(item), field)) === wanted)
+    else here = here.find((item: unknown) => String(Reflect.get(Object(item), field)) === expectedValue)
   }
   return here
 }
@@ -98,55 +100,57 @@ function partAt(value: unknown, path: string): unknown {
  * difference from an answer before the comparison. It is absent if no case meets the difference.
  */
 interface Difference {
-  readonly what: string
+  readonly difference: string
   readonly why: string
   readonly hide?: (key: string, value: unknown) => unknown
 }
 
 export const DIFFERENCES: readonly Difference[] = [
   {
-    what: 'objects have no metadata.managedFields, and apply patches are refused',
+    difference: 'objects have no metadata.managedFields, and apply patches are refused',
     why: 'Server-side apply is tested on the real server alone.',
     hide: (_key, value) => withoutField(value, 'managedFields'),
   },
   {
-    what: 'a refusal says that two specs differ, but does not print the difference',
+    difference: 'a refusal says that two specs differ, but does not print the difference',
     why: 'The text is a diff of Go structures with their Go field names, for people.',
     hide: (_key, value) => (typeof value === 'string' ? value.replace(/\n(.|\n)*/, '') : value),
   },
   {
-    what: 'structures inside messages are printed with the names of the wire',
+    difference: 'structures inside messages are printed with the names of the wire',
     why: 'The real server prints its internal types, whose fields have other names and another order.',
     hide: (_key, value) => (typeof value === 'string' ? value.replace(STRUCTURE, '$1<structure>$2') : value),
   },
   {
-    what: 'details.causes names each problem once',
+    difference: 'details.causes names each problem once',
     why: 'The real server checks metadata up to three times on one write and lists a problem as often.',
     hide: (key, value) => (key === 'causes' && Array.isArray(value) ? unique(value) : value),
   },
   {
-    what: 'the columns of tables are described by their names alone',
+    difference: 'the columns of tables are described by their names alone',
     why: 'Texts of the original for people; kubectl does not show them.',
     hide: (key, value) => (key === 'description' ? '<description>' : value),
   },
   {
-    what: 'a field of the wrong type is refused without its Go type, and broken JSON with the message of another parser',
+    difference:
+      'a field of the wrong type is refused without its Go type, and broken JSON with the message of another parser',
     why: 'The names are those of Go types and of a Go parser. Code and reason are the same.',
   },
   {
-    what: 'YAML is not read; answers to writes are JSON also where protobuf is preferred',
+    difference: 'YAML is not read; answers to writes are JSON also where protobuf is preferred',
     why: 'kubectl sends JSON and reads JSON as well.',
   },
   {
-    what: 'a deleted namespace is emptied and removed',
+    difference: 'a deleted namespace is emptied and removed',
     why: 'In a cluster the controller manager does it, which does not run beside this server.',
   },
   {
-    what: 'resources of other groups, and subresources other than status and token, are not served; of workloads only metadata and `spec` are kept',
+    difference:
+      'resources of other groups, and subresources other than status and token, are not served; of workloads only metadata and `spec` are kept',
     why: 'The sidecars and the controllers around them do not use them.',
   },
   {
-    what: 'a watch or list of the future is answered at once, where the real server first waits three seconds',
+    difference: 'a watch or list of the future is answered at once, where the real server first waits three seconds',
     why: 'The wait only hides that a cache lags behind its store; there is no such cache here.',
   },
 ]
@@ -178,8 +182,8 @@ export function compare(expected: readonly RecordedAnswer[], actual: readonly Re
 
 function differenceAt(expected: RecordedAnswer | undefined, actual: RecordedAnswer | undefined): string | undefined {
   const { title, asked } = expected ?? actual ?? { title: '', asked: '' }
-  const parts = differencesIn(asJson(expected), asJson(actual), '')
-  return parts.length === 0 ? undefined : [`${title}: ${asked}`, ...parts].join('\n')
+  const differences = differencesIn(asJson(expected), asJson(actual), '')
+  return differences.length === 0 ? undefined : [`${title}: ${asked}`, ...differences].join('\n')
 }
 
 /** Returns the answer as parsed JSON, without undefined fields. */

@@ -71,9 +71,9 @@ async function conversation(client: KubeClient): Promise<readonly unknown[]> {
 test('the in-process client and the HTTP client return the same results', async () => {
   const time = new FakeClock()
   await using cluster = await startCluster({ api: { clock: time } })
-  const parts = { clock: systemClock, log: silentLogger }
-  const config = await loadClusterConfig({ kubeconfig: cluster.kubeconfig, env: {}, ...parts })
-  const client = createKubeClient({ config, flow: flowOptions({}), userAgent: 'test/1', ...parts })
+  const deps = { clock: systemClock, log: silentLogger }
+  const config = await loadClusterConfig({ kubeconfig: cluster.kubeconfig, env: {}, ...deps })
+  const client = createKubeClient({ config, flow: flowOptions({}), userAgent: 'test/1', ...deps })
   const server: InProcessServer = createInProcessServer({ clock: new FakeClock() })
   const local: KubeClient = new InProcessClient(server, { errorOf: apiErrorOf, userAgent: 'test/1' })
   const uids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g

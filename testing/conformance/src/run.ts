@@ -60,7 +60,7 @@ class CaseRunner {
       await systemClock.sleep(GRANT_PAUSE_MS)
       answer = await send(this.#server, question)
     }
-    if (step.keep !== undefined) this.#kept.set(step.keep, answer.body)
+    if (step.answerName !== undefined) this.#kept.set(step.answerName, answer.body)
     const name: unknown = Reflect.get(Object(Reflect.get(Object(answer.body), 'metadata')), 'name')
     if (answer.code === 201 && method === 'POST' && typeof name === 'string') {
       this.#created.push(`${path.split('?')[0]}/${name}`)
@@ -88,9 +88,9 @@ class CaseRunner {
   }
 
   #filled(text: string): string {
-    return text.replace(/@(\w+)((?:\.\w+)+)/g, (whole, name: string, path: string) => {
+    return text.replace(/@(\w+)((?:\.\w+)+)/g, (match, name: string, path: string) => {
       let here = this.#kept.get(name)
-      if (here === undefined) return whole
+      if (here === undefined) return match
       for (const key of path.slice(1).split('.')) here = Reflect.get(Object(here), key)
       return String(here)
     })

@@ -1,6 +1,6 @@
 import {
   attachment,
-  BOUND,
+  BOUND_STATUS,
   type CaseStep,
   type Cases,
   CORE,
@@ -40,7 +40,7 @@ export const SHAPE_CASES: Cases = {
       `${IN_DEFAULT}/persistentvolumeclaims`,
       claim('t-a', { volumeName: 'v', accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] }),
     ),
-    merge(`${IN_DEFAULT}/persistentvolumeclaims/t-a/status`, { status: BOUND }, { only: ['metadata.name'] }),
+    merge(`${IN_DEFAULT}/persistentvolumeclaims/t-a/status`, { status: BOUND_STATUS }, { only: ['metadata.name'] }),
     table(`${IN_DEFAULT}/persistentvolumeclaims/t-a`),
     made(`${STORAGE}/volumeattachments`, attachment('t-a')),
     table(`${STORAGE}/volumeattachments/t-a`),

@@ -7,7 +7,7 @@ import {
   jsonPatch,
   merge,
   post,
-  put,
+  putRequest,
   remove,
   strategic,
   TABLE,
@@ -104,14 +104,14 @@ export const SNAPSHOT_CASES: Cases = {
     get(`${CONTENTS}/s-c/status`),
   ],
   'writes of a custom resource': [
-    post(CONTENTS, content(), { keep: 'made' }),
+    post(CONTENTS, content(), { answerName: 'made' }),
     strategic(`${CONTENTS}/s-c`, { metadata: { labels: { a: 'b' } } }),
-    put(`${CONTENTS}/s-c`, content()),
-    put(`${CONTENTS}/s-c`, {
+    putRequest(`${CONTENTS}/s-c`, content()),
+    putRequest(`${CONTENTS}/s-c`, {
       ...content({ deletionPolicy: 'Retain' }),
       metadata: { name: 's-c', resourceVersion: '@made.metadata.resourceVersion' },
     }),
-    put(`${CONTENTS}/none`, content()),
+    putRequest(`${CONTENTS}/none`, content()),
     merge(`${CONTENTS}/s-c`, { metadata: { finalizers: ['a.example.com/b'] } }),
     remove(`${CONTENTS}/s-c`),
     changed(`${CONTENTS}/s-c`, { deletionPolicy: 'Delete' }),

@@ -9,7 +9,7 @@ import {
   jsonPatch,
   merge,
   post,
-  put,
+  putRequest,
   remove,
   STORAGE,
   strategic,
@@ -49,7 +49,7 @@ export const VERB_CASES: Cases = {
     merge(`${CONFIGS}/u-a`, { colour: 'red', data: { a: 'b' } }),
     strategic(`${CONFIGS}/u-a?fieldValidation=Strict`, { colour: 'red' }),
     jsonPatch(`${CONFIGS}/u-a?fieldValidation=Strict`, [{ op: 'add', path: '/colour', value: 'red' }]),
-    put(`${CONFIGS}/u-a?fieldValidation=Strict`, configMap('u-a', { colour: 'red' })),
+    putRequest(`${CONFIGS}/u-a?fieldValidation=Strict`, configMap('u-a', { colour: 'red' })),
   ],
   'paths and methods': [
     get('/nothing'),
@@ -59,11 +59,11 @@ export const VERB_CASES: Cases = {
     get(`${CONFIGS}/missing`),
     get(`${CONFIGS}/x/status`),
     get(`${VOLUMES}/missing`),
-    put(`${CONFIGS}/missing`, configMap('missing')),
+    putRequest(`${CONFIGS}/missing`, configMap('missing')),
     merge(`${VOLUMES}/missing`, {}),
     remove(`${VOLUMES}/missing`),
     post(`${VOLUMES}/named`, volume('named')),
-    put(VOLUMES, volume('named')),
+    putRequest(VOLUMES, volume('named')),
     merge(VOLUMES, {}),
     post(`${CORE}/configmaps`, configMap('x')),
     remove(`${CORE}/configmaps`),
@@ -72,9 +72,9 @@ export const VERB_CASES: Cases = {
   ],
   'names and places that do not agree': [
     made('n-a'),
-    put(`${CONFIGS}/n-a`, configMap('n-b')),
-    put(`${CONFIGS}/n-a`, configMap('n-a', { metadata: { name: 'n-a', namespace: 'kube-system' } })),
-    put(`${CONFIGS}/n-a`, configMap('n-a', { metadata: {} })),
+    putRequest(`${CONFIGS}/n-a`, configMap('n-b')),
+    putRequest(`${CONFIGS}/n-a`, configMap('n-a', { metadata: { name: 'n-a', namespace: 'kube-system' } })),
+    putRequest(`${CONFIGS}/n-a`, configMap('n-a', { metadata: {} })),
     merge(`${CONFIGS}/n-a`, { metadata: { name: 'n-b' } }),
     merge(`${CONFIGS}/n-a`, { metadata: { namespace: 'kube-system' } }),
     merge(`${CONFIGS}/n-a`, { metadata: { name: null } }),
@@ -148,14 +148,14 @@ export const VERB_CASES: Cases = {
     get(`${CONFIGS}/d-a`),
     made('d-a'),
     merge(`${CONFIGS}/d-a?dryRun=All`, { data: { a: 'b' } }, { only: ['data'] }),
-    put(`${CONFIGS}/d-a?dryRun=All`, configMap('d-a', { data: { c: 'd' } }), { only: ['data'] }),
+    putRequest(`${CONFIGS}/d-a?dryRun=All`, configMap('d-a', { data: { c: 'd' } }), { only: ['data'] }),
     remove(`${CONFIGS}/d-a?dryRun=All`),
     get(`${CONFIGS}/d-a`),
     merge(`${CONFIGS}/d-a?dryRun=Some`, {}),
     post(`${CONFIGS}?dryRun=Some`, configMap('d-b')),
   ],
   'deletions and their conditions': [
-    { ...made('x-a'), keep: 'one' },
+    { ...made('x-a'), answerName: 'one' },
     remove(`${CONFIGS}/x-a`, { body: { preconditions: { uid: 'other' } } }),
     remove(`${CONFIGS}/x-a`, { body: { preconditions: { resourceVersion: '1' } } }),
     remove(`${CONFIGS}/x-a`, { body: { propagationPolicy: 'Sideways' } }),
@@ -185,7 +185,7 @@ const select = (selector: string): CaseStep =>
     only: ['kind', 'message', 'items.0.metadata.name', 'items.1.metadata.name', 'items.2.metadata.name', 'items.3'],
   })
 const ONE = 'labelSelector=set%3Done'
-const START = get(`${CONFIGS}?labelSelector=nothing`, { keep: 'start' })
+const START = get(`${CONFIGS}?labelSelector=nothing`, { answerName: 'start' })
 const NAMES = ['metadata', 'items.0.metadata.name', 'items.1.metadata.name', 'items.2', 'reason']
 
 export const LIST_CASES: Cases = {
@@ -223,7 +223,7 @@ export const LIST_CASES: Cases = {
     inSet('p-a'),
     inSet('p-b'),
     inSet('p-c'),
-    get(`${CONFIGS}?${ONE}&limit=2`, { only: NAMES, keep: 'page' }),
+    get(`${CONFIGS}?${ONE}&limit=2`, { only: NAMES, answerName: 'page' }),
     remove(`${CONFIGS}/p-c`, { only: ['status'] }),
     get(`${CONFIGS}?${ONE}&limit=2&continue=@page.metadata.continue`, { only: NAMES }),
     get(`${CONFIGS}?${ONE}&limit=2&continue=@page.metadata.continue&resourceVersion=5`, {

@@ -7,7 +7,7 @@ import {
   jsonPatch,
   merge,
   post,
-  put,
+  putRequest,
   remove,
   volume,
 } from './case.ts'
@@ -128,7 +128,7 @@ export const VOLUME_CASES: Cases = {
     merge(`${VOLUMES}/v-a/status`, { status: { phase: 'Available' }, spec: { mountOptions: ['ro'] } }),
     merge(`${VOLUMES}/v-a/status`, { status: { phase: 'Bound' }, metadata: { annotations: { a: 'b' } } }),
     merge(`${VOLUMES}/v-a`, { status: { phase: 'Failed' } }),
-    put(`${VOLUMES}/v-a/status`, { ...volume('v-a'), status: { phase: 'Released', message: 'm' } }),
+    putRequest(`${VOLUMES}/v-a/status`, { ...volume('v-a'), status: { phase: 'Released', message: 'm' } }),
   ],
   'volumes of the kinds that were built in': [
     made('v-aws', {

@@ -25,39 +25,41 @@ export function lineOf(input: Buffer): string {
 interface Edit {
   readonly at: number
   /** The number of bytes to remove. `run` removes the whole number or name that follows. */
-  readonly removed: number | 'run'
+  readonly removedBytes: number | 'run'
   readonly inserted: Buffer
   readonly times: number
 }
 
 /** Generates known inputs with edits. Each edit replaces bytes by other bytes, a keyword or a part of another input. */
 export function editedInputs(reader: BytesReader): fc.Arbitrary<Buffer> {
-  const known = fc.constantFrom(...knownInputs(reader))
-  const words = fc.constantFrom(...reader.words.map((word) => Buffer.from(word)))
+  const knownInput = fc.constantFrom(...knownInputs(reader))
+  const keywords = fc.constantFrom(...reader.keywords.map((word) => Buffer.from(word)))
   const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array))
-  const part = fc.tuple(known, fc.nat(MAX_BYTES)).map(([other, from]) => other.subarray(from % (other.length + 1)))
+  const part = fc.tuple(knownInput, fc.nat(MAX_BYTES)).map(([other, from]) => other.subarray(from % (other.length + 1)))
   const edit: fc.Arbitrary<Edit> = fc.record({
     at: fc.nat(MAX_BYTES),
-    removed: fc.oneof(
+    removedBytes: fc.oneof(
       { weight: 4, arbitrary: fc.nat(4) },
       { weight: 1, arbitrary: fc.nat(64) },
       { weight: 3, arbitrary: fc.constant('run' as const) },
     ),
     inserted: fc.oneof(
-      { weight: 3, arbitrary: words },
+      { weight: 3, arbitrary: keywords },
       { weight: 2, arbitrary: bytes },
       { weight: 1, arbitrary: part },
     ),
     times: fc.oneof({ weight: 15, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat(MAX_REPEATS) }),
   })
-  return fc.tuple(known, fc.array(edit, { maxLength: MAX_EDITS })).map(([input, edits]) => edits.reduce(edited, input))
+  return fc
+    .tuple(knownInput, fc.array(edit, { maxLength: MAX_EDITS }))
+    .map(([input, edits]) => edits.reduce(edited, input))
 }
 
-function edited(input: Buffer, { at, removed, inserted, times }: Edit): Buffer {
+function edited(input: Buffer, { at, removedBytes, inserted, times }: Edit): Buffer {
   const place = at % (input.length + 1)
-  const [from, to] = removed === 'run' ? runAfter(input, place) : [place, place + removed]
-  const put = Array.from({ length: times }, () => inserted)
-  return Buffer.concat([input.subarray(0, from), ...put, input.subarray(to)]).subarray(0, MAX_BYTES)
+  const [from, to] = removedBytes === 'run' ? runAfter(input, place) : [place, place + removedBytes]
+  const insertions = Array.from({ length: times }, () => inserted)
+  return Buffer.concat([input.subarray(0, from), ...insertions, input.subarray(to)]).subarray(0, MAX_BYTES)
 }
 
 function runAfter(input: Buffer, place: number): readonly [from: number, to: number] {

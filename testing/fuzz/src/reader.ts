@@ -4,7 +4,7 @@ export interface BytesReader {
   /** The inputs from which the fuzzer starts. */
   readonly seeds: readonly (string | Buffer)[]
   /** Byte strings, such as keywords, that the fuzzer inserts because they have a meaning for the parser. */
-  readonly words: readonly (string | Buffer)[]
+  readonly keywords: readonly (string | Buffer)[]
   /** Parses the input and throws if a check of the result fails. Catches the errors that the parser may throw. */
   read(input: Buffer): void
 }
@@ -29,7 +29,7 @@ export function field(number: number, content: Buffer | string): Buffer {
 }
 
 /** Throws unless both values are equal as JSON. */
-export function same(one: unknown, other: unknown, what: string): void {
+export function same(one: unknown, other: unknown, description: string): void {
   const [a, b] = [JSON.stringify(one), JSON.stringify(other)]
-  if (a !== b) throw new Error(`${what}: ${a} and ${b}`)
+  if (a !== b) throw new Error(`${description}: ${a} and ${b}`)
 }

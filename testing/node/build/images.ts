@@ -27,7 +27,7 @@ const TOOLS = [
 const PAUSE = `#!/bin/sh\ntrap 'exit 0' TERM INT\nsleep infinity &\nwait\n`
 
 /** An image, and a text that changes if the image must be built again. */
-interface Wanted {
+interface RequiredImage {
   readonly tag: string
   readonly inputs: string
   readonly make: (store: ImageStore) => void
@@ -40,9 +40,9 @@ export async function provideImages(
   print: (line: string) => void,
 ): Promise<void> {
   if (!existsSync(join(CONTEXT, 'Dockerfile'))) throw new RefusedError('the sidecars are not built: npm run build')
-  const wanted = [...ourImages(), ...testImages(version), ...(await driverImages(driver))]
+  const required = [...ourImages(), ...testImages(version), ...(await driverImages(driver))]
   const made = existsSync(MADE) ? (JSON.parse(readFileSync(MADE, 'utf8')) as Record<string, string>) : {}
-  const missing = wanted.filter(({ tag, inputs }) => made[tag] !== inputs)
+  const missing = required.filter(({ tag, inputs }) => made[tag] !== inputs)
   if (missing.length === 0) return
   if (onPath('buildah') === undefined) throw new RefusedError('there is no buildah: apt-get install buildah')
   print(`building images: ${missing.map(({ tag }) => tag).join(', ')}`)
@@ -56,7 +56,7 @@ export async function provideImages(
 }
 
 /** Our images, by the Dockerfile of this repository. Each build of the sidecars writes all files again. */
-function ourImages(): readonly Wanted[] {
+function ourImages(): readonly RequiredImage[] {
   const hash = createHash('sha256')
   for (const file of globSync('**', { cwd: CONTEXT }).sort()) {
     const path = join(CONTEXT, file)
@@ -75,7 +75,7 @@ function buildOurs(store: ImageStore, tag: string): void {
   }
 }
 
-function testImages(version: KubernetesVersion): readonly Wanted[] {
+function testImages(version: KubernetesVersion): readonly RequiredImage[] {
   const shared = cacheFolder(ROOT)
   const busybox = busyboxFiles()
   const agnhost = join(programsOf(version), 'agnhost')
@@ -95,7 +95,7 @@ function testImages(version: KubernetesVersion): readonly Wanted[] {
 }
 
 /** The image of the driver, and of the registrar if the driver needs one. */
-async function driverImages(driver: DriverChoice): Promise<readonly Wanted[]> {
+async function driverImages(driver: DriverChoice): Promise<readonly RequiredImage[]> {
   if (driver.kind === 'hostpath') {
     for (const file of [driver.file, driver.registrar]) {
       if (!existsSync(file)) throw new RefusedError(`${file} does not exist: build it from its repository`)
@@ -124,11 +124,11 @@ async function bundle(entry: string, file: string): Promise<void> {
   if (!existsSync(file) || readFileSync(file, 'utf8') !== text) writeFileSync(file, text)
 }
 
-function programImage(tag: string, file: string): Wanted {
+function programImage(tag: string, file: string): RequiredImage {
   return filesImage(tag, { files: { [`/${basename(file)}`]: file }, entrypoint: [`/${basename(file)}`] })
 }
 
-function filesImage(tag: string, image: FilesImage): Wanted {
+function filesImage(tag: string, image: FilesImage): RequiredImage {
   const inputs = hashOf(Object.values(image.files), JSON.stringify(image))
   return { tag, inputs, make: (store) => store.commit(tag, image) }
 }

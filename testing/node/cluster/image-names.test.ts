@@ -19,7 +19,7 @@ it.each([
 
 it('our sidecars answer to the names of the originals only on request', () => {
   const upstream = 'registry.k8s.io/sig-storage/csi-resizer'
-  const own = 'ghcr.io/csi-sidecars/csi-resizer'
-  expect(imageNames('1.36', 'go')).toMatchObject({ [upstream]: 'go-resizer', [own]: 'resizer' })
-  expect(imageNames('1.36', 'ours')).toMatchObject({ [upstream]: 'resizer', [own]: 'resizer' })
+  const ours = 'ghcr.io/csi-sidecars/csi-resizer'
+  expect(imageNames('1.36', 'go')).toMatchObject({ [upstream]: 'go-resizer', [ours]: 'resizer' })
+  expect(imageNames('1.36', 'ours')).toMatchObject({ [upstream]: 'resizer', [ours]: 'resizer' })
 })

@@ -100,8 +100,8 @@ async function startServices(node: NodeRecord): Promise<void> {
     (...command: readonly string[]) =>
     (): boolean =>
       tryInside(node, command).status === 0
-  const ready = async (service: Service, look: () => boolean): Promise<void> =>
-    until(`ready ${service}`, look, { diagnose: () => endOfLog(service) })
+  const ready = async (service: Service, check: () => boolean): Promise<void> =>
+    until(`ready ${service}`, check, { diagnose: () => endOfLog(service) })
   startService(node, 'etcd')
   startService(node, 'registry')
   startService(node, 'containerd')

@@ -180,7 +180,7 @@ function sidecarsIn(text: string): readonly SidecarVariant[] {
 }
 
 function afterDashes(values: object): readonly string[] {
-  const words = '--' in values && Array.isArray(values['--']) ? values['--'].map(String) : []
-  if (words.length === 0) throw new Error('run needs a command: run -- kubectl get pods -A')
-  return words
+  const command = '--' in values && Array.isArray(values['--']) ? values['--'].map(String) : []
+  if (command.length === 0) throw new Error('run needs a command: run -- kubectl get pods -A')
+  return command
 }

@@ -163,12 +163,12 @@ function call<Q, R>(method: UnaryMethod<Q, R>, request: Q): Promise<R> {
 
 const codeOf = (error: unknown): number => (error as ServiceError).code
 
-interface Wanted {
+interface RequestedVolume {
   readonly capability?: VolumeCapability
   readonly source?: VolumeContentSource
 }
 
-async function create(name: string, { capability = mounted(), source }: Wanted = {}): Promise<Volume> {
+async function create(name: string, { capability = mounted(), source }: RequestedVolume = {}): Promise<Volume> {
   const { volume } = await call(CreateVolume, {
     name,
     capacityRange: { requiredBytes: GIB, limitBytes: 0n },

@@ -105,9 +105,9 @@ export class Storage {
 
   /** Removes the data for ever. The caller has checked that it is not in use. */
   async remove(kind: Kind, id: string): Promise<void> {
-    const removed = join(this.#folder, 'removed', id)
-    await rename(join(this.#folder, kind, id), removed)
-    await rm(removed, { recursive: true })
+    const target = join(this.#folder, 'removed', id)
+    await rename(join(this.#folder, kind, id), target)
+    await rm(target, { recursive: true })
   }
 
   async #copy({ kind, id }: Source, to: string): Promise<void> {

@@ -24,10 +24,10 @@ export function hierarchiesIn(mounts: string, v2Controllers: (folder: string) =>
   const rows = mounts.split('\n').map((line) => line.split(' '))
   const folders = rows.flatMap(([, folder = '', type, options = '']): Hierarchy[] => {
     if (type !== 'cgroup') return []
-    const words = options.split(',')
-    const controllers = words.filter((word) => V1_CONTROLLERS.has(word))
+    const names = options.split(',')
+    const controllers = names.filter((word) => V1_CONTROLLERS.has(word))
     if (controllers.length > 0) return [{ folder, options: controllers.join() }]
-    const name = words.find((word) => word.startsWith('name='))
+    const name = names.find((word) => word.startsWith('name='))
     return name === undefined ? [] : [{ folder, options: `none,${name}` }]
   })
   const inV1 = new Set(folders.flatMap(({ options }) => options.split(',')))
@@ -108,7 +108,7 @@ export async function removeCgroups(found: Hierarchies): Promise<void> {
     for (const pid of nodeProcesses(found)) killIfAlive(pid)
     const left = nodeCgroups(found)
       .flatMap(tree)
-      .filter((folder) => !removed(folder))
+      .filter((folder) => !tryRemove(folder))
     if (left.length === 0) return
     await systemClock.sleep(200)
   }
@@ -122,7 +122,7 @@ function tree(folder: string): readonly string[] {
   return [...inside.flatMap(({ name }) => tree(join(folder, name))), folder]
 }
 
-function removed(folder: string): boolean {
+function tryRemove(folder: string): boolean {
   try {
     rmdirSync(folder)
     return true

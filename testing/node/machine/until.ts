@@ -2,8 +2,8 @@ import { systemClock } from '@csi-sidecars/base'
 
 /** Waits until `look` returns true. Throws after the time limit with the reason of `diagnose`. */
 export async function until(
-  what: string,
-  look: () => boolean,
+  description: string,
+  check: () => boolean,
   {
     seconds = 120,
     everyMs = 200,
@@ -11,8 +11,8 @@ export async function until(
   }: { seconds?: number; everyMs?: number; diagnose?: () => string } = {},
 ): Promise<void> {
   const end = systemClock.monotonic() + seconds * 1000
-  while (!look()) {
-    if (systemClock.monotonic() > end) throw new Error(`no ${what} within ${seconds} s ${diagnose()}`.trim())
+  while (!check()) {
+    if (systemClock.monotonic() > end) throw new Error(`no ${description} within ${seconds} s ${diagnose()}`.trim())
     await systemClock.sleep(everyMs)
   }
 }

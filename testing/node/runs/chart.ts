@@ -11,7 +11,7 @@ import { until } from '../machine/until.ts'
 import { isReady, type Pod, type RunSummary, restartsOf } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
 
-const OWN = 'chart'
+const RUN_NAMESPACE = 'chart'
 const VOLUMES = 200
 const KILLED_CALLS = 40
 const MIB = 1024 * 1024
@@ -20,9 +20,9 @@ const MIB = 1024 * 1024
 export async function chart(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
   const values = chartValues(driverFacts(node.driver))
-  remove(node, 'namespace', OWN)
+  remove(node, 'namespace', RUN_NAMESPACE)
   deploy(node, 'chart')
-  apply(node, [namespace(OWN)])
+  apply(node, [namespace(RUN_NAMESPACE)])
   expectThat(pods(node).every(isReady), 'helm --wait has returned before the pods are ready')
   steps.done('the chart is installed, and --wait has waited')
   inside(node, ['helm', 'test', RELEASE, '--namespace', NAMESPACE])
@@ -39,7 +39,7 @@ export async function chart(node: NodeRecord, print: Print): Promise<RunSummary>
   inside(node, ['helm', 'uninstall', RELEASE, '--namespace', NAMESPACE, '--wait'])
   const left = (): readonly string[] => leftOfChart(node)
   await until('end of the chart', () => left().length === 0, { diagnose: () => left().join(' ') })
-  remove(node, 'namespace', OWN)
+  remove(node, 'namespace', RUN_NAMESPACE)
   steps.done('nothing of the uninstalled chart is left')
   const text = `install, helm test, upgrade, rollback, restricted, ${VOLUMES} volumes in ${memory}, liveness, drain, SIGKILL, uninstall`
   return { text, seconds: steps.seconds }
@@ -58,17 +58,17 @@ async function manyVolumes(node: NodeRecord): Promise<string> {
   const names = Array.from({ length: VOLUMES }, (_, index) => `many-${index}`)
   apply(
     node,
-    names.map((name) => claim(OWN, { name, storage: '1Mi' })),
+    names.map((name) => claim(RUN_NAMESPACE, { name, storage: '1Mi' })),
   )
-  await bound(node, VOLUMES)
+  await untilBound(node, VOLUMES)
   const [pod] = pods(node)
   expectThat(pod !== undefined && restartsOf([pod]) === 0, 'a container was restarted')
   const container = pod?.spec.containers.find(({ name }) => name === 'csi-sidecars')
   expectThat(container?.securityContext?.readOnlyRootFilesystem === true, 'the root of the container is writable')
-  const used = Math.round(workingSet(node, pod?.metadata.name ?? '') / MIB)
-  remove(node, '-n', OWN, 'pvc', '--all')
+  const usedMib = Math.round(workingSet(node, pod?.metadata.name ?? '') / MIB)
+  remove(node, '-n', RUN_NAMESPACE, 'pvc', '--all')
   await until('end of all volumes', () => list(node, 'persistentvolumes').length === 0, { seconds: 180 })
-  return `${used} MiB of ${container?.resources?.limits?.['memory'] ?? 'no'}`
+  return `${usedMib} MiB of ${container?.resources?.limits?.['memory'] ?? 'no'}`
 }
 
 /** Stops the process, so that its liveness probe fails, and waits until the kubelet has restarted it. */
@@ -120,16 +120,16 @@ async function twoReplicas(node: NodeRecord, steps: RunSteps): Promise<void> {
   const create = (): void =>
     apply(
       node,
-      names.map((name) => claim(OWN, { name, storage: '1Mi' })),
+      names.map((name) => claim(RUN_NAMESPACE, { name, storage: '1Mi' })),
     )
   const { countVolumes } = driverFacts(node.driver)
   const before = countVolumes()
   create()
   await signalSidecars(node, 'KILL', () => leader(node))
-  await bound(node, KILLED_CALLS)
+  await untilBound(node, KILLED_CALLS)
   expectThat(countVolumes() - before === KILLED_CALLS, 'the driver has another number of volumes than there are claims')
   await signalSidecars(node, 'KILL', () => leader(node))
-  remove(node, '-n', OWN, 'pvc', '--all')
+  remove(node, '-n', RUN_NAMESPACE, 'pvc', '--all')
   await until('end of all volumes', () => list(node, 'persistentvolumes').length === 0, { seconds: 180 })
   await until('equal number of volumes', () => countVolumes() === before, { seconds: 60 })
   steps.done('a leader killed while it calls the driver leaves no volume and forgets none')
@@ -151,9 +151,9 @@ function leftOfChart(node: NodeRecord): readonly string[] {
 
 const pods = (node: NodeRecord): readonly Pod[] => list<Pod>(node, 'pods', '-n', NAMESPACE, '-l', PODS_OF_CHART)
 
-async function bound(node: NodeRecord, count: number): Promise<void> {
+async function untilBound(node: NodeRecord, count: number): Promise<void> {
   const phases = (): string =>
-    kubectl(node, 'get', 'pvc', '-n', OWN, '-o', 'jsonpath={range .items[*]}{.status.phase}{"\\n"}{end}')
+    kubectl(node, 'get', 'pvc', '-n', RUN_NAMESPACE, '-o', 'jsonpath={range .items[*]}{.status.phase}{"\\n"}{end}')
   const isBound = (): boolean =>
     phases()
       .split('\n')

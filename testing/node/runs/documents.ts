@@ -16,7 +16,7 @@ import { until } from '../machine/until.ts'
 import { isReady, type Pod, type RunSummary, volumeObjects, volumesEnded } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
 
-const OWN = 'documents'
+const RUN_NAMESPACE = 'documents'
 /** The Deployment that the documents name. */
 const DEPLOYMENT = 'example-controller'
 const PODS_OF_DEPLOYMENT = `app=${DEPLOYMENT}`
@@ -30,10 +30,10 @@ const NOT_RUN = /^kubectl csi | --previous /
 export async function documents(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
   const page = new DocumentedCommands(node)
-  remove(node, 'namespace', OWN)
+  remove(node, 'namespace', RUN_NAMESPACE)
   deploy(node, 'none')
   deploySidecars(node, 'go', { name: DEPLOYMENT, replicas: 2 })
-  apply(node, [namespace(OWN)])
+  apply(node, [namespace(RUN_NAMESPACE)])
   const before = volumeObjects(node)
   for (const path of ['README.md', 'docs/migration.md']) {
     await swapImages(page, path)
@@ -50,7 +50,7 @@ export async function documents(node: NodeRecord, print: Print): Promise<RunSumm
   checkMissingPermission(node)
   steps.done('helm test names a missing permission')
   deploy(node, 'none')
-  remove(node, 'namespace', OWN)
+  remove(node, 'namespace', RUN_NAMESPACE)
   return { text: `${page.count} commands`, seconds: steps.seconds }
 }
 
@@ -117,7 +117,7 @@ async function swapImages(page: DocumentedCommands, path: string): Promise<void>
   }
   const isGo = Object.values(expected).every((image) => image.startsWith('registry.k8s.io/'))
   expectThat(isGo, `the last command of ${path} leaves ${JSON.stringify(expected)}`)
-  remove(node, '-n', OWN, `pod/${KEPT}`, `pvc/${KEPT}`)
+  remove(node, '-n', RUN_NAMESPACE, `pod/${KEPT}`, `pvc/${KEPT}`)
 }
 
 /** Returns the image of each sidecar in the ready pods of the Deployment. */
@@ -162,8 +162,8 @@ const podsOfChart = (node: NodeRecord): readonly Pod[] =>
 async function operate(page: DocumentedCommands): Promise<void> {
   const { node } = page
   startPod(node, KEPT)
-  apply(node, [snapshot(OWN, KEPT)])
-  kubectl(node, '-n', OWN, 'wait', '--for=jsonpath={.status.readyToUse}=true', `volumesnapshot/${KEPT}`)
+  apply(node, [snapshot(RUN_NAMESPACE, KEPT)])
+  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=jsonpath={.status.readyToUse}=true', `volumesnapshot/${KEPT}`)
   const [attachment = ''] = namesOf(node, 'volumeattachments')
   const [content = ''] = namesOf(node, 'volumesnapshotcontents')
   const [sidecars] = podsOfChart(node)
@@ -173,13 +173,13 @@ async function operate(page: DocumentedCommands): Promise<void> {
       line
         .replace('volumeattachment <name>', `volumeattachment ${attachment}`)
         .replace('volumesnapshotcontent <name>', `volumesnapshotcontent ${content}`)
-        .replace(/(pvc|pod|volumesnapshot) <name>/, `$1 ${KEPT} --namespace ${OWN}`)
+        .replace(/(pvc|pod|volumesnapshot) <name>/, `$1 ${KEPT} --namespace ${RUN_NAMESPACE}`)
         .replaceAll('<namespace>', NAMESPACE)
         .replaceAll('<pod>', sidecars?.metadata.name ?? '')
         .replaceAll('<port>', String(attacher?.ports?.[0]?.containerPort)),
     )
   }
-  remove(node, '-n', OWN, `pod/${KEPT}`, `volumesnapshot/${KEPT}`, `pvc/${KEPT}`)
+  remove(node, '-n', RUN_NAMESPACE, `pod/${KEPT}`, `volumesnapshot/${KEPT}`, `pvc/${KEPT}`)
 }
 
 const namesOf = (node: NodeRecord, kind: string): readonly string[] =>
@@ -198,8 +198,8 @@ function checkMissingPermission(node: NodeRecord): void {
 
 /** Creates a claim and a pod that uses its volume, and waits for the pod. */
 function startPod(node: NodeRecord, name: string): void {
-  apply(node, [claim(OWN, { name, storage: '1Gi' }), pod(OWN, { name, script: 'true' })])
-  kubectl(node, '-n', OWN, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
+  apply(node, [claim(RUN_NAMESPACE, { name, storage: '1Gi' }), pod(RUN_NAMESPACE, { name, script: 'true' })])
+  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
 }
 
 /** Checks that a volume is created, attached, expanded, detached and deleted. */
@@ -208,8 +208,16 @@ async function useVolume(node: NodeRecord): Promise<void> {
   const before = volumeObjects(node)
   startPod(node, name)
   const larger = JSON.stringify({ spec: { resources: { requests: { storage: '2Gi' } } } })
-  kubectl(node, '-n', OWN, 'patch', 'pvc', name, '--type=merge', '-p', larger)
-  kubectl(node, '-n', OWN, 'wait', '--for=jsonpath={.status.capacity.storage}=2Gi', '--timeout=180s', `pvc/${name}`)
-  remove(node, '-n', OWN, `pod/${name}`, `pvc/${name}`)
+  kubectl(node, '-n', RUN_NAMESPACE, 'patch', 'pvc', name, '--type=merge', '-p', larger)
+  kubectl(
+    node,
+    '-n',
+    RUN_NAMESPACE,
+    'wait',
+    '--for=jsonpath={.status.capacity.storage}=2Gi',
+    '--timeout=180s',
+    `pvc/${name}`,
+  )
+  remove(node, '-n', RUN_NAMESPACE, `pod/${name}`, `pvc/${name}`)
   await volumesEnded(node, before)
 }

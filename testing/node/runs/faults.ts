@@ -11,7 +11,7 @@ import { firstGap } from '../results/calls.ts'
 import { type Pod, type RunSummary, restartsOf, volumeObjects, volumesEnded } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
 
-const OWN = 'faults'
+const RUN_NAMESPACE = 'faults'
 const WRITER = 'writer'
 /** After a restart of the container the numbers continue. */
 const WRITE =
@@ -20,20 +20,20 @@ const WRITE =
 /** Restarts and kills the parts of the node below a pod that writes. After each fault a new volume must be usable. */
 export async function faults(started: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
-  remove(started, 'namespace', OWN)
+  remove(started, 'namespace', RUN_NAMESPACE)
   deploy(started, 'ours')
   const volumes = volumeObjects(started)
   apply(started, [
-    namespace(OWN),
-    claim(OWN, { name: WRITER, storage: '1Gi' }),
-    pod(OWN, { name: WRITER, script: WRITE }),
+    namespace(RUN_NAMESPACE),
+    claim(RUN_NAMESPACE, { name: WRITER, storage: '1Gi' }),
+    pod(RUN_NAMESPACE, { name: WRITER, script: WRITE }),
   ])
-  kubectl(started, '-n', OWN, 'wait', '--for=condition=Ready', `pod/${WRITER}`, '--timeout=180s')
+  kubectl(started, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${WRITER}`, '--timeout=180s')
   const before = sidecarRestarts(started)
   let node = started
   const check = (step: string): void => {
     useNewVolume(node)
-    const gap = firstGap(kubectl(node, '-n', OWN, 'exec', WRITER, '--', 'cat', '/data/log'))
+    const gap = firstGap(kubectl(node, '-n', RUN_NAMESPACE, 'exec', WRITER, '--', 'cat', '/data/log'))
     expectThat(gap === undefined, `the pod has lost data: ${gap}`)
     steps.done(step)
   }
@@ -55,19 +55,22 @@ export async function faults(started: NodeRecord, print: Print): Promise<RunSumm
     await until('pod that writes', () => isRunning(node), { seconds: 180 })
     check('the node was killed, and started on its etcd and its disks')
   }
-  remove(node, '-n', OWN, 'pod,pvc', '--all')
+  remove(node, '-n', RUN_NAMESPACE, 'pod,pvc', '--all')
   await volumesEnded(node, volumes)
-  remove(node, 'namespace', OWN)
+  remove(node, 'namespace', RUN_NAMESPACE)
   steps.done('nothing is left')
-  const what = `kubelet and containerd restarted, driver ${isKilled ? 'and node ' : ''}killed`
-  return { text: `${what}: no data lost, new volumes usable, nothing is left`, seconds: steps.seconds }
+  const summary = `kubelet and containerd restarted, driver ${isKilled ? 'and node ' : ''}killed`
+  return { text: `${summary}: no data lost, new volumes usable, nothing is left`, seconds: steps.seconds }
 }
 
 function useNewVolume(node: NodeRecord): void {
   const name = 'after'
-  apply(node, [claim(OWN, { name, storage: '1Gi' }), pod(OWN, { name, script: 'echo 1 > /data/file' })])
-  kubectl(node, '-n', OWN, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
-  remove(node, '-n', OWN, `pod/${name}`, `pvc/${name}`)
+  apply(node, [
+    claim(RUN_NAMESPACE, { name, storage: '1Gi' }),
+    pod(RUN_NAMESPACE, { name, script: 'echo 1 > /data/file' }),
+  ])
+  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
+  remove(node, '-n', RUN_NAMESPACE, `pod/${name}`, `pvc/${name}`)
 }
 
 /** Kills the driver's process, and waits until the kubelet has started it again. */
@@ -87,5 +90,5 @@ function sidecarRestarts(node: NodeRecord): number {
 }
 
 function isRunning(node: NodeRecord): boolean {
-  return tryInside(node, ['kubectl', '-n', OWN, 'exec', WRITER, '--', 'true']).status === 0
+  return tryInside(node, ['kubectl', '-n', RUN_NAMESPACE, 'exec', WRITER, '--', 'true']).status === 0
 }

@@ -25,17 +25,17 @@ export function makeAuthority(name: string): Authority {
   return authorityOf(sign(`/CN=${name}`, ['basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign']), '')
 }
 
-function authorityOf(own: Issued, chain: string): Authority {
+function authorityOf(issued: Issued, chain: string): Authority {
   const withChain = ({ cert, key }: Issued): Issued => ({ cert: cert + chain, key })
   return {
-    ...own,
+    ...issued,
     server: (name) => {
       const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
-      return withChain(sign(`/CN=${name}`, [names, 'extendedKeyUsage=serverAuth'], own))
+      return withChain(sign(`/CN=${name}`, [names, 'extendedKeyUsage=serverAuth'], issued))
     },
-    client: (subject, usage = CLIENT) => withChain(sign(subject, [`extendedKeyUsage=${usage}`], own)),
+    client: (subject, usage = CLIENT) => withChain(sign(subject, [`extendedKeyUsage=${usage}`], issued)),
     intermediate: (name) => {
-      const below = sign(`/CN=${name}`, ['basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign'], own)
+      const below = sign(`/CN=${name}`, ['basicConstraints=critical,CA:TRUE', 'keyUsage=keyCertSign'], issued)
       return authorityOf(below, below.cert + chain)
     },
   }
@@ -51,8 +51,8 @@ function sign(subject: string, extensions: readonly string[], by?: Issued): Issu
     const config = file('openssl.cnf', '[req]\ndistinguished_name = subject\n[subject]\n')
     const signer = by === undefined ? [] : ['-CA', file('ca.crt', by.cert), '-CAkey', file('ca.key', by.key)]
     const how = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-config', config]
-    const what = ['-subj', subject, ...extensions.flatMap((extension) => ['-addext', extension])]
-    const text = execFileSync('openssl', ['req', '-x509', ...how, ...signer, ...what, '-keyout', '-'], {
+    const subjectArgs = ['-subj', subject, ...extensions.flatMap((extension) => ['-addext', extension])]
+    const text = execFileSync('openssl', ['req', '-x509', ...how, ...signer, ...subjectArgs, '-keyout', '-'], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -62,8 +62,8 @@ function sign(subject: string, extensions: readonly string[], by?: Issued): Issu
   }
 }
 
-function block(text: string, what: string): string {
-  const found = new RegExp(`-----BEGIN ${what}-----[^]*-----END ${what}-----\\n`).exec(text)?.[0]
-  if (found === undefined) throw new Error(`openssl wrote no ${what}`)
+function block(text: string, label: string): string {
+  const found = new RegExp(`-----BEGIN ${label}-----[^]*-----END ${label}-----\\n`).exec(text)?.[0]
+  if (found === undefined) throw new Error(`openssl wrote no ${label}`)
   return found
 }

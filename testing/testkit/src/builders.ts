@@ -50,7 +50,7 @@ export function pvc(name = 'pvc-1', change?: ObjectChange<PersistentVolumeClaim>
 }
 
 /** Returns a claim and a volume that are bound to each other, as the PersistentVolume controller leaves them. */
-export function bound(
+export function boundPair(
   options: {
     claim?: ObjectChange<PersistentVolumeClaim>
     volume?: ObjectChange<PersistentVolume>

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import { expect, test } from '@jest/globals'
-import { bound, csiNode, lease, pod, pv, pvc, secret, storageClass, va, vac } from './builders.ts'
+import { boundPair, csiNode, lease, pod, pv, pvc, secret, storageClass, va, vac } from './builders.ts'
 import { startCluster } from './cluster.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
@@ -45,7 +45,7 @@ test('an object builder sets changed fields at any depth and removes fields that
 })
 
 test('`startCluster` stores objects with their status, and `stop` removes all files', async () => {
-  const { claim, volume } = bound()
+  const { claim, volume } = boundPair()
   const cluster = await startCluster({ objects: [claim, volume] })
   const stored = cluster.api.get(PERSISTENT_VOLUME_CLAIMS, { name: 'pvc-1' })
   expect(stored?.status?.phase).toBe('Bound')

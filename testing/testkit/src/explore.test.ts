@@ -6,7 +6,7 @@ interface Counter {
 }
 
 /** A model whose states are the numbers from zero to three, in a cycle. A fault changes the state to ten. */
-function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Counter> {
+function counter(overrides: Partial<Model<Counter>> = {}, fault?: number): Model<Counter> {
   return {
     initial: [{ at: 0 }],
     isGoal: ({ at }) => at === 3,
@@ -15,7 +15,7 @@ function counter(parts: Partial<Model<Counter>> = {}, fault?: number): Model<Cou
       if (at < 10) yield { name: 'count', to: { at: (at + 1) % 4 }, fair: true }
       if (at === fault) yield { name: 'fail', to: { at: 10 }, fair: false }
     },
-    ...parts,
+    ...overrides,
   }
 }
 

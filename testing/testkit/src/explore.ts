@@ -47,7 +47,7 @@ class Walk<S> {
   readonly #states: S[] = []
   readonly #indexes = new Map<string, number>()
   /** The first move to each state. The walk is breadth first, so these moves form a shortest path. */
-  readonly #reached: { readonly from: number; readonly by: string }[] = []
+  readonly #firstMoves: { readonly from: number; readonly by: string }[] = []
   /** The predecessors of each state by fair moves. */
   readonly #before: number[][] = []
   readonly #goals: boolean[] = []
@@ -82,14 +82,14 @@ class Walk<S> {
 
   #indexOf(state: S, from: number, by: string): number {
     const key = this.#model.keyOf?.(state) ?? JSON.stringify(state)
-    const known = this.#indexes.get(key)
-    if (known !== undefined) return known
+    const knownIndex = this.#indexes.get(key)
+    if (knownIndex !== undefined) return knownIndex
     const index = this.#states.length
     const { mostStates = 1_000_000 } = this.#model
     if (index >= mostStates) throw new Error(`more than ${mostStates} states, the last one: ${key}`)
     this.#indexes.set(key, index)
     this.#states.push(state)
-    this.#reached.push({ from, by })
+    this.#firstMoves.push({ from, by })
     this.#before.push([])
     return index
   }
@@ -111,14 +111,14 @@ class Walk<S> {
 
   #wayTo(index: number): string {
     const steps: string[] = []
-    for (let at = index; at >= 0; at = this.#reached[at]?.from ?? -1) {
-      const { by = '' } = this.#reached[at] ?? {}
-      steps.push(`  ${by === '' ? 'begin' : by}: ${JSON.stringify(this.#shown(at))}`)
+    for (let at = index; at >= 0; at = this.#firstMoves[at]?.from ?? -1) {
+      const { by = '' } = this.#firstMoves[at] ?? {}
+      steps.push(`  ${by === '' ? 'begin' : by}: ${JSON.stringify(this.#printable(at))}`)
     }
     return steps.reverse().join('\n')
   }
 
-  #shown(index: number): unknown {
+  #printable(index: number): unknown {
     const state = this.#states[index] as S
     return this.#model.show === undefined ? state : this.#model.show(state)
   }

@@ -1,7 +1,7 @@
 export { anyObject } from './any-object.ts'
 export { type Issued, makeAuthority } from './authority.ts'
 export {
-  bound,
+  boundPair as bound,
   configMap,
   csiNode,
   DRIVER,

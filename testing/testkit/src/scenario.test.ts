@@ -23,7 +23,7 @@ async function markAttached(
 }
 
 const scenario: ScenarioScript = {
-  given: { objects: [pv()] },
+  initial: { objects: [pv()] },
   run: (cluster, signal) => markAttached(cluster, signal),
   when: (cluster) => cluster.add(va()),
   steps: [{ write: 'PATCH volumeattachments/va-1/status', body: { status: { attached: ANY } } }],

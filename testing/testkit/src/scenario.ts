@@ -25,7 +25,7 @@ export interface ExpectedWrite {
 export type ScenarioStep = ExpectedCall | ExpectedWrite
 
 export interface ScenarioScript {
-  readonly given?: ClusterOptions
+  readonly initial?: ClusterOptions
   /** The program under test. It runs until the signal is aborted, at the same time as `when`. */
   readonly run: (cluster: EmulatedCluster, signal: AbortSignal) => Promise<void>
   /** The actions of other clients. */
@@ -57,7 +57,7 @@ const DISCOVERY = [
  * with the expected and the actual step. An unexpected call is refused and fails the scenario.
  */
 export async function runScenario(scenario: ScenarioScript): Promise<void> {
-  await using cluster = await startCluster(scenario.given)
+  await using cluster = await startCluster(scenario.initial)
   const script = new Script(scenario, cluster)
   using run = scope()
   const running = scenario.run(cluster, run.signal)
@@ -174,11 +174,11 @@ class Script {
     if (this.#next === this.#steps.length) this.#finished.resolve()
   }
 
-  #fail(what: string, got: string): void {
+  #fail(description: string, got: string): void {
     if (this.#broken !== undefined) return
     const step = this.#steps[this.#next]
     const lines = [
-      `step ${this.#next + 1}: ${what}`,
+      `step ${this.#next + 1}: ${description}`,
       `  expected: ${step === undefined ? 'nothing more' : show(step)}`,
       `  got:      ${got}`,
       ...this.#seen.map((each, index) => `  after ${index + 1}: ${each}`),

@@ -24,9 +24,9 @@ function scene() {
     add: ({ name }) => void names.push(name),
   } as Pick<CacheRegistry, 'create' | 'add'> as CacheRegistry
   const node = new LocalNodeWatch({ caches, nodeName: 'a', driverName: 'csi.x', clock, log })
-  const putNode = (labels: Record<string, string>): unknown => cluster.put(NODES, { metadata: { name: 'a', labels } })
+  const putNode = (labels: Record<string, string>): unknown => cluster.store(NODES, { metadata: { name: 'a', labels } })
   const register = (...drivers: (typeof DRIVER)[]): unknown =>
-    cluster.put(CSI_NODES, { metadata: { name: 'a' }, spec: { drivers } })
+    cluster.store(CSI_NODES, { metadata: { name: 'a' }, spec: { drivers } })
   return { clock, log, cluster, node, selected, names, putNode, register }
 }
 

@@ -27,7 +27,7 @@ function begin(backoff = { baseMs: 1_000, maxMs: 300_000 }): void {
 
 beforeEach(() => begin())
 
-const run = (name = 'web'): unknown => cluster.put(PODS, pod(name, 'data'))
+const run = (name = 'web'): unknown => cluster.store(PODS, pod(name, 'data'))
 
 function end(name = 'web'): Promise<void> {
   cluster.delete(PODS, { namespace: NAMESPACE, name })

@@ -25,7 +25,7 @@ beforeEach(() => {
 
 function run(namespace: string, name: string, claimName = 'data'): void {
   const made = pod(name, claimName)
-  cluster.put(PODS, { ...made, metadata: { ...made.metadata, namespace } })
+  cluster.store(PODS, { ...made, metadata: { ...made.metadata, namespace } })
 }
 
 function end(namespace: string, name: string): Promise<void> {

@@ -24,7 +24,7 @@ beforeEach(() => {
 
 function run(namespace: string, name: string): void {
   const made = pod(name, 'data')
-  cluster.put(PODS, { ...made, metadata: { ...made.metadata, namespace } })
+  cluster.store(PODS, { ...made, metadata: { ...made.metadata, namespace } })
 }
 
 const uses = async (claim: string): Promise<boolean | undefined> => (await use.podsOf(claim, never))?.uses(claim)

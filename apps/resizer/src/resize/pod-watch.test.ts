@@ -59,28 +59,28 @@ describe('podClaims', () => {
 
 describe('PodWatch', () => {
   it('`PodWatch` reports a claim as unused when its pod ends, not when the pod changes', async () => {
-    cluster.put(PODS, pod('web', 'data', 'Pending'))
+    cluster.store(PODS, pod('web', 'data', 'Pending'))
     const watch = createWatch()
     await watch.listed
-    cluster.put(PODS, pod('web', 'data', 'Running'))
+    cluster.store(PODS, pod('web', 'data', 'Running'))
     await clock.settle()
     expect([watch.uses('ns/data'), unused]).toEqual([true, []])
-    cluster.put(PODS, pod('web', 'data', 'Failed'))
+    cluster.store(PODS, pod('web', 'data', 'Failed'))
     await clock.settle()
     expect([watch.uses('ns/data'), unused]).toEqual([false, ['ns/data']])
     watch.close()
   })
 
   it('after a new list, `PodWatch` reports exactly the claims that no listed pod uses', async () => {
-    cluster.put(PODS, pod('web', 'data'))
-    cluster.put(PODS, pod('job', 'other'))
+    cluster.store(PODS, pod('web', 'data'))
+    cluster.store(PODS, pod('job', 'other'))
     const watch = createWatch()
     await watch.listed
     await clock.settle()
     cluster.breakWatches()
     cluster.delete(PODS, { namespace: 'ns', name: 'web' })
     cluster.delete(PODS, { namespace: 'ns', name: 'job' })
-    cluster.put(PODS, pod('later', 'other'))
+    cluster.store(PODS, pod('later', 'other'))
     cluster.server.compact()
     await clock.advance(2_000)
     expect([unused, watch.uses('ns/data'), watch.uses('ns/other')]).toEqual([['ns/data'], false, true])

@@ -63,8 +63,8 @@ export class ResizerFixture {
     this.#options = options
     this.driver = new FakeDriver(options.driverName ?? DRIVER, () => this.clock.monotonic())
     const { driver, wire, cluster } = this
-    cluster.onRequest = ({ verb, what, body }) => {
-      if (verb === 'patch') wire.push({ target: what, body })
+    cluster.onRequest = ({ verb, resource, body }) => {
+      if (verb === 'patch') wire.push({ target: resource, body })
     }
     driver.onCall = ({ method, request }) => void wire.push({ target: method, body: request })
   }

@@ -9,10 +9,10 @@ export async function beginModify(
   options: FixtureOptions = {},
 ): Promise<ResizerFixture> {
   const fixture = new ResizerFixture(options)
-  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
-  fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
-  fixture.cluster.put(PERSISTENT_VOLUMES, volume(volumeParts))
-  fixture.cluster.put(PERSISTENT_VOLUME_CLAIMS, claim(fields))
+  fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('gold'))
+  fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('silver'))
+  fixture.cluster.store(PERSISTENT_VOLUMES, volume(volumeParts))
+  fixture.cluster.store(PERSISTENT_VOLUME_CLAIMS, claim(fields))
   await fixture.start()
   return fixture
 }

@@ -32,7 +32,7 @@ describe('creation', () => {
 
   it('the status write contains the creation time with all digits of its nanoseconds', async () => {
     const { api } = await begin()
-    const write = api.served.find(({ what }) => what === 'volumesnapshotcontents/status')
+    const write = api.served.find(({ resource }) => resource === 'volumesnapshotcontents/status')
     expect(JSON.stringify(write?.body)).toContain('"creationTime":1700000000000000005,')
   })
 

@@ -62,7 +62,7 @@ export class Fixture {
   constructor({ settings, objects = [] }: FixtureOptions = {}) {
     this.#settings = { ...SETTINGS, ...settings }
     this.api = new FakeApi({ errorOf: apiErrorOf, clock: this.clock })
-    for (const [resource, object] of objects) this.api.put(resource, object)
+    for (const [resource, object] of objects) this.api.store(resource, object)
   }
 
   /** Starts a snapshotter whose requests are answered at once, and whose watch events arrive at once. */
@@ -96,7 +96,7 @@ export class Fixture {
   }
 
   async storeObject(resource: Resource<KubeObject>, object: KubeObject): Promise<void> {
-    this.api.put(resource, object)
+    this.api.store(resource, object)
     await this.clock.settle()
   }
 
@@ -166,7 +166,7 @@ export class Process {
     this.gate.pass = (outgoing, effect, passing) => {
       const { request } = outgoing
       if (request?.verb !== 'patch') return pass(outgoing, effect, passing)
-      const write = writeText(request.what, request.body)
+      const write = writeText(request.resource, request.body)
       fixture.wire.push(write)
       const serve = async (): ReturnType<typeof effect> => {
         const refusal = fixture.refusals.get(write)?.shift()

@@ -112,7 +112,7 @@ export class Model extends Fixture {
   changeClass(): void {
     this.#classes += 1
     this.removeClass()
-    this.api.put(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { version: `${this.#classes}` } }))
+    this.api.store(VOLUME_SNAPSHOT_CLASSES, snapshotClass('k', { parameters: { version: `${this.#classes}` } }))
   }
 
   removeClass(): void {
@@ -129,7 +129,7 @@ export class Model extends Fixture {
     this.storage.acceptsAnyParameters.add(`snapshot-${uid}`)
     // A process that finds the new content before it has seen the old content go does not know its last state.
     for (const snapshot of this.#fragile) if (snapshot.startsWith(`snapshot-${name}-`)) this.#excused.add(snapshot)
-    this.api.put(
+    this.api.store(
       VOLUME_SNAPSHOT_CONTENTS,
       vsc(name, {
         spec: { deletionPolicy: policy, volumeSnapshotRef: { uid }, source: { volumeHandle: `vol-${name}` } },
@@ -147,7 +147,7 @@ export class Model extends Fixture {
       volumeSnapshotRef: { uid: `${COPY}-${this.#refs}` },
       source: { snapshotHandle: handle },
     }
-    this.api.put(VOLUME_SNAPSHOT_CONTENTS, preProvisioned(COPY, { spec }))
+    this.api.store(VOLUME_SNAPSHOT_CONTENTS, preProvisioned(COPY, { spec }))
   }
 
   /** Annotates and deletes a content, as the snapshot-controller does after a user has deleted the VolumeSnapshot. */

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 
 const created = expectation.becomes('claim', { who: 'you', expected: 'claim created', holds: () => true })
-const bound = expectation.becomes('claim', {
+const claimBound = expectation.becomes('claim', {
   who: 'binder',
   expected: 'claim Bound',
   holds: ({ phase }) => phase === 'Bound',
@@ -28,7 +28,7 @@ const bound = expectation.becomes('claim', {
 const step = (change: Partial<StoryStep> = {}): StoryStep => ({
   title: 'One',
   act: async () => {},
-  expects: [created, bound],
+  expects: [created, claimBound],
   ...change,
 })
 
@@ -75,7 +75,7 @@ describe('runSteps', () => {
   })
 
   it('the demo prints events in the order in which they happen', async () => {
-    const ending = start([step({ expects: [bound, created] })])
+    const ending = start([step({ expects: [claimBound, created] })])
     await clock.settle()
     happen(added)
     happen(becameBound)
@@ -139,8 +139,8 @@ describe('runSteps', () => {
 
 describe('Expectation', () => {
   it('a demo step waits for a change to the expected state, even if an object already has it', () => {
-    expect(bound.see({ kind: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
-    expect(bound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
+    expect(claimBound.see({ kind: 'claim', before: boundPair().claim, after: boundPair().claim })).toBeUndefined()
+    expect(claimBound.see(becameBound)).toEqual({ who: 'binder', text: 'claim Bound' })
   })
 
   it('a demo step that expects a deletion waits for the deletion of exactly this object', () => {

@@ -70,7 +70,7 @@ export function planFromManifest(question: PlanQuestion, text: string, printing:
   }
   const missing =
     workload === undefined ? [] : [{ what: `${workload.kind} ${workload.name}`, why: 'the file does not contain it' }]
-  const others = objects.others.map((what) => ({ what, why: 'it is no pod template' }))
+  const others = objects.others.map((kind) => ({ what: kind, why: 'it is no pod template' }))
   const refused = [...missing, ...objects.refused, ...others]
   return print([], refused.length > 0 ? refused : [{ what: 'the file', why: 'it contains no object' }], printing)
 }

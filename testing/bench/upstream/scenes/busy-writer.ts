@@ -1,12 +1,12 @@
 /** Writes objects into etcd at a steady rate. As a separate process it does not delay the measuring process. */
 import process from 'node:process'
-import { type Put, putAll } from '../copies.ts'
+import { type PutRequest, putAll } from '../copies.ts'
 
 /** The message of the parent process: the objects to write to etcd in a loop, and the rate. */
 export interface Beats {
   readonly etcdUrl: string
   /** The objects to write. Each write replaces the marker `BEAT` in the value by a growing number. */
-  readonly objects: readonly Put[]
+  readonly objects: readonly PutRequest[]
   readonly perSecond: number
 }
 
@@ -25,10 +25,10 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
   const started = performance.now()
   let dropped = 0
   while (process.connected) {
-    const due = Math.floor(((performance.now() - started) * perSecond) / 1000) - written - dropped
-    const now = Math.min(due, MAX_WRITES)
+    const pending = Math.floor(((performance.now() - started) * perSecond) / 1000) - written - dropped
+    const now = Math.min(pending, MAX_WRITES)
     // Writes that a stalled machine has missed are dropped, because a burst would not be a steady rate.
-    dropped += due - now
+    dropped += pending - now
     if (now > 0) {
       await putAll(
         etcdUrl,
@@ -43,7 +43,7 @@ async function beat({ etcdUrl, objects, perSecond }: Beats): Promise<void> {
 /** The maximum number of writes in one transaction, below the limit of 128 of etcd. */
 const MAX_WRITES = 120
 
-function nextOf(objects: readonly Put[]): Put {
+function nextOf(objects: readonly PutRequest[]): PutRequest {
   const { key, value } = objects[next % objects.length] ?? { key: '', value: '' }
   next += 1
   return { key, value: value.replace(BEAT, String(next)) }

@@ -2,15 +2,15 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { pause } from '../../../e2e/harness/waiting.ts'
-import { makeCopies, type Original, type Put, stored } from '../copies.ts'
+import { makeCopies, type Original, type PutRequest, stored } from '../copies.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
-import { attached, bound, finalizerOf, growing, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
+import { attached, createBoundClaim, finalizerOf, growing, moreVolumes, nodeOf, nodes, volumes } from '../objects.ts'
 import { stopAll } from '../subject.ts'
 import { attachTimes, BETWEEN_ATTACHES_MS, percentile } from '../work.ts'
 import { BEAT, type Beats, type Written } from './busy-writer.ts'
 import { type Layout, startLayout } from './loaded.ts'
 
-const OWN = 'busy.example.com'
+const OUR_DRIVER = 'busy.example.com'
 const FOREIGN = 'other.example.com'
 /** Changes per second to objects of another driver, for each kind of object. */
 const FOREIGN_PER_SECOND = 500
@@ -61,9 +61,9 @@ async function measure(bench: Bench, ground: BenchServer, { layout, round, write
   const name = `${layout}-${round}`
   const count = bench.sized(ATTACHES)
   await ground.namespace(name)
-  await volumes(ground, OWN, { count: 1, prefix: name })
+  await volumes(ground, OUR_DRIVER, { count: 1, prefix: name })
   await moreVolumes(ground, { count, prefix: name })
-  const subjects = await startLayout(ground, layout, { driver: OWN, leaseNamespace: name, args: LIMITS })
+  const subjects = await startLayout(ground, layout, { driver: OUR_DRIVER, leaseNamespace: name, args: LIMITS })
   await pause(QUIET_MS)
   const [before, writtenBefore] = [subjects.map((subject) => subject.cost()), await writer.written()]
   const from = performance.now()
@@ -103,10 +103,10 @@ function sum(figures: readonly number[]): number {
 }
 
 /** Creates the objects that the writer process changes. Returns their etcd entries, with both drivers mixed evenly. */
-async function populate(bench: Bench, ground: BenchServer): Promise<readonly Put[]> {
-  await nodes(ground, OWN)
+async function populate(bench: Bench, ground: BenchServer): Promise<readonly PutRequest[]> {
+  await nodes(ground, OUR_DRIVER)
   const foreign = await makeSet(ground, FOREIGN, bench.sized(FOREIGN_OBJECTS))
-  const ownSet = await makeSet(ground, OWN, bench.sized(OWN_OBJECTS))
+  const ownSet = await makeSet(ground, OUR_DRIVER, bench.sized(OWN_OBJECTS))
   const each = FOREIGN_PER_SECOND / OWN_PER_SECOND
   const turns = Math.max(foreign.length, ownSet.length * each) / each
   return Array.from({ length: turns }, (_, turn) => [
@@ -115,19 +115,19 @@ async function populate(bench: Bench, ground: BenchServer): Promise<readonly Put
   ]).flat()
 }
 
-function at(objects: readonly Put[], index: number): Put {
+function at(objects: readonly PutRequest[], index: number): PutRequest {
   const object = objects[index % objects.length]
   if (object === undefined) throw new Error('no objects to write')
   return object
 }
 
 /** Creates claims, volumes and attachments that need no work. Returns their etcd entries, one of each kind in turn. */
-async function makeSet(ground: BenchServer, driver: string, count: number): Promise<readonly Put[]> {
+async function makeSet(ground: BenchServer, driver: string, count: number): Promise<readonly PutRequest[]> {
   const first = `first.${driver}`
   const metadata = { finalizers: ['kubernetes.io/pv-protection', finalizerOf(driver)] }
   await growing(ground, driver)
-  await bound(ground, driver, { name: first, pv: { metadata } })
-  await attached(ground, driver, { name: first, node: nodeOf(OWN) })
+  await createBoundClaim(ground, driver, { name: first, pv: { metadata } })
+  await attached(ground, driver, { name: first, node: nodeOf(OUR_DRIVER) })
   const originals: readonly Original[] = [
     { resource: PERSISTENT_VOLUMES, name: first },
     { resource: VOLUME_ATTACHMENTS, name: first },

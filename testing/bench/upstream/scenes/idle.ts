@@ -40,8 +40,8 @@ async function start(
 async function startTimes(subject: Measured): Promise<Readonly<Record<string, number>>> {
   const { side, app, sidecar } = subject
   const requests = await subject.requests()
-  const after = (what: (request: NotedRequest) => boolean): number => {
-    const times = requests.filter((request) => what(request) && request.code < 300).map(({ time }) => time)
+  const after = (matches: (request: NotedRequest) => boolean): number => {
+    const times = requests.filter((request) => matches(request) && request.code < 300).map(({ time }) => time)
     if (times.length === 0) throw new Error(`${side} ${app} neither led nor watched before it was stopped`)
     return Math.min(...times) - sidecar.started
   }

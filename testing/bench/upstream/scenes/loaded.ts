@@ -12,7 +12,7 @@ import { pause } from '../../../e2e/harness/waiting.ts'
 import { makeCopies, mustHold } from '../copies.ts'
 import { APPS, type Side } from '../figures.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
-import { attached, bound, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
+import { attached, createBoundClaim, finalizerOf, growing, nodeOf, nodes } from '../objects.ts'
 import type { Measured } from '../subject.ts'
 import { giveWork, noteFirstCall, noteMemory, SETTLED_MS } from '../work.ts'
 
@@ -93,7 +93,7 @@ async function makeSet(ground: BenchServer, driver: string, name: string): Promi
     annotations: { 'pv.kubernetes.io/provisioned-by': driver },
   }
   await growing(ground, driver)
-  await bound(ground, driver, { name, pv: { metadata } })
+  await createBoundClaim(ground, driver, { name, pv: { metadata } })
   await attached(ground, driver, { name, node: nodeOf(DRIVER) })
   await ground.api.create(PODS, pod('default', name, [{ name: 'data', persistentVolumeClaim: { claimName: name } }]))
 }

@@ -35,7 +35,7 @@ const STANDBY_MS = 4000
 /** The time-out per object, well above the 0.6 s that the Go sidecar needs to provision a claim. */
 const PER_OBJECT_MS = 2500
 
-const WHOLE = '--controllers=attacher,resizer,provisioner,snapshotter'
+const ALL_CONTROLLERS = '--controllers=attacher,resizer,provisioner,snapshotter'
 const LIMITS = ['--kube-api-qps=1000', '--kube-api-burst=1000']
 const WORKERS: Readonly<Record<TestedApp, string>> = {
   attacher: 'worker-threads=100',
@@ -76,7 +76,7 @@ async function start(
   const common = { side, driver, leaseNamespace, ...(hostname === undefined ? {} : { hostname }) }
   if (side === 'ours') {
     const workers = APPS.map((app) => `--${app}-${WORKERS[app]}`)
-    const args = [WHOLE, ...(raised ? [...LIMITS, ...workers] : [])]
+    const args = [ALL_CONTROLLERS, ...(raised ? [...LIMITS, ...workers] : [])]
     return [await ground.start({ ...common, app: 'attacher', together: 'pod', args })]
   }
   return await Promise.all(
@@ -179,10 +179,10 @@ async function lives(bench: Bench, ground: BenchServer, how: Storm): Promise<voi
   const peak = totalOf(subjects, 'peak')
   await stopAll(subjects)
   const requests = (await Promise.all(subjects.map((subject) => subject.requests()))).flat()
-  const whole = Object.values(times).reduce((total, seconds) => total + seconds, 0)
+  const totalSeconds = Object.values(times).reduce((total, seconds) => total + seconds, 0)
   bench.figures.note('pod', side, {
-    ...Object.fromEntries(Object.entries(times).map(([what, seconds]) => [`${label}${what} (s)`, seconds])),
-    [`${label}the whole life (s)`]: whole,
+    ...Object.fromEntries(Object.entries(times).map(([name, seconds]) => [`${label}${name} (s)`, seconds])),
+    [`${label}the whole life (s)`]: totalSeconds,
     [`${label}CPU (s)`]: cpu,
     [`${label}requests for a volume`]: requests.filter(({ time }) => time >= from).length / count,
     [`${label}RSS at its peak (MiB)`]: peak,
@@ -206,14 +206,18 @@ async function phases(
   const isOurs = ({ spec }: PersistentVolume): boolean => spec?.csi?.driver === driver
   const times: Record<string, number> = {}
   const timed = async <T extends KubeObject>(
-    what: string,
+    name: string,
     make: (name: string) => Promise<unknown>,
-    { seen, holds, wanted = count }: { seen: Observer<T>; holds: (object: T) => boolean; wanted?: number },
+    {
+      seen,
+      holds,
+      expectedCount = count,
+    }: { seen: Observer<T>; holds: (object: T) => boolean; expectedCount?: number },
   ): Promise<void> => {
     const from = performance.now()
     await each(make)
-    await seen.until(`are ${what}`, holds, { count: wanted, within: 30_000 + count * PER_OBJECT_MS })
-    times[what] = (performance.now() - from) / 1000
+    await seen.until(`are ${name}`, holds, { count: expectedCount, within: 30_000 + count * PER_OBJECT_MS })
+    times[name] = (performance.now() - from) / 1000
     for (const subject of subjects) subject.mustRun()
   }
 
@@ -243,12 +247,12 @@ async function phases(
   await timed('without snapshots', (name) => removeSnapshot(ground, name), {
     seen: contents,
     holds: ({ spec }) => spec?.driver === driver,
-    wanted: 0,
+    expectedCount: 0,
   })
   await timed('detached', (name) => api.delete(VOLUME_ATTACHMENTS, { name: volumeOf(name) }), {
     seen: attachments,
     holds: ({ spec }) => spec.attacher === driver,
-    wanted: 0,
+    expectedCount: 0,
   })
   const release = { status: { phase: 'Released' } }
   await timed(
@@ -257,7 +261,7 @@ async function phases(
     {
       seen: volumes,
       holds: (volume) => isOurs(volume) && !isDeleted(volume),
-      wanted: 0,
+      expectedCount: 0,
     },
   )
   return times
@@ -279,8 +283,8 @@ async function bind(
     const ref = { namespace: 'default', name }
     await api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: volumeOf(name) } })
     await api.merge(PERSISTENT_VOLUME_CLAIMS, { ...ref, subresource: 'status' }, { status })
-    const bound = { status: { phase: 'Bound' } }
-    await api.merge(PERSISTENT_VOLUMES, { name: volumeOf(name), subresource: 'status' }, bound)
+    const boundStatus = { status: { phase: 'Bound' } }
+    await api.merge(PERSISTENT_VOLUMES, { name: volumeOf(name), subresource: 'status' }, boundStatus)
   })
   return volumeOf
 }

@@ -127,7 +127,7 @@ class Kubelet implements AsyncDisposable {
   private constructor(subject: Measured, start: () => Promise<Measured>) {
     this.subject = subject
     this.#start = start
-    this.#kept = this.#keep()
+    this.#kept = this.#keepRunning()
   }
 
   static async start(start: () => Promise<Measured>): Promise<Kubelet> {
@@ -140,7 +140,7 @@ class Kubelet implements AsyncDisposable {
     await this.#kept
   }
 
-  async #keep(): Promise<void> {
+  async #keepRunning(): Promise<void> {
     const { signal } = this.#stopping
     for (;;) {
       await this.subject.sidecar.exited

@@ -9,7 +9,7 @@ import {
 import { pause } from '../../../e2e/harness/waiting.ts'
 import type { Side } from '../figures.ts'
 import { type Bench, type BenchScene, type BenchServer, interleaved } from '../ground.ts'
-import { attach, bound, growing, moreBound, moreVolumes, nodeOf, nodes, raise, volumes } from '../objects.ts'
+import { attach, createBoundClaim, growing, moreBound, moreVolumes, nodeOf, nodes, raise, volumes } from '../objects.ts'
 import { type Cost, isWork, isWrite, type Measured, type NotedRequest } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
@@ -229,7 +229,7 @@ async function resizes(bench: Bench, ground: BenchServer, how: Storm): Promise<v
   const driver = await ground.driver(`${side}-${round}.resize.example.com`)
   const prefix = `${side}-${round}`
   await growing(ground, driver.name)
-  await bound(ground, driver.name, { name: `${prefix}-0` })
+  await createBoundClaim(ground, driver.name, { name: `${prefix}-0` })
   await moreBound(ground, { count: count * waves, prefix })
   const subject = await ground.start({ side, app: 'resizer', driver, args })
   await warmUp(ground, subject)

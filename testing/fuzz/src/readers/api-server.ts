@@ -12,7 +12,7 @@ export const jsonFrames: BytesReader = {
     '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}\n',
     '{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"old","details":{"retryAfterSeconds":1}}}\n',
   ],
-  words: [
+  keywords: [
     ...'"type": "object": "ADDED" "MODIFIED" "DELETED" "BOOKMARK" "ERROR" "metadata": "kind":"Status" "code":'.split(
       ' ',
     ),
@@ -52,32 +52,34 @@ function checkNumbers(frame: ReturnType<typeof frameOf>): void {
 
 /** Checks that the parsed object has lost no field except `managedFields`. */
 function checkWithoutManagedFields(line: string): void {
-  const whole = attempt(
+  const complete = attempt(
     () => JSON.parse(line) as unknown,
     (error) => error instanceof SyntaxError,
   )
   // A line with `managedFields` twice is skipped, because the two parsers may keep different values.
-  if ('refused' in whole || line.split('managedFields').length > 2) return
-  same(stripped(parseJson(line)), stripped(whole.value), 'without managedFields')
+  if ('refused' in complete || line.split('managedFields').length > 2) return
+  same(withoutManagedFields(parseJson(line)), withoutManagedFields(complete.value), 'without managedFields')
 }
 
-function stripped(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(stripped)
+function withoutManagedFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutManagedFields)
   if (typeof value !== 'object' || value === null) return value
-  return Object.entries(value).flatMap(([key, each]) => (key === 'managedFields' ? [] : [[key, stripped(each)]]))
+  return Object.entries(value).flatMap(([key, each]) =>
+    key === 'managedFields' ? [] : [[key, withoutManagedFields(each)]],
+  )
 }
 
 export const protobufFrames: BytesReader = {
   name: 'protobuf-frames',
   seeds: [frame('ADDED', volume()), frame('BOOKMARK', volume()), frame('ERROR', status())],
-  words: [
+  keywords: [
     ...['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR', 'k8s\0', 'Status', 'v1', 'k8s.io/initial-events-end'],
     ...[Buffer.of(0, 0, 0, 4), Buffer.of(0xff, 0xff, 0xff, 0xff), Buffer.of(10, 2), Buffer.of(18, 4), Buffer.of(8)],
     Buffer.from('ffffffffffffffffff01', 'hex'),
   ],
   read: (input) => {
-    const whole = framesOf(input, input.length || 1)
-    same(framesOf(input, 3), whole, 'in pieces of 3 bytes')
+    const inOnePiece = framesOf(input, input.length || 1)
+    same(framesOf(input, 3), inOnePiece, 'in pieces of 3 bytes')
   },
 }
 

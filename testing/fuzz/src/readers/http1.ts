@@ -43,15 +43,15 @@ export const httpAnswers: BytesReader = {
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nA: b\r\n\r\n',
     'HTTP/1.0 404 Not Found\r\nConnection: keep-alive\r\n\r\nno',
   ],
-  words: [
+  keywords: [
     ...['\r\n', '\r\n\r\n', 'HTTP/1.1 ', 'HTTP/1.0 ', '200', '204', '304', '429', '100', 'Content-Length: ', '0\r\n'],
     ...['Transfer-Encoding: ', 'chunked', 'gzip', 'Connection: ', 'close', 'keep-alive', 'Retry-After: ', ';', 'ffff'],
     Buffer.from('000006040000000000', 'hex'),
   ],
   read: (input) => {
-    const whole = answerOf(input, input.length || 1)
+    const inOnePiece = answerOf(input, input.length || 1)
     if (input.length > MAX_HEAD_BYTES) return
-    for (const size of [1, 7]) same(answerOf(input, size), whole, `in pieces of ${size} bytes`)
+    for (const size of [1, 7]) same(answerOf(input, size), inOnePiece, `in pieces of ${size} bytes`)
   },
 }
 
@@ -119,7 +119,7 @@ function checkConnection(input: Buffer, size: number): void {
 export const httpConnections: BytesReader = {
   name: 'http-connections',
   seeds: httpAnswers.seeds.flatMap((seed) => [seed, `${seed}${httpAnswers.seeds[0]}`]),
-  words: httpAnswers.words,
+  keywords: httpAnswers.keywords,
   read: (input) => {
     for (const size of [1, 7, 64, input.length || 1]) checkConnection(input, size)
   },

@@ -27,7 +27,7 @@ const MESSAGES = [
 export const protobufObjects: BytesReader = {
   name: 'protobuf-objects',
   seeds: [volumeMessage(), Buffer.concat([Buffer.from('k8s\0'), Buffer.of(18, 4, 10, 0, 18, 0)])],
-  words: [
+  keywords: [
     ...['k8s\0', '__proto__', 'storage', '1Gi'],
     ...[8, 10, 18, 26, 34].map((byte) => Buffer.of(byte)),
     ...Array.from({ length: 24 }, (_, number) => Buffer.of(number * 8 + 2, 2)),
@@ -65,7 +65,7 @@ export const statusDetails: BytesReader = {
     Buffer.concat([Buffer.of(8, 8), field(2, 'x'), statusWith(HALF_A_SECOND)]),
     statusWith(Buffer.concat([Buffer.of(8), MINUS_ONE])),
   ],
-  words: [RETRY_INFO, HALF_A_SECOND, Buffer.of(26), Buffer.of(8), Buffer.of(16), MINUS_ONE],
+  keywords: [RETRY_INFO, HALF_A_SECOND, Buffer.of(26), Buffer.of(8), Buffer.of(16), MINUS_ONE],
   read: (input) => {
     const ms = retryDelayMs(input)
     if (ms !== undefined && !(Number.isFinite(ms) && ms >= 0)) throw new Error(`${ms} is no wait`)

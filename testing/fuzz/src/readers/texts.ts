@@ -8,7 +8,7 @@ const MAX_INT64 = 2n ** 63n - 1n
 export const quantities: BytesReader = {
   name: 'quantities',
   seeds: ['1Gi', '-1.5e3', '250m', '+12345678901234567890', '0.000000001n'],
-  words: 'Ki Mi Gi Ti Pi Ei n u m k M G T P E e - + . 0 999'.split(' '),
+  keywords: 'Ki Mi Gi Ti Pi Ei n u m k M G T P E e - + . 0 999'.split(' '),
   read: (input) => {
     const read = attempt(
       () => Quantity.parse(input.toString()),
@@ -29,7 +29,7 @@ export const quantities: BytesReader = {
 export const durations: BytesReader = {
   name: 'durations',
   seeds: ['1h15m30.5s', '-5ms', '0', '100us', '3\u00b5s', '2562047h47m16.854775807s'],
-  words: ['ns', 'us', '\u00b5s', '\u03bcs', 'ms', 's', 'm', 'h', '.', '-', '+', '9223372036854775807', '0'],
+  keywords: ['ns', 'us', '\u00b5s', '\u03bcs', 'ms', 's', 'm', 'h', '.', '-', '+', '9223372036854775807', '0'],
   read: (input) => {
     const read = attempt(
       () => parseGoDuration(input.toString()),
@@ -56,7 +56,7 @@ const FLAGS = [
 export const flags: BytesReader = {
   name: 'go-flags',
   seeds: ['--text\0a\0--whether=f\0-number\x000x1F\0--fraction=1e3\0--wait=1m', '--help', '--\0a', '-number=0b_1_0'],
-  words: [
+  keywords: [
     ...'-- - = text whether number fraction wait help true T 0x 0b 0o _ 1e308 inf nan 0x1p-2 1_000 ms h'.split(' '),
     ...['\0', '9223372036854775807', '-9223372036854775808'],
   ],
@@ -79,7 +79,7 @@ users: [{name: u, user: {token: "secret\\n", exec: {env: [{name: A, value: 1}]}}
     '{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"b"}}],"clusters":[{"name":"b"}]}',
     'a: |\n  text\nb: >-\n  more\n? c\n: !!binary aGk=\n...\n---\nx',
   ],
-  words: [
+  keywords: [
     ...[': ', '- ', '\n', '\n  ', '&a ', '*a', '<<: ', '!!', '!x ', '---\n', '...\n', '|', '>', '? ', '#', "'", '"'],
     ...['%YAML 1.1\n', '{', '}', '[', ']', ', ', '\t', '~', '0x1F'],
     ...['contexts', 'clusters', 'users', 'name', 'current-context', '__proto__'],

@@ -106,10 +106,10 @@ test('fault rules of the emulated API server can refuse, cut and delay requests'
   await expect(patch()).rejects.toMatchObject({ code: 0 })
   expect(server.get(PERSISTENT_VOLUMES, { name: 'pv-1' })?.metadata?.labels).toEqual({ a: 'b' })
   const hold = server.faults.hold({ verb: 'patch' })
-  const held = patch()
-  expect(await settled(held)).toMatchObject({ reason: { message: 'still waits' } })
+  const answer = patch()
+  expect(await settled(answer)).toMatchObject({ reason: { message: 'still waits' } })
   hold.release()
-  expect(await settled(held)).toMatchObject({ status: 'fulfilled' })
+  expect(await settled(answer)).toMatchObject({ status: 'fulfilled' })
 })
 
 test('a request ends when its signal is aborted, and is not sent if `beforeSend` throws', async () => {

@@ -329,7 +329,7 @@ export class InProcessClient<E extends Error> {
   }
 
   discover(path: string, call?: Call): Promise<unknown> {
-    return this.#send({ verb: 'discover', what: path, name: '' }, { method: 'GET', path }, call)
+    return this.#send({ verb: 'discover', resource: path, name: '' }, { method: 'GET', path }, call)
   }
 
   /** If true, watches delay all events after the initial objects. False delivers the delayed events. */
@@ -374,8 +374,8 @@ export class InProcessClient<E extends Error> {
     let code = 0
     let text = ''
     const leave = this.#server.exchange(request, {
-      head: (given) => {
-        code = given
+      head: (status) => {
+        code = status
       },
       chunk: (part) => {
         text += part
@@ -416,7 +416,7 @@ function sent(
   { plural }: Resource<unknown>,
   { name, subresource }: ObjectRef & Subresource,
 ): SentRequest {
-  return { verb, what: subresource === undefined ? plural : `${plural}/${subresource}`, name }
+  return { verb, resource: subresource === undefined ? plural : `${plural}/${subresource}`, name }
 }
 
 interface ObjectList<T> {
@@ -433,6 +433,6 @@ function metadataOf(object: unknown): KubeObject['metadata'] {
 }
 
 function query(values: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
-  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`
+  const present = Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
+  return present.length === 0 ? '' : `?${new URLSearchParams(present.map(([key, value]) => [key, String(value)]))}`
 }

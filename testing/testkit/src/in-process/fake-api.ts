@@ -49,7 +49,7 @@ export class FakeApi<E extends Error> {
   }
 
   /** Creates or replaces an object, as another writer does. */
-  put<T extends KubeObject>(resource: Resource<T>, object: T): T {
+  store<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const { namespace, name = '' } = object.metadata ?? {}
     const ref = { namespace, name }
     if (this.server.get(resource, ref) === undefined) return this.server.create(resource, object)

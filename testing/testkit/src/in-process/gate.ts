@@ -14,7 +14,7 @@ export interface Outgoing {
 export interface SentRequest {
   readonly verb: 'get' | 'list' | 'watch' | 'create' | 'replace' | 'patch' | 'delete' | 'discover'
   /** The resource, such as `pods` or `persistentvolumeclaims/status`. */
-  readonly what: string
+  readonly resource: string
   /** The name of the object. For a list or a watch, the namespace or an empty text. */
   readonly name: string
   readonly body?: unknown

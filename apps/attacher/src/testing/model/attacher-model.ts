@@ -83,7 +83,7 @@ export class AttacherModel {
     const source = volume === 'inline' ? { inlineVolumeSpec: specOf('inline') } : { persistentVolumeName: volume }
     const metadata = { name: vaName(volume, node), ...(hasForeignFinalizer && { finalizers: [FOREIGN_FINALIZER] }) }
     const object = { metadata, spec: { attacher: DRIVER, nodeName: node, source }, status: { attached: false } }
-    if (this.attachment(volume, node) === undefined) this.api.put(VOLUME_ATTACHMENTS, object)
+    if (this.attachment(volume, node) === undefined) this.api.store(VOLUME_ATTACHMENTS, object)
   }
 
   /** Removes all finalizers of an attachment and deletes it. With `again` it is recreated at once. */
@@ -152,7 +152,7 @@ export class AttacherModel {
   createVolume(volume: string, handle = handleOf(volume)): void {
     if (volume === 'inline' || this.handleNow(volume) !== undefined) return
     const annotations = volume === 'in-tree' ? { annotations: { [MIGRATED_TO_ANNOTATION]: DRIVER } } : {}
-    this.api.put(PERSISTENT_VOLUMES, {
+    this.api.store(PERSISTENT_VOLUMES, {
       metadata: { name: volume, ...annotations },
       ...{ spec: specOf(volume, handle) },
     })
@@ -165,7 +165,7 @@ export class AttacherModel {
 
   createNode(node: string, withDriver: boolean): void {
     const drivers = withDriver ? [{ name: DRIVER, nodeID: nodeIdOf(node) }] : []
-    this.api.put(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
+    this.api.store(CSI_NODES, { metadata: { name: node }, spec: { drivers } })
   }
 
   /** Removes the publication from the storage before the driver answers an unpublish with NotFound. */

@@ -33,7 +33,7 @@ export class AttacherScenario extends AttacherModel {
   takePatches(): string[] {
     const patches = this.api.served.splice(0).filter(({ verb }) => verb === 'patch')
     const texts = patches.map(
-      ({ what, name, body }) => `${what.replace(/(?=\/|$)/, `/${name}`)} ${JSON.stringify(body)}`,
+      ({ resource, name, body }) => `${resource.replace(/(?=\/|$)/, `/${name}`)} ${JSON.stringify(body)}`,
     )
     return texts.map((text) => text.replace(/"[0-9a-f]{8}-[-0-9a-f]{27}"/g, '"ID"'))
   }

@@ -214,14 +214,14 @@ export class ProvisionerModel {
   /** Creates or changes the VolumeAttributesClass and the Secret. */
   createInputs(): void {
     const version = `${this.#inputVersion}`
-    this.api.put(VOLUME_ATTRIBUTES_CLASSES, {
+    this.api.store(VOLUME_ATTRIBUTES_CLASSES, {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'VolumeAttributesClass',
       metadata: ATTRIBUTES,
       driverName: DRIVER,
       parameters: { version },
     })
-    this.api.put(SECRETS, { metadata: SECRET, data: { version: btoa(version) } })
+    this.api.store(SECRETS, { metadata: SECRET, data: { version: btoa(version) } })
   }
 
   deleteInputs(): void {
@@ -436,7 +436,7 @@ export class ProvisionerModel {
   /** Counts the calls and writes of each claim. Returns false, and records the violation, if there are too many. */
   #countsTry({ label, request }: InFlight, counts: Map<string, number>): boolean {
     const isCall = label.startsWith('call create')
-    const isWrite = request?.verb === 'replace' && request.what === 'persistentvolumeclaims'
+    const isWrite = request?.verb === 'replace' && request.resource === 'persistentvolumeclaims'
     if (!isCall && !isWrite) return true
     const count = (counts.get(label) ?? 0) + 1
     counts.set(label, count)

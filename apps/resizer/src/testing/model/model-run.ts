@@ -44,9 +44,9 @@ export class ModelRun {
 
   async begin(): Promise<void> {
     const { cluster } = this.fixture
-    for (const name of ['gold', 'silver']) cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass(name))
-    cluster.put(PERSISTENT_VOLUMES, volume())
-    cluster.put(PERSISTENT_VOLUME_CLAIMS, claim())
+    for (const name of ['gold', 'silver']) cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass(name))
+    cluster.store(PERSISTENT_VOLUMES, volume())
+    cluster.store(PERSISTENT_VOLUME_CLAIMS, claim())
     for (const resource of [PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS]) {
       cluster.server.onChange<KubeObject>(resource, ({ type, object }) => {
         if (type === 'MODIFIED') this.#check(object)
@@ -112,7 +112,7 @@ export class ModelRun {
     this.backend.forget()
     cluster.delete(PERSISTENT_VOLUME_CLAIMS, CLAIM_REF)
     cluster.edit(PERSISTENT_VOLUMES, VOLUME_REF, { spec: { claimRef: { uid } } })
-    cluster.put(
+    cluster.store(
       PERSISTENT_VOLUME_CLAIMS,
       claim({ uid, request: capacity, capacity, status, ...(wantedClass !== undefined && { wantedClass }) }),
     )
@@ -133,7 +133,7 @@ export class ModelRun {
     })
     this.#saidClass = className
     cluster.delete(PERSISTENT_VOLUMES, VOLUME_REF)
-    cluster.put(PERSISTENT_VOLUMES, { ...made, spec: { ...made.spec, ...spec } })
+    cluster.store(PERSISTENT_VOLUMES, { ...made, spec: { ...made.spec, ...spec } })
   }
 
   replace(object: Replaced): void {
@@ -245,10 +245,10 @@ export class ModelRun {
         this.#editClaim({ metadata: { labels: { at: String(fixture.clock.now()) } } })
         break
       case 'createClass':
-        fixture.cluster.put(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
+        fixture.cluster.store(VOLUME_ATTRIBUTES_CLASSES, attributesClass('bronze'))
         break
       case 'podBegins':
-        fixture.cluster.put(PODS, pod('web', 'data'))
+        fixture.cluster.store(PODS, pod('web', 'data'))
         break
       case 'podEnds':
         fixture.cluster.delete(PODS, { namespace: NAMESPACE, name: 'web' })
