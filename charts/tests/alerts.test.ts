@@ -20,16 +20,16 @@ withPromtool('alert rules', () => {
   // One run of promtool checks all alerts. Its output names each alert that fails.
   it('each alert fires exactly at the minute of its test case, and never for harmless series', () => {
     const tests = ALERT_CASES.flatMap((one) => [
-      look(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
-      look(one.fires, one.after - 1, { alert: one.alert }),
-      look(one.quiet, SETTLED, { alert: one.alert }),
+      alertCheck(one.fires, one.after, { alert: one.alert, expected: [fired(one)] }),
+      alertCheck(one.fires, one.after - 1, { alert: one.alert }),
+      alertCheck(one.quiet, SETTLED, { alert: one.alert }),
     ])
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
   it('no alert fires for the pods of another release of the chart', () => {
     const ofPods = ALERT_CASES.filter(({ alert }) => alert !== 'CSISidecarIsNotThere')
-    const tests = ofPods.map(({ alert, fires }) => look(ofAnother(fires), SETTLED, { alert }))
+    const tests = ofPods.map(({ alert, fires }) => alertCheck(ofAnother(fires), SETTLED, { alert }))
     expect(ruleFailures(groups, tests)).toBe('')
   })
 
@@ -56,7 +56,7 @@ function ofAnother(all: readonly Series[]): readonly Series[] {
 }
 
 /** Returns a promtool test that checks the alert at this minute after the first samples. */
-function look(
+function alertCheck(
   series: readonly Series[],
   minutes: number,
   { alert, expected = [] }: { alert: string; expected?: readonly object[] },

@@ -80,7 +80,7 @@ withHelm('controller values', () => {
   })
 
   const HOST_SOCKET = { volume: { hostPath: { path: '/var/lib/kubelet/plugins/example.csi.k8s.io' } } }
-  it.each<[what: string, values: object, strategy: object]>([
+  it.each<[name: string, values: object, strategy: object]>([
     ['of two pods, one stays ready', {}, { rollingUpdate: { maxUnavailable: 1 } }],
     [
       'a single pod stays until the new one is ready',

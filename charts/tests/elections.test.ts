@@ -17,11 +17,11 @@ const failure = (values: object): string => {
 }
 
 const SHARED = { leaseDuration: '30s', renewDeadline: '20s', namespace: 'leases' }
-const OWN = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
+const OVERRIDES = { leaseDuration: '1m', retryPeriod: '7s', labels: { tier: '1' } }
 
 withHelm('sidecar elections', () => {
   it('a leader election value of one sidecar replaces the common value', () => {
-    const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OWN } })
+    const objects = objectsOf({ leaderElection: SHARED, attacher: { leaderElection: OVERRIDES } })
     expect(electionArgs(objects, 'attacher')).toEqual([
       '--leader-election=true',
       '--leader-election-labels=tier:1',
@@ -66,7 +66,7 @@ withHelm('sidecar elections', () => {
   })
 
   describe('combined process', () => {
-    const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OWN } }
+    const values = { process: 'one', leaderElection: SHARED, attacher: { leaderElection: OVERRIDES } }
     const objects = objectsOf(values)
 
     it('the combined process gets common election flags without a prefix, and flags of one sidecar with its prefix', () => {

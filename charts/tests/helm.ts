@@ -111,9 +111,9 @@ export function runHelm(
   if (helm === undefined) throw new Error('there is no Helm: the caller should have skipped')
   const folder = mkdtempSync(join(tmpdir(), 'helm-'))
   try {
-    const own = join(folder, 'values.json')
-    if (values !== undefined) writeFileSync(own, JSON.stringify(values))
-    const valueFiles = [...files, ...(values === undefined ? [] : [own])].flatMap((file) => ['-f', file])
+    const valuesFile = join(folder, 'values.json')
+    if (values !== undefined) writeFileSync(valuesFile, JSON.stringify(values))
+    const valueFiles = [...files, ...(values === undefined ? [] : [valuesFile])].flatMap((file) => ['-f', file])
     // The plugins and settings of the user's own Helm must not change the result. A short run needs no garbage collector.
     const env = { PATH: process.env['PATH'], HOME: folder, GOGC: 'off' }
     return spawnSync(helm, [...args, ...valueFiles], { encoding: 'utf8', env, maxBuffer: 64 * 1024 * 1024 })

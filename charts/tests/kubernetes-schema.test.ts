@@ -38,6 +38,6 @@ it.each([
   [{ ...pod, limits: { cpu: {} } }, '/limits/cpu'],
   [{ ...pod, apiVersion: 'v2' }, 'there is no v2 Pod'],
   [{ ...pod, apiVersion: 'a/v1', kind: 'Options' }, 'there is no a/v1 Options'],
-])('the schema check of objects refuses %j', (object, what) => {
-  expect(check(object).join()).toContain(what)
+])('the schema check of objects refuses %j', (object, message) => {
+  expect(check(object).join()).toContain(message)
 })

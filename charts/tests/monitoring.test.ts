@@ -36,10 +36,10 @@ async function unknownNames(expression: string): Promise<readonly string[]> {
       (family) => family.name === name.replace(family.type === 'histogram' ? /_(?:bucket|sum|count)$/ : /$^/, ''),
     ),
   }))
-  const known = found.flatMap(({ family }) => family?.labels ?? [])
+  const allLabels = found.flatMap(({ family }) => family?.labels ?? [])
   return [
     ...found.filter(({ family }) => family === undefined).map(({ name }) => name),
-    ...labels.filter((label) => !known.includes(label)),
+    ...labels.filter((label) => !allLabels.includes(label)),
   ]
 }
 
@@ -181,9 +181,9 @@ withHelm('rendered monitoring', () => {
     (...one) => {
       const [, example, values] = one
       const all = merged(readValues(exampleFile(example)), { ...values })
-      const own = render({ values: all })
-      expect(podsOf(own)).not.toEqual([])
-      for (const pod of podsOf(own)) expect([pod, asksAbout(own, pod)]).toEqual([pod, true])
+      const renderedExample = render({ values: all })
+      expect(podsOf(renderedExample)).not.toEqual([])
+      for (const pod of podsOf(renderedExample)) expect([pod, asksAbout(renderedExample, pod)]).toEqual([pod, true])
       const others = [
         render({ values: merged(all, { fullnameOverride: '' }), release: 'another' }),
         render({ values: merged(all, { fullnameOverride: 'demo-csi-sidecars-controller' }), release: 'another' }),
@@ -191,7 +191,7 @@ withHelm('rendered monitoring', () => {
       ]
       for (const other of others) {
         expect(podsOf(other)).not.toEqual([])
-        for (const pod of podsOf(other)) expect([pod, asksAbout(own, pod)]).toEqual([pod, false])
+        for (const pod of podsOf(other)) expect([pod, asksAbout(renderedExample, pod)]).toEqual([pod, false])
       }
     },
   )

@@ -12,7 +12,7 @@ const withValues = (values: object): readonly Manifest[] => render({ values: mer
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 
 /** The flags of the combined process with a sidecar's prefix. Flags without a prefix are in the section `sidecars`. */
-const OWN = APPS.flatMap((app) =>
+const OWN_FLAGS = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
     // The resizer's --timeout is left out, because with it the chart omits two other flags of this list.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
@@ -101,22 +101,22 @@ withHelm('combined process', () => {
     ['names', [{ name: 'healthz', containerPort: 9898 }], 0],
     ['does not name', [{ name: 'other', containerPort: 9899 }], 1],
     ['names for UDP', [{ name: 'healthz', containerPort: 9898, protocol: 'UDP' }], 1],
-  ])('no port is declared twice if the driver container %s the port of the livenessprobe', (_what, ports, own) => {
+  ])('no port is declared twice if the driver container %s the port of the livenessprobe', (_what, ports, ownPorts) => {
     const [container] = (ONE as { driver: { containers: object[] } }).driver.containers
     const objects = withValues({
       livenessprobe: { enabled: true, port: 9898 },
       driver: { containers: [{ ...container, ports }] },
     })
     const declared = sidecar(objects, 'sidecars').ports?.filter(({ containerPort }) => containerPort === 9898) ?? []
-    expect(declared).toHaveLength(own)
+    expect(declared).toHaveLength(ownPorts)
     expect(argsOf(objects)).toContain('--livenessprobe-health-port=9898')
   })
 
   describe('combined flags', () => {
-    const every = OWN.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
+    const every = OWN_FLAGS.reduce<Values>((values, [, key, value]) => merged(values, at(key, value)), {})
     const args = argsOf(withValues(every))
 
-    it.each(OWN)('the combined process gets %s if its value is set', (flag, _key, _value, text) => {
+    it.each(OWN_FLAGS)('the combined process gets %s if its value is set', (flag, _key, _value, text) => {
       expect(args.filter((argument) => argument.startsWith(`${flag}=`))).toEqual([`${flag}=${text}`])
     })
 

@@ -36,11 +36,11 @@ export function restrictedViolations(pod: PodSpec): readonly string[] {
   const volumes = pod.volumes
     .filter((volume) => !RESTRICTED_VOLUMES.some((kind) => volume[kind] !== undefined))
     .map(({ name }) => `volume ${name}`)
-  const containers = everyContainer(pod).flatMap(({ name, securityContext: own = {} }) => {
-    const { runAsNonRoot, runAsUser, seccompProfile } = { ...pod.securityContext, ...own }
+  const containers = everyContainer(pod).flatMap(({ name, securityContext: ownContext = {} }) => {
+    const { runAsNonRoot, runAsUser, seccompProfile } = { ...pod.securityContext, ...ownContext }
     return [
-      ...(own.allowPrivilegeEscalation === false ? [] : [`${name} may escalate`]),
-      ...(own.capabilities?.drop?.includes('ALL') === true ? [] : [`${name} keeps capabilities`]),
+      ...(ownContext.allowPrivilegeEscalation === false ? [] : [`${name} may escalate`]),
+      ...(ownContext.capabilities?.drop?.includes('ALL') === true ? [] : [`${name} keeps capabilities`]),
       ...(runAsNonRoot === true ? [] : [`${name} may be root`]),
       ...(runAsUser === 0 ? [`${name} is root`] : []),
       ...(seccompProfile === undefined ? [`${name} without seccomp`] : []),

@@ -89,9 +89,9 @@ withHelm('rendered pods', () => {
     expect(livenessProbe).toMatchObject({ terminationGracePeriodSeconds: 30 })
     expect(readinessProbe).not.toHaveProperty('terminationGracePeriodSeconds')
     expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz' } })
-    const known = ports.map(({ name }) => name)
-    expect(known).toEqual([livenessProbe?.httpGet.port])
-    expect(known[0]?.length).toBeLessThanOrEqual(15)
+    const portNames = ports.map(({ name }) => name)
+    expect(portNames).toEqual([livenessProbe?.httpGet.port])
+    expect(portNames[0]?.length).toBeLessThanOrEqual(15)
   })
 
   it('containers have the image of the registry, with its tag or with the given digest', () => {

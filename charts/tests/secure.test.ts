@@ -125,14 +125,14 @@ withHelm('TLS monitors', () => {
 
   it('a ServiceMonitor sends the token of Prometheus by default', () => {
     const secure = { tls: { enabled: true }, authorization: { enabled: true } }
-    const own = objectsOf(secure)
-    expect(service(own)).toMatchObject({ bearerTokenFile: TOKEN })
+    const secureObjects = objectsOf(secure)
+    expect(service(secureObjects)).toMatchObject({ bearerTokenFile: TOKEN })
     // A PodMonitor sends no token by default, because it has no field `bearerTokenFile`.
-    expect(pods(own)).not.toHaveProperty('bearerTokenFile')
+    expect(pods(secureObjects)).not.toHaveProperty('bearerTokenFile')
     const authorization = { credentials: { name: 'scraper', key: 'token' } }
     const monitors = { serviceMonitor: { authorization }, podMonitor: { authorization } }
-    const said = objectsOf({ ...secure, metrics: monitors })
-    for (const endpoint of [service(said), pods(said)]) {
+    const explicitObjects = objectsOf({ ...secure, metrics: monitors })
+    for (const endpoint of [service(explicitObjects), pods(explicitObjects)]) {
       expect(endpoint).toMatchObject({ authorization })
       expect(endpoint).not.toHaveProperty('bearerTokenFile')
     }

@@ -15,9 +15,9 @@ const OF_A_PARENT = ['enabled', 'global']
 
 /** Returns the maps of the schema that accept only listed keys: the path of each, such as `a.b`, and its keys. */
 function maps(of: Values = SCHEMA, path = ''): [path: string, keys: readonly string[]][] {
-  const resolved = typeof of['$ref'] === 'string' ? (get(SCHEMA, of['$ref'].slice(2).replace('/', '.')) as Values) : of
-  if (resolved['additionalProperties'] !== false) return []
-  const properties = resolved['properties'] as Values
+  const schema = typeof of['$ref'] === 'string' ? (get(SCHEMA, of['$ref'].slice(2).replace('/', '.')) as Values) : of
+  if (schema['additionalProperties'] !== false) return []
+  const properties = schema['properties'] as Values
   const below = Object.entries(properties).flatMap(([key, value]) =>
     maps(value as Values, path ? `${path}.${key}` : key),
   )
@@ -156,16 +156,16 @@ describe('examples/every-value.yaml', () => {
 function shownExamples(): [key: string, text: string][] {
   const examples: [string, string][] = []
   const path: string[] = []
-  let shown: string[] = []
+  let shownKeys: string[] = []
   for (const line of readFileSync(VALUES_FILE, 'utf8').split('\n')) {
     const [, indent = '', key] = /^( *)(?:# .*|([a-zA-Z]+):.*)$/.exec(line) ?? []
     if (key === undefined) {
-      shown.push(...(line.match(/[[{].*[\]}]/g) ?? []))
+      shownKeys.push(...(line.match(/[[{].*[\]}]/g) ?? []))
       continue
     }
     path.splice(indent.length / 2, path.length, key)
-    examples.push(...shown.map((text): [string, string] => [path.join('.'), text]))
-    shown = []
+    examples.push(...shownKeys.map((text): [string, string] => [path.join('.'), text]))
+    shownKeys = []
   }
   return examples
 }

@@ -18,7 +18,7 @@ export interface Vendor {
   readonly lacks?: readonly string[]
 }
 
-const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+const wordsOf = (text: string): readonly string[] => text.trim().split(/\s+/)
 
 const READ = 'get list watch'
 const LEASES = ['coordination.k8s.io', 'leases', 'get watch list delete update create'] as const
@@ -49,10 +49,10 @@ export const VENDORS: readonly Vendor[] = [
     name: 'aws-ebs',
     address: '/var/lib/csi/sockets/pluginproxy/csi.sock',
     args: {
-      attacher: words(`--timeout=6m --csi-address=$(ADDRESS) --v=2 --leader-election=true --kube-api-qps=20
+      attacher: wordsOf(`--timeout=6m --csi-address=$(ADDRESS) --v=2 --leader-election=true --kube-api-qps=20
         --kube-api-burst=100 --worker-threads=100 --retry-interval-max=5m
         --feature-gates=MutableCSINodeAllocatableCount=true`),
-      resizer: words(`--timeout=60s --extra-modify-metadata --csi-address=$(ADDRESS) --v=2
+      resizer: wordsOf(`--timeout=60s --extra-modify-metadata --csi-address=$(ADDRESS) --v=2
         --handle-volume-inuse-error=false --leader-election=true --kube-api-qps=20 --kube-api-burst=100 --workers=100
         --retry-interval-max=30m`),
     },
@@ -62,9 +62,9 @@ export const VENDORS: readonly Vendor[] = [
     name: 'azuredisk',
     address: '/csi/csi.sock',
     args: {
-      attacher: words(`-v=2 -csi-address=$(ADDRESS) -timeout=1200s -leader-election
+      attacher: wordsOf(`-v=2 -csi-address=$(ADDRESS) -timeout=1200s -leader-election
         --leader-election-namespace=kube-system -worker-threads=1000 -kube-api-qps=200 -kube-api-burst=400`),
-      resizer: words(`-csi-address=$(ADDRESS) -v=2 -leader-election --leader-election-namespace=kube-system
+      resizer: wordsOf(`-csi-address=$(ADDRESS) -v=2 -leader-election --leader-election-namespace=kube-system
         -handle-volume-inuse-error=false -feature-gates=RecoverVolumeExpansionFailure=true,VolumeAttributesClass=true
         -timeout=240s --retry-interval-max=30m`),
     },
@@ -86,9 +86,9 @@ export const VENDORS: readonly Vendor[] = [
     name: 'ceph-rbd',
     address: 'unix:///csi/csi-provisioner.sock',
     args: {
-      attacher: words(`--v=1 --csi-address=$(ADDRESS) --leader-election=true --retry-interval-start=500ms
+      attacher: wordsOf(`--v=1 --csi-address=$(ADDRESS) --leader-election=true --retry-interval-start=500ms
         --default-fstype=ext4 --http-endpoint=$(POD_IP):8093`),
-      resizer: words(`--csi-address=$(ADDRESS) --v=1 --timeout=150s --leader-election --retry-interval-start=500ms
+      resizer: wordsOf(`--csi-address=$(ADDRESS) --v=1 --timeout=150s --leader-election --retry-interval-start=500ms
         --handle-volume-inuse-error=false --feature-gates=RecoverVolumeExpansionFailure=true
         --http-endpoint=$(POD_IP):8091`),
     },
@@ -107,7 +107,7 @@ export const VENDORS: readonly Vendor[] = [
   },
   {
     name: 'hetzner',
-    args: { attacher: words('--default-fstype=ext4'), resizer: [] },
+    args: { attacher: wordsOf('--default-fstype=ext4'), resizer: [] },
     rules: rights(
       ['', 'persistentvolumes', `${READ} create update delete patch`],
       ['', 'persistentvolumeclaims', `${READ} update patch`],
@@ -124,9 +124,9 @@ export const VENDORS: readonly Vendor[] = [
     name: 'democratic-csi',
     address: '/csi-data/csi.sock',
     args: {
-      attacher: words(`--v=5 --leader-election --leader-election-namespace=$(POD_NAMESPACE) --timeout=90s
+      attacher: wordsOf(`--v=5 --leader-election --leader-election-namespace=$(POD_NAMESPACE) --timeout=90s
         --worker-threads=10 --csi-address=$(ADDRESS)`),
-      resizer: words(`--v=5 --leader-election --leader-election-namespace=$(POD_NAMESPACE) --timeout=90s --workers=10
+      resizer: wordsOf(`--v=5 --leader-election --leader-election-namespace=$(POD_NAMESPACE) --timeout=90s --workers=10
         --csi-address=$(ADDRESS)`),
     },
     rules: rights(
@@ -147,8 +147,8 @@ export const VENDORS: readonly Vendor[] = [
     name: 'cinder',
     address: '/var/lib/csi/sockets/pluginproxy/csi.sock',
     args: {
-      attacher: words('--csi-address=$(ADDRESS) --timeout=3m --leader-election=true --default-fstype=ext4'),
-      resizer: words(`--csi-address=$(ADDRESS) --timeout=3m --handle-volume-inuse-error=false
+      attacher: wordsOf('--csi-address=$(ADDRESS) --timeout=3m --leader-election=true --default-fstype=ext4'),
+      resizer: wordsOf(`--csi-address=$(ADDRESS) --timeout=3m --handle-volume-inuse-error=false
         --leader-election=true`),
     },
     rules: rights(...ORIGINAL),
@@ -158,7 +158,7 @@ export const VENDORS: readonly Vendor[] = [
     name: 'nfs',
     address: '/csi/csi.sock',
     args: {
-      resizer: words(`-csi-address=$(ADDRESS) -v=2 -leader-election --leader-election-namespace=$(POD_NAMESPACE)
+      resizer: wordsOf(`-csi-address=$(ADDRESS) -v=2 -leader-election --leader-election-namespace=$(POD_NAMESPACE)
         -handle-volume-inuse-error=false -feature-gates=VolumeAttributesClass=false`),
     },
     rules: rights(
@@ -173,10 +173,10 @@ export const VENDORS: readonly Vendor[] = [
     name: 'vsphere',
     address: '/csi/csi.sock',
     args: {
-      attacher: words(`--v=4 --timeout=300s --csi-address=$(ADDRESS) --leader-election
+      attacher: wordsOf(`--v=4 --timeout=300s --csi-address=$(ADDRESS) --leader-election
         --leader-election-lease-duration=120s --leader-election-renew-deadline=60s
         --leader-election-retry-period=30s --kube-api-qps=100 --kube-api-burst=100 --worker-threads=100`),
-      resizer: words(`--v=4 --timeout=300s --handle-volume-inuse-error=false --csi-address=$(ADDRESS)
+      resizer: wordsOf(`--v=4 --timeout=300s --handle-volume-inuse-error=false --csi-address=$(ADDRESS)
         --kube-api-qps=100 --kube-api-burst=100 --leader-election --leader-election-lease-duration=120s
         --leader-election-renew-deadline=60s --leader-election-retry-period=30s
         --feature-gates=RecoverVolumeExpansionFailure=false`),
@@ -198,10 +198,10 @@ export const VENDORS: readonly Vendor[] = [
     name: 'longhorn',
     address: '/csi/csi.sock',
     args: {
-      attacher: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
+      attacher: wordsOf(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50 --kube-api-burst=100 --http-endpoint=:8000`),
       // The vendor gives --leader-election-namespace twice.
-      resizer: words(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
+      resizer: wordsOf(`--v=2 --csi-address=$(ADDRESS) --timeout=1m50s --retry-interval-max=1m --leader-election
         --leader-election-namespace=$(POD_NAMESPACE) --leader-election-namespace=$(POD_NAMESPACE) --kube-api-qps=50
         --kube-api-burst=100 --http-endpoint=:8000 --handle-volume-inuse-error=false
         --feature-gates=RecoverVolumeExpansionFailure=false`),

@@ -49,12 +49,12 @@ export const FLAG_KEYS: readonly FlagKey[] = [
   ...APPS.flatMap((app) => OWN_FLAGS[app].flatMap((flag) => keyOf(flag, app))),
 ]
 
-function keyOf(flag: Flag, own: string): readonly FlagKey[] {
+function keyOf(flag: Flag, section: string): readonly FlagKey[] {
   const { chart } = flag
   if (chart === undefined || 'none' in chart) return []
   const [first = '', ...rest] = chart.key.split('.')
-  const isOwn = rest.length === 0 || isOf(APPS, own)
-  return [{ ...chart, flag, section: isOwn ? own : first, name: isOwn ? chart.key : rest.join('.') }]
+  const isOwn = rest.length === 0 || isOf(APPS, section)
+  return [{ ...chart, flag, section: isOwn ? section : first, name: isOwn ? chart.key : rest.join('.') }]
 }
 
 /** Returns the flags of a sidecar that have no key in values.yaml, each with the reason. */

@@ -52,8 +52,8 @@ function jsonTemplate(name: string, value: unknown): string {
 
 /** Returns the position of a section. Sections about one sidecar or process come first. */
 function rank(section: string): number {
-  const own = [...APPS, EACH, PROCESS].indexOf(section)
-  return own < 0 ? APPS.length + 2 : own
+  const index = [...APPS, EACH, PROCESS].indexOf(section)
+  return index < 0 ? APPS.length + 2 : index
 }
 
 function template(section: string, keys: readonly FlagKey[]): string {

@@ -29,14 +29,14 @@ export function checkOf({ definitions }: Swagger): Check {
   ajv.addSchema({ $id: 'kubernetes', definitions: mapped(definitions, strict) })
   const names = namesByKind(definitions)
   return (object) => {
-    const what = `${object.kind} ${object.metadata.name}`
+    const objectName = `${object.kind} ${object.metadata.name}`
     const name = names.get(`${object.apiVersion} ${object.kind}`)
-    if (name === undefined) return [`${what}: there is no ${object.apiVersion} ${object.kind}`]
+    if (name === undefined) return [`${objectName}: there is no ${object.apiVersion} ${object.kind}`]
     const validate = ajv.getSchema(`kubernetes#/definitions/${name}`)
     if (validate === undefined) throw new Error(`no definition ${name}`)
     validate(object)
     return (validate.errors ?? []).map(({ instancePath, message = '', params }) => {
-      return `${what}: ${instancePath} ${message} ${JSON.stringify(params)}`
+      return `${objectName}: ${instancePath} ${message} ${JSON.stringify(params)}`
     })
   }
 }

@@ -179,8 +179,8 @@ describe.each(SIDECARS)('sidecar bundle %s', (name) => {
       const cachedData = readFileSync(${JSON.stringify(cache)})
       const script = new Script('(function (exports, require, module) {' + text + '\\n})', { cachedData })
       console.log(script.cachedDataRejected)`
-    const said = execFileSync(BUILD_NODE, [...flags, ...others, '--eval', code], { encoding: 'utf8', env: {} })
-    expect(said).toBe(`${rejected}\n`)
+    const output = execFileSync(BUILD_NODE, [...flags, ...others, '--eval', code], { encoding: 'utf8', env: {} })
+    expect(output).toBe(`${rejected}\n`)
   })
 
   it.each([
@@ -193,8 +193,8 @@ describe.each(SIDECARS)('sidecar bundle %s', (name) => {
       const { compiledWithCache, compiledWithoutCache } = internalBinding('builtins').getCacheUsage()
       console.log(compiledWithCache.size > compiledWithoutCache.size, compiledWithoutCache.size === 0)`
     const args = [...flags, ...others, '--no-warnings', '--expose-internals', '--eval', code]
-    const said = execFileSync(process.execPath, args, { encoding: 'utf8', env: {} })
-    expect(said).toBe(`${cached} ${cached}\n`)
+    const output = execFileSync(process.execPath, args, { encoding: 'utf8', env: {} })
+    expect(output).toBe(`${cached} ${cached}\n`)
   })
 
   it('the bundle contains the source position of each log call', () => {
@@ -219,14 +219,14 @@ it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))
 )
 
 it('Dockerfile and .nvmrc name the same Node.js version, and package.json its major version', () => {
-  const wanted = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim()
+  const expected = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim()
   const dockerfile = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
-  expect(/^FROM docker\.io\/library\/node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(wanted)
+  expect(/^FROM docker\.io\/library\/node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(expected)
   const { optionalDependencies } = readJson<{ optionalDependencies: Record<string, string> }>(
     join(ROOT, 'package.json'),
   )
   const majors = Object.values(optionalDependencies).map((version) => version.split('.')[0])
-  expect(new Set([wanted.split('.')[0], ...majors]).size).toBe(1)
+  expect(new Set([expected.split('.')[0], ...majors]).size).toBe(1)
 })
 
 it.each(SIDECAR_LIST.map(({ app }) => app))('docker-bake.hcl builds the target %s', (app) => {

@@ -93,8 +93,8 @@ function lockfileKey(path: string): string | undefined {
 
 /** Returns the version of the release that is being built, or else of the attacher's package: `v1.2.3`. */
 export function releaseVersion(root = ROOT, env: NodeJS.ProcessEnv = process.env): string {
-  const own = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
-  return env['RELEASE_VERSION'] || `v${own}`
+  const packageVersion = readJson<{ version: string }>(join(root, 'apps/attacher/package.json')).version
+  return env['RELEASE_VERSION'] || `v${packageVersion}`
 }
 
 export function readJson<T>(file: string): T {

@@ -38,8 +38,8 @@ onLinux('the executables', () => {
     const coverage = join(folder, 'coverage')
     writeFileSync(join(folder, 'bad.cnf'), 'no equal sign\n')
     const env = { NODE_OPTIONS: '--no-such-option', NODE_V8_COVERAGE: coverage, OPENSSL_CONF: 'bad.cnf' }
-    const said = execFileSync(first(nameOf(name)), ['--version'], { cwd: folder, env, encoding: 'utf8' })
-    expect(said).toBe(`${first(nameOf(name))} ${releaseVersion()}\n`)
+    const output = execFileSync(first(nameOf(name)), ['--version'], { cwd: folder, env, encoding: 'utf8' })
+    expect(output).toBe(`${first(nameOf(name))} ${releaseVersion()}\n`)
     expect(existsSync(coverage)).toBe(false)
   })
 

@@ -59,8 +59,17 @@ export class ImageStore implements Disposable {
     const args = Object.entries({ BASE: 'localhost/base', ...buildArgs }).map(([name, value]) => `${name}=${value}`)
     const [, node] = /^FROM (\S+) AS official$/m.exec(readFileSync(join(context, 'Dockerfile'), 'utf8')) ?? []
     const bases = ['--build-context', `${node}=container-image://localhost/node`]
-    const given = args.flatMap((each) => ['--build-arg', each])
-    const command = ['--layers', '--target', target, ...bases, ...given, '--tag', `localhost/${target}`, context]
+    const buildArgOptions = args.flatMap((each) => ['--build-arg', each])
+    const command = [
+      '--layers',
+      '--target',
+      target,
+      ...bases,
+      ...buildArgOptions,
+      '--tag',
+      `localhost/${target}`,
+      context,
+    ]
     const lines = this.buildah('bud', ...OPTIONS, ...command).split('\n')
     return lines.at(-1) ?? ''
   }

@@ -137,9 +137,9 @@ withBuildah('the Dockerfile', () => {
   it(
     'an image consists of a Node.js layer of at most 55 MB and a sidecar layer of at most 1 MB',
     () => {
-      const [, node = 0, own = 0] = store.compressedSizes('attacher')
+      const [, node = 0, ourLayer = 0] = store.compressedSizes('attacher')
       expect(node).toBeLessThan(55_000_000)
-      expect(own).toBeLessThan(1_000_000)
+      expect(ourLayer).toBeLessThan(1_000_000)
     },
     2 * MINUTES,
   )

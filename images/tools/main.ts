@@ -15,8 +15,8 @@ const USAGE = 'npm exec -- node images/tools/main.ts executables|programs|krew|n
 
 const options = { out: { type: 'string' } } as const
 const { values, positionals } = readArguments(USAGE, { options, allowPositionals: true })
-const [what = '', program] = positionals
-const out = resolve(values.out ?? join(ROOT, '.cache', what === 'npm' ? 'npm-package' : 'release'))
+const [artifact = '', program] = positionals
+const out = resolve(values.out ?? join(ROOT, '.cache', artifact === 'npm' ? 'npm-package' : 'release'))
 
 function krew(): readonly string[] {
   writeFileSync(join(out, 'krew.yaml'), krewManifest(readFileSync(KREW, 'utf8'), out))
@@ -33,7 +33,7 @@ const MAKERS: Readonly<Record<string, () => readonly string[]>> = {
   },
 }
 
-const make = Object.hasOwn(MAKERS, what) ? MAKERS[what] : undefined
+const make = Object.hasOwn(MAKERS, artifact) ? MAKERS[artifact] : undefined
 if (make === undefined) {
   process.stderr.write(`usage: ${USAGE}\n`)
   process.exitCode = 2

@@ -13,12 +13,12 @@ export function noticesOf(packages: readonly BundledPackage[]): string {
 
 /** Returns the licences of all packages in a bundle. Throws for a licence that is not allowed. */
 export function packageNotices(packages: readonly BundledPackage[]): string {
-  const parts = packages.map((one) => {
+  const notices = packages.map((one) => {
     const foreign = licencesIn(one.licence).filter((id) => !ALLOWED.includes(id))
     if (foreign.length > 0) throw new Error(`${one.name} ${one.version} is licensed under ${foreign.join(', ')}`)
     return section(`${one.name} ${one.version} (${one.licence})`, licenceText(one))
   })
-  return `This program contains the following works.\n\n${parts.join('\n')}`
+  return `This program contains the following works.\n\n${notices.join('\n')}`
 }
 
 /** Returns the licence IDs in an SPDX expression. */

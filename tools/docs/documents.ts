@@ -29,8 +29,8 @@ export interface CodeBlock {
 /** Returns all Markdown documents of the repository. */
 export function allDocuments(): readonly Document[] {
   const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
-  const own = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
-  return own.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+  const ourPaths = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
+  return ourPaths.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
 export function codeBlocks(text: string): readonly CodeBlock[] {

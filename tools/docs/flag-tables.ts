@@ -77,8 +77,8 @@ function defaultText(flag: Flag): string {
     return code(flag.type === 'duration' ? goDuration(flag.default) : String(flag.default))
   }
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>
-  const shown = type.show(flag.default)?.replaceAll('"', '') ?? ''
-  return shown === '' ? '' : code(shown)
+  const text = type.show(flag.default)?.replaceAll('"', '') ?? ''
+  return text === '' ? '' : code(text)
 }
 
 /** Returns the chart key of a standard flag: one key for all sidecars, or a key with `<sidecar>`. */

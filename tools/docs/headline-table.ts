@@ -10,7 +10,7 @@ interface Headline {
   readonly scene: string
   /** The first two cells of the row in RESULTS.md. The unit ends the second one. */
   readonly sidecar: string
-  readonly what: string
+  readonly work: string
 }
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -32,11 +32,11 @@ export function headlineTable(results = read('testing/bench/RESULTS.md')): strin
 }
 
 /** Returns the medians of this project and of the Go sidecar, with their unit. Throws if RESULTS.md lacks them. */
-function figuresOf(results: string, { scene, sidecar, what }: Headline): readonly string[] {
+function figuresOf(results: string, { scene, sidecar, work }: Headline): readonly string[] {
   const section = results.split(/^### /m).find((text) => text.startsWith(scene)) ?? ''
-  const line = section.split('\n').find((text) => text.startsWith(`| ${sidecar} | ${what} |`))
-  if (line === undefined) throw new Error(`testing/bench/RESULTS.md has no ${what} in ${scene}`)
+  const line = section.split('\n').find((text) => text.startsWith(`| ${sidecar} | ${work} |`))
+  if (line === undefined) throw new Error(`testing/bench/RESULTS.md has no ${work} in ${scene}`)
   const [, , , ours = '', theirs = ''] = line.split('|')
-  const unit = /\((\w+)\)$/.exec(what)?.[1] ?? ''
+  const unit = /\((\w+)\)$/.exec(work)?.[1] ?? ''
   return [ours, theirs].map((cell) => `${cell.trim().replace(/ \(.*/, '')} ${unit}`)
 }

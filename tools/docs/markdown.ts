@@ -22,7 +22,7 @@ export function withSection(document: string, name: string, text: string): strin
 /** Returns the document with a new empty section and its heading, after the section `after`. */
 export function withNewSection(document: string, after: string, { heading, name }: NewSection): string {
   const section = `\n\n${heading}\n\n<!-- made from the code: ${name} -->\n\n<!-- end -->`
-  return document.replace(markedSection(after), (whole: string) => whole + section)
+  return document.replace(markedSection(after), (match: string) => match + section)
 }
 
 interface NewSection {

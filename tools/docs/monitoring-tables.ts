@@ -62,12 +62,12 @@ interface Alert {
 /** Returns a table with a row for each alert of the chart. The `runbook_url` of the alert leads to its row. */
 export function alertTable(): string {
   const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
-  const words = (text: string): string =>
+  const plainText = (text: string): string =>
     text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`').replace(/\{\{ \$value[^}]*\}\}/g, '`<value>`')
   const rows = alerts.map(({ alert, labels, annotations, for: after }) => {
     const when = after === undefined ? 'at once' : `after ${after}`
     const name = `<a id="${alert.toLowerCase()}"></a>${code(alert)}, ${labels.severity}, ${when}`
-    return [name, words(annotations.summary), annotations.description]
+    return [name, plainText(annotations.summary), annotations.description]
   })
   return table(['alert', 'it means', 'do'], rows)
 }

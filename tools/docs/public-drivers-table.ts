@@ -79,16 +79,16 @@ function isTopology(condition: SwapCondition): boolean {
 
 /** Returns the facts in a command line. */
 function factsOf(line: string): Facts {
-  const given = [...line.matchAll(/(?:^| )--?([^= ]+)(?:=(\S*))?/g)].map(([, flag = '', value = '']) => ({
+  const flags = [...line.matchAll(/(?:^| )--?([^= ]+)(?:=(\S*))?/g)].map(([, flag = '', value = '']) => ({
     flag,
     value,
   }))
-  const gates = given
+  const gates = flags
     .filter(({ flag }) => flag === 'feature-gates')
     .flatMap(({ value }) => value.split(','))
     .map((pair) => pair.split('='))
   return {
-    flags: new Set(given.map(({ flag }) => flag)),
+    flags: new Set(flags.map(({ flag }) => flag)),
     gates: new Map(gates.map(([gate = '', value]) => [gate, value === 'true'])),
   }
 }

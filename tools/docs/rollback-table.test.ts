@@ -11,7 +11,7 @@ import { ROOT } from './source-texts.ts'
 describe('the rollback section of docs/migration.md', () => {
   const section = sectionOf(readFileSync(join(ROOT, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
   const rows = section.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
-  const removed = (of: string): readonly string[] => {
+  const removedFlags = (of: string): readonly string[] => {
     const [, , cell = ''] = rows.find(([, first]) => first === of) ?? []
     return [...cell.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)
   }
@@ -25,7 +25,7 @@ describe('the rollback section of docs/migration.md', () => {
       ])
       const ours = names.filter((name) => !ORIGINAL_FLAGS[app]?.includes(name))
       expect(ours.length).toBeGreaterThan(12)
-      expect([...removed('all'), ...removed(app)].toSorted()).toEqual(ours.toSorted())
+      expect([...removedFlags('all'), ...removedFlags(app)].toSorted()).toEqual(ours.toSorted())
     },
   )
 

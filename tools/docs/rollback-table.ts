@@ -23,19 +23,19 @@ export function rollbackTable(): string {
 }
 
 function rowsOf(app: string, { flags, gates }: SidecarFlags): readonly (readonly string[])[] {
-  const known = ORIGINAL_FLAGS[app]
-  if (known === undefined) throw new Error(`the flags of the original ${app} are not known`)
+  const original = ORIGINAL_FLAGS[app]
+  if (original === undefined) throw new Error(`the flags of the original ${app} are not known`)
   const permanent = Object.keys(gates.permanent).map(code)
-  const unknown = unknownNames(flags, known)
+  const unknown = unknownNames(flags, original)
   return [
     ...(unknown.length === 0 ? [] : [[app, listOf(unknown)]]),
     ...(permanent.length === 0 ? [] : [[`${app}, in \`--feature-gates\``, permanent.join(', ')]]),
   ]
 }
 
-/** Returns the names and aliases of flags that are not in `known`. */
-function unknownNames(flags: readonly Flag[], known: readonly string[]): readonly string[] {
-  return flags.flatMap(({ name, aliases = [] }) => [name, ...aliases]).filter((name) => !known.includes(name))
+/** Returns the names and aliases of flags that are not in `knownNames`. */
+function unknownNames(flags: readonly Flag[], knownNames: readonly string[]): readonly string[] {
+  return flags.flatMap(({ name, aliases = [] }) => [name, ...aliases]).filter((name) => !knownNames.includes(name))
 }
 
 function listOf(names: readonly string[]): string {

@@ -44,10 +44,10 @@ const flagSections = APPS.map((app) => ({ name: `${app}-flags`, heading: `### Fl
  * sidecar stays unchanged.
  */
 export function withMissingSections(document: string): string {
-  const known = flagSections.findLast(({ name }) => sectionNames(document).includes(name))
-  if (known === undefined) return document
+  const lastSection = flagSections.findLast(({ name }) => sectionNames(document).includes(name))
+  if (lastSection === undefined) return document
   const missing = flagSections.filter(({ name }) => !sectionNames(document).includes(name))
-  return missing.reduceRight((before, each) => withNewSection(before, known.name, each), document)
+  return missing.reduceRight((before, each) => withNewSection(before, lastSection.name, each), document)
 }
 
 /** The documents that contain generated sections. */

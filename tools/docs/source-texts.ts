@@ -14,8 +14,8 @@ const MORE = ['libs/{http1,kube-client,kube-types,leader-election,sidecar,teleme
 /** Returns all sources of the sidecars as one text, without tests. */
 export function runtimeSources(): string {
   const files = [...RUNTIME, ...MORE].flatMap((folder) => globSync(`${folder}/src/**/*.ts`, { cwd: ROOT }))
-  const own = files.filter((file) => !/\.test\.ts$|[/\\]testing[/\\]/.test(file)).sort()
-  return own.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n')
+  const ourFiles = files.filter((file) => !/\.test\.ts$|[/\\]testing[/\\]/.test(file)).sort()
+  return ourFiles.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n')
 }
 
 /** Returns the messages of warnings and error lines that are literals in the sources. */

@@ -53,15 +53,15 @@ function sinceText({ since, weight, sidecar, source }: SwapChange): string {
   return weight === 'danger' ? `**${link}**` : link
 }
 
-function keepText(keep: Restoration): string {
-  switch (keep.kind) {
+function keepText(restoration: Restoration): string {
+  switch (restoration.kind) {
     case 'argument':
-      return code(keep.argument)
+      return code(restoration.argument)
     case 'step':
-      return keep.step
+      return restoration.step
     case 'none':
       return 'not possible'
     default:
-      return keep satisfies never
+      return restoration satisfies never
   }
 }

@@ -18,7 +18,7 @@ function firstColumn(heading: string): readonly string[] {
 }
 
 /** Returns a message as the documents show it: without backticks, and with `...` in place of values. */
-function shown(message: string): string {
+function asShown(message: string): string {
   return message.replaceAll('`', "'").replace(/\$\{[^}]*\}/g, '...')
 }
 
@@ -70,7 +70,7 @@ describe('the generated sections', () => {
 
 describe('the documentation', () => {
   it('the documentation explains exactly the warnings and error lines that the sidecars can write', () => {
-    const inCode = [...errorMessages(sources)].map(shown)
+    const inCode = [...errorMessages(sources)].map(asShown)
     const listed = firstColumn('### Warnings and errors of a running sidecar')
     // `errorMessages` does not find these messages, because they are constants in the sources.
     const constants = [
@@ -81,8 +81,8 @@ describe('the documentation', () => {
     ]
     for (const message of constants) expect(sources).toContain(message)
     // These messages are put together from several literals, each of which is in the sources.
-    const composed = COMPOSED_LINES.map(([line, ...parts]) => {
-      for (const part of parts) expect(sources).toContain(part)
+    const composed = COMPOSED_LINES.map(([line, ...literals]) => {
+      for (const part of literals) expect(sources).toContain(part)
       return line
     })
     expect(listed.toSorted()).toEqual([...inCode, ...constants, ...composed].toSorted())
@@ -93,10 +93,10 @@ describe('the documentation', () => {
     // This message has a full stop in the sources, but not in the table.
     const others = ["Only one of '--metrics-address' and '--http-endpoint' can be set."]
     const missing = [...startMessages(sources)]
-      .map(shown)
+      .map(asShown)
       .filter((message) => ![...listed, ...others].includes(message))
     expect(missing).toEqual([])
-    expect(listed.filter((message) => !shown(sources).includes(message))).toEqual([])
+    expect(listed.filter((message) => !asShown(sources).includes(message))).toEqual([])
   })
 
   it('the documentation explains every event of the sidecars', () => {
@@ -144,11 +144,16 @@ describe('the documentation', () => {
         flags.add(name).add(`${app}-${name}`)
       }
     }
-    const removed = ['csiTimeout', 'enable-leader-election', 'leader-election-type', 'enable-volume-group-snapshots']
+    const removedFlags = [
+      'csiTimeout',
+      'enable-leader-election',
+      'leader-election-type',
+      'enable-volume-group-snapshots',
+    ]
     // These flags are in texts about older versions, or in a message of the Go sidecars.
     const ofOthers = ['log_dir', 'logtostderr', 'stderrthreshold', 'capacity-controller-deployment-mode']
     const placeholders = ['flag', 'attacher-X', 'resizer-X', 'provisioner-X', 'snapshotter-X']
-    const foreign = [...ofCommands, ...removed, ...ofOthers, ...placeholders, 'enable-node-deployment']
+    const foreign = [...ofCommands, ...removedFlags, ...ofOthers, ...placeholders, 'enable-node-deployment']
     for (const path of [
       'README.md',
       'docs/operations.md',
@@ -190,12 +195,12 @@ describe('withSection', () => {
 
   it('the generated section of a new sidecar is added after the section of the previous sidecar', () => {
     const path = 'docs/reference.md'
-    const whole = read(path)
-    const without = whole.replace(/\n\n### Flags of the snapshotter\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
+    const complete = read(path)
+    const without = complete.replace(/\n\n### Flags of the snapshotter\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
     const made = withMissingSections(without)
-    expect(sectionNames(made)).toEqual(sectionNames(whole))
+    expect(sectionNames(made)).toEqual(sectionNames(complete))
     expect(made).toContain('### Flags of the snapshotter\n\n<!-- made from the code: snapshotter-flags -->')
-    expect(withMissingSections(whole)).toBe(whole)
+    expect(withMissingSections(complete)).toBe(complete)
     expect(withMissingSections('no sidecar')).toBe('no sidecar')
   })
 

@@ -25,10 +25,10 @@ export function readArguments<const T extends Config>(
   }
   try {
     const read = parseArgs<T>({ ...config, args })
-    const given = new Map(Object.entries(read.values))
-    const wrong = Object.entries(forms).find(([name, form]) => given.has(name) && !form.test(String(given.get(name))))
+    const values = new Map(Object.entries(read.values))
+    const wrong = Object.entries(forms).find(([name, form]) => values.has(name) && !form.test(String(values.get(name))))
     if (wrong === undefined) return read
-    return refuse(usage, `--${wrong[0]} cannot be ${JSON.stringify(given.get(wrong[0]))}`)
+    return refuse(usage, `--${wrong[0]} cannot be ${JSON.stringify(values.get(wrong[0]))}`)
   } catch (error) {
     if (!isWrongArgument(error)) throw error
     // The message of Node has a second sentence about arguments that begin with a hyphen, which is left out.

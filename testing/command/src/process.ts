@@ -23,7 +23,7 @@ export interface RunningProcess extends AsyncDisposable {
   readonly stdout: readonly string[]
   readonly exited: Promise<ProgramExit>
   /** Returns the first past or future line of stderr that contains the text. Rejects if the process ends without it. */
-  untilLine(what: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
+  untilLine(text: string | RegExp, options?: { timeoutMs?: number }): Promise<string>
   kill(signal?: NodeJS.Signals): void
   /** Sends SIGTERM, and after 5 seconds SIGKILL. */
   stop(): Promise<ProgramExit>
@@ -55,7 +55,7 @@ export async function startProcess(options: ProgramOptions): Promise<RunningProc
     stderr: stderr.kept,
     stdout: stdout.kept,
     exited,
-    untilLine: (what, { timeoutMs = 10_000 } = {}) => stderr.until(what, exited, timeoutMs),
+    untilLine: (text, { timeoutMs = 10_000 } = {}) => stderr.until(text, exited, timeoutMs),
     kill: (signal = 'SIGKILL') => child.kill(signal),
     stop,
     [Symbol.asyncDispose]: async () => {
@@ -86,8 +86,8 @@ class Lines {
     })
   }
 
-  async until(what: string | RegExp, exited: Promise<ProgramExit>, timeoutMs: number): Promise<string> {
-    const fits = (line: string): boolean => (typeof what === 'string' ? line.includes(what) : what.test(line))
+  async until(text: string | RegExp, exited: Promise<ProgramExit>, timeoutMs: number): Promise<string> {
+    const fits = (line: string): boolean => (typeof text === 'string' ? line.includes(text) : text.test(line))
     const past = this.kept.find(fits)
     if (past !== undefined) return past
     const found = Promise.withResolvers<string>()
@@ -95,9 +95,9 @@ class Lines {
       if (fits(line)) found.resolve(line)
     }
     this.#listeners.add(listener)
-    using guard = deadline(systemClock, timeoutMs, { operation: `waiting for a line with ${String(what)}` })
+    using guard = deadline(systemClock, timeoutMs, { operation: `waiting for a line with ${String(text)}` })
     const ended = exited.then(({ code, signal }) => {
-      throw new Error(`ended with ${code ?? signal} before a line with ${String(what)}:\n${this.kept.join('\n')}`)
+      throw new Error(`ended with ${code ?? signal} before a line with ${String(text)}:\n${this.kept.join('\n')}`)
     })
     try {
       return await abortable(Promise.race([found.promise, ended]), guard.signal)

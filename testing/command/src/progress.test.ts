@@ -12,22 +12,22 @@ it.each([
   expect(progressText(state)).toBe(text)
 })
 
-function watched(isTTY: boolean): { progress: Progress; written: string[]; later: (ms: number) => void } {
+function watched(isTTY: boolean): { progress: Progress; written: string[]; advance: (ms: number) => void } {
   let now = 0
   const written: string[] = []
   const stream = { write: (text: string) => written.push(text), isTTY, columns: 24 }
   const progress = new Progress(3, stream, { monotonic: () => now })
-  const later = (ms: number): void => {
+  const advance = (ms: number): void => {
     now += ms
   }
-  return { progress, written, later }
+  return { progress, written, advance }
 }
 
 it('the progress in a terminal is one line below the other lines, and `stop` clears it', () => {
-  const { progress, written, later } = watched(true)
-  later(5000)
+  const { progress, written, advance } = watched(true)
+  advance(5000)
   progress.begin('one')
-  later(1000)
+  advance(1000)
   progress.printLine('ok one')
   progress.end('one')
   progress.stop()
@@ -41,12 +41,12 @@ it('the progress in a terminal is one line below the other lines, and `stop` cle
 })
 
 it('the progress in a log is printed as one line each minute', () => {
-  const { progress, written, later } = watched(false)
+  const { progress, written, advance } = watched(false)
   progress.begin('one')
   progress.printLine('ok one')
-  later(59_999)
+  advance(59_999)
   progress.end('one')
-  later(1)
+  advance(1)
   progress.begin('two')
   progress.begin('three')
   progress.stop()

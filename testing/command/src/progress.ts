@@ -38,14 +38,14 @@ export class Progress {
     this.#writtenAt = clock.monotonic()
   }
 
-  begin(what: string): void {
+  begin(name: string): void {
     this.#began ??= this.#clock.monotonic()
-    this.#running.push(what)
+    this.#running.push(name)
     this.#show()
   }
 
-  end(what: string): void {
-    const at = this.#running.indexOf(what)
+  end(name: string): void {
+    const at = this.#running.indexOf(name)
     if (at >= 0) this.#running.splice(at, 1)
     this.#done += 1
     this.#show()
@@ -81,8 +81,8 @@ export function progressText({ done, total, elapsedMs, running }: ProgressState)
   const left = done === 0 || done >= total ? '' : `, about ${spanText(((total - done) * elapsedMs) / done)} left`
   const [first, ...more] = running
   const others = more.length === 0 ? '' : ` and ${more.length} more`
-  const what = first === undefined ? '' : `: ${first}${others}`
-  return `${done} of ${total}, ${spanText(elapsedMs)} so far${left}${what}`
+  const names = first === undefined ? '' : `: ${first}${others}`
+  return `${done} of ${total}, ${spanText(elapsedMs)} so far${left}${names}`
 }
 
 function spanText(ms: number): string {
