@@ -52,8 +52,7 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     gatesFirst: true,
     logsGates: true,
     endpointFirst: true,
-    namePairs: () => ({}),
-    context: (driver) => ({ driver }),
+    logsDriver: true,
   },
   configure: ({ values }) => ({
     errors: {

@@ -2,7 +2,7 @@ import type { Clock } from '@csi-sidecars/base'
 import type { AnyController, Backlog, Lead } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
-import type { Logger, Metrics, Pairs } from '@csi-sidecars/telemetry'
+import type { Logger, Metrics } from '@csi-sidecars/telemetry'
 import type { HandshakeTable } from './driver/handshake-table.ts'
 import type { DriverFlags } from './flags/combined-flags.ts'
 import type { FeatureGates, GateTable } from './flags/feature-gates.ts'
@@ -90,10 +90,8 @@ export interface StartTable {
   readonly endpointFirst: boolean
   /** True: SIGINT ends a started process with exit code 0 if it neither elects a leader nor drains work. */
   readonly interruptIsSuccess: boolean
-  /** The key-value pairs of the log line that contains the driver's name. */
-  readonly namePairs: (driverName: string) => Pairs
-  /** The key-value pairs of the start's log lines once the driver's name is known. */
-  readonly context: (driverName: string) => Pairs
+  /** True: all log lines of the start contain the driver's name once it is known. False: only one line contains it. */
+  readonly logsDriver: boolean
 }
 
 /** Everything from which an app creates its controllers. Apps share all objects but `flags`, `gates` and `log`. */

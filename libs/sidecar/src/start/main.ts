@@ -137,14 +137,15 @@ async function startControllers(
   const gated = await askServer(context, client, sidecars)
 
   const identity = await identifyDriver(context, handshake)
-  const log = context.log.with(table.context(identity.name))
-  log.v(2)?.info('CSI driver name', table.namePairs(identity.name))
+  const pairs = table.logsDriver ? { driver: identity.name } : {}
+  const log = context.log.with(pairs)
+  log.v(2)?.info('CSI driver name', table.logsDriver ? {} : { driverName: identity.name })
   try {
     const endpointOptions = {
       security,
       limits: () => client.limits,
       client: reviewClient(context, config),
-      pairs: table.context(identity.name),
+      pairs,
     }
     const open = (): Promise<HttpEndpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
     const early = table.endpointFirst ? await open() : undefined

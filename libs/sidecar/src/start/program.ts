@@ -58,8 +58,7 @@ export const DEFAULT_START: StartTable = {
   logsGates: false,
   endpointFirst: false,
   interruptIsSuccess: false,
-  namePairs: (driverName) => ({ driverName }),
-  context: () => ({}),
+  logsDriver: false,
 }
 
 /** Returns the program that runs a single app. */
