@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { code, table } from './markdown.ts'
-import { ROOT } from './source-texts.ts'
-
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+import { readText } from './source-texts.ts'
 
 /** Returns the required version of a Go module in a go.mod file. */
-export function requiredModule(path: string, module: string, text = read(path)): string {
+export function requiredModule(path: string, module: string, text = readText(path)): string {
   const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(text)?.[1]
   if (version === undefined) throw new Error(`${path} does not require ${module}`)
   return version
@@ -20,7 +16,7 @@ export function compatibilityTable(): string {
     'control-plane-1.37',
     'control-plane-1.38',
   ].map((module) => requiredModule(`testing/e2e/${module}/go.mod`, 'k8s.io/kubernetes'))
-  const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(read('charts/csi-sidecars/Chart.yaml')) ?? []
+  const [, oldest = ''] = /^kubeVersion: ">=(\d+\.\d+)/m.exec(readText('charts/csi-sidecars/Chart.yaml')) ?? []
   const csi = requiredModule('testing/e2e/originals/go.mod', 'github.com/container-storage-interface/spec')
   const helm = requiredModule('tools/helm/go.mod', 'helm.sh/helm/v3')
   return table(
@@ -35,7 +31,7 @@ export function compatibilityTable(): string {
       ],
       ['CSI', `1.0 or newer; built from ${csi.replace(/\.0$/, '')}`],
       ['Helm', `3; the chart is tested with ${helm}`],
-      ['Node.js', `inside, ${read('.nvmrc').trim()}`],
+      ['Node.js', `inside, ${readText('.nvmrc').trim()}`],
       ['support', 'the newest minor version gets fixes; [SECURITY.md](SECURITY.md) says how to report'],
     ],
   )

@@ -9,9 +9,7 @@ import { allCommands, commandsIn, missingIn } from './commands.ts'
 import { allDocuments, codeBlocks } from './documents.ts'
 import { anchorsOf, brokenLinks, linksIn } from './links.ts'
 import { filesNamedIn, missingFiles } from './named-files.ts'
-import { ROOT, runtimeSources } from './source-texts.ts'
-
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+import { ROOT, readText, runtimeSources } from './source-texts.ts'
 
 describe('links', () => {
   it('the links of documents lead to existing targets', () => {
@@ -53,7 +51,7 @@ describe('named files', () => {
 })
 
 it('docs/architecture.md names only functions and fields that exist in the code', () => {
-  const named = [...read('docs/architecture.md').matchAll(/`([a-z]+[A-Z][A-Za-z]+)`/g)].map(([, name = '']) => name)
+  const named = [...readText('docs/architecture.md').matchAll(/`([a-z]+[A-Z][A-Za-z]+)`/g)].map(([, name = '']) => name)
   const sources = runtimeSources()
   expect(named).not.toEqual([])
   expect(named.filter((name) => !sources.includes(name))).toEqual([])
@@ -64,7 +62,7 @@ describe('named tests', () => {
 
   /** Returns the code spans in the last cell of each row of a document's tables. */
   const lastCells = (path: string): readonly string[] =>
-    [...read(path).matchAll(/^\|.*\|([^|]+)\|$/gm)].flatMap(([, cell = '']) =>
+    [...readText(path).matchAll(/^\|.*\|([^|]+)\|$/gm)].flatMap(([, cell = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
     )
 
@@ -77,9 +75,9 @@ describe('named tests', () => {
 
 describe('the lines from nothing to a volume', () => {
   it('the script of the nightly workflow finds the lines in README.md', () => {
-    const script = read('.github/kind/first-volume.sh')
+    const script = readText('.github/kind/first-volume.sh')
     const [, heading = ''] = /\^## ([^$]+)\$/.exec(script) ?? []
-    const [, rest = ''] = read('README.md').split(`\n## ${heading}\n`)
+    const [, rest = ''] = readText('README.md').split(`\n## ${heading}\n`)
     const [block] = codeBlocks(rest)
     expect(block?.language).toBe('sh')
     expect(block?.text).toMatch(/^npm ci.*\nkind create cluster.*\nkubectl wait [^\n]*\n$/s)
@@ -87,13 +85,13 @@ describe('the lines from nothing to a volume', () => {
 })
 
 describe('versions', () => {
-  const { version } = JSON.parse(read('apps/attacher/package.json')) as { version: string }
+  const { version } = JSON.parse(readText('apps/attacher/package.json')) as { version: string }
 
   it('the version in documents equals the version of the sidecars (npm run version-packages)', () => {
     const ours =
       /ghcr\.io\/\S+:v(\d[^\s`]*)|--version (\S+)|newTag: v(\S+)|^ {4}version: (\S+)|csi-driver-test-(\d\S*)\.tgz/gm
     const found = ['README.md', 'docs/drivers.md', 'docs/driver-test.md', 'docs/migration.md'].flatMap((path) =>
-      [...read(path).matchAll(ours)].map((groups) => [path, groups.slice(1).find((each) => each !== undefined)]),
+      [...readText(path).matchAll(ours)].map((groups) => [path, groups.slice(1).find((each) => each !== undefined)]),
     )
     expect(found.length).toBeGreaterThan(15)
     expect(found.filter(([, each]) => each !== version)).toEqual([])
@@ -124,7 +122,7 @@ describe('commands', () => {
     ['docs/driver-test.md', 'testing/e2e/tests/ground/documents.ts'],
     ['CONTRIBUTING.md', 'testing/e2e/tests/ground/documents.ts'],
   ])('commands of %s are run by %s', (document, by) => {
-    expect(read(by)).toContain(document)
+    expect(readText(by)).toContain(document)
   })
 
   it('the commands of a document include commands in fenced blocks, in indented blocks and in code spans', () => {
@@ -151,7 +149,7 @@ describe('commands', () => {
 })
 
 describe('docs/drivers.md', () => {
-  const blocks = codeBlocks(read('docs/drivers.md'))
+  const blocks = codeBlocks(readText('docs/drivers.md'))
 
   it('docs/drivers.md contains valid YAML', () => {
     const plain = blocks.filter(({ language, text }) => language === 'yaml' && !text.includes('{{'))
@@ -180,17 +178,17 @@ describe('docs/drivers.md', () => {
   })
 
   it('docs/driver-test.md lists exactly the requirements of the driver test', () => {
-    const titles = [...read('desk/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
-    const [, section = ''] = read('docs/driver-test.md').split('\n## Requirements\n')
+    const titles = [...readText('desk/driver-test/src/checks/checks.ts').matchAll(/^ {2}\w+: '([A-Z][^']+)',$/gm)]
+    const [, section = ''] = readText('docs/driver-test.md').split('\n## Requirements\n')
     const rows = [...section.matchAll(/^- \*\*(.+?)\.?\*\*/gm)].map(([, title]) => title)
     expect(rows.toSorted()).toEqual(titles.map(([, title]) => title).toSorted())
     expect(rows.length).toBeGreaterThan(20)
   })
 
   it('docs/drivers.md names only templates that the chart defines', () => {
-    const named = [...read('docs/drivers.md').matchAll(/\| `(csi-sidecars\.\w+)` \|/g)].map(([, name = '']) => name)
+    const named = [...readText('docs/drivers.md').matchAll(/\| `(csi-sidecars\.\w+)` \|/g)].map(([, name = '']) => name)
     const all = ['names', 'args', 'container', 'rules', 'checks']
-      .map((part) => read(`charts/csi-sidecars/templates/_${part}.tpl`))
+      .map((part) => readText(`charts/csi-sidecars/templates/_${part}.tpl`))
       .join('\n')
     for (const name of named) expect(all).toContain(`define "${name}"`)
   })

@@ -1,6 +1,5 @@
-import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { ROOT } from './source-texts.ts'
+import { globSync } from 'node:fs'
+import { ROOT, readText } from './source-texts.ts'
 
 export interface Document {
   /** The path from the root of the repository. */
@@ -30,7 +29,7 @@ export interface CodeBlock {
 export function allDocuments(): readonly Document[] {
   const paths = FOLDERS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
   const ourPaths = [...new Set(paths)].filter((path) => !path.includes('node_modules')).sort()
-  return ourPaths.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+  return ourPaths.map((path) => ({ path, text: readText(path) }))
 }
 
 export function codeBlocks(text: string): readonly CodeBlock[] {

@@ -15,10 +15,7 @@ import { code, table } from './markdown.ts'
 
 /** Returns the table of flags that all sidecars have, with the key of each flag in the values of the chart. */
 export function standardFlags(): string {
-  return table(
-    ['flag', 'default', 'chart value', 'meaning'],
-    STANDARD_FLAGS.map((flag: Flag) => row(flag, standardKey(flag.name))),
-  )
+  return flagTable(STANDARD_FLAGS.map((flag: Flag) => row(flag, standardKey(flag.name))))
 }
 
 const PROCESS_KEYS: Readonly<Record<string, string>> = {
@@ -30,25 +27,18 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 
 /** Returns the table of flags of csi-sidecars, the process that runs several sidecars. */
 export function processFlagTable(): string {
-  return table(
-    ['flag', 'default', 'chart value', 'meaning'],
-    processFlags(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')),
-  )
+  return flagTable(processFlags(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')))
 }
 
 /** Returns the table of flags that only one sidecar has. */
 export function ownFlags(app: AppName): string {
-  return table(
-    ['flag', 'default', 'chart value', 'meaning'],
-    OWN_FLAGS[app].map((flag) => row(flag, keyText(valueKey(app, flag.name)))),
-  )
+  return flagTable(OWN_FLAGS[app].map((flag) => row(flag, keyText(valueKey(app, flag.name)))))
 }
 
 /** Returns the table of the livenessprobe's flags, which have a prefix in a process with other sidecars. */
 export function livenessprobeFlags(): string {
   const { prefix } = LIVENESSPROBE
-  return table(
-    ['flag', 'default', 'chart value', 'meaning'],
+  return flagTable(
     flagsForOne(LIVENESSPROBE).map((flag) => {
       const { chart } = flag
       const key = chart !== undefined && 'key' in chart && LIVENESSPROBE.flags.includes(flag) ? chart.key : undefined
@@ -63,6 +53,10 @@ const LIVENESSPROBE_HELP: Readonly<Record<string, string>> = {
   'http-endpoint': 'Address of /healthz and of its metrics, instead of the port.',
   'metrics-address': 'Deprecated: address of its metrics alone.',
   'metrics-path': 'Path of its metrics.',
+}
+
+function flagTable(rows: readonly (readonly string[])[]): string {
+  return table(['flag', 'default', 'chart value', 'meaning'], rows)
 }
 
 function row(flag: Flag, key: string): readonly string[] {
@@ -116,31 +110,20 @@ const GATE_MEANINGS: Readonly<Record<string, string>> = {
 
 /** Returns the table of feature gates that have an effect. */
 export function featureGates(): string {
-  const rows = (app: AppName, { sidecarGates, permanent }: GateRows): readonly (readonly string[])[] => [
-    ...Object.entries(sidecarGates).map(([name, gate]) => [
-      code(name),
-      app,
-      gate.stage,
-      code(String(gate.default)),
-      meaning(app, name),
-    ]),
-    ...Object.entries(permanent).map(([name, value]) => [
-      code(name),
-      app,
-      'permanent',
-      code(String(value)),
-      meaning(app, name),
-    ]),
+  const row = (app: AppName, name: string, gate: { readonly stage: string; readonly default: boolean }) => [
+    code(name),
+    app,
+    gate.stage,
+    code(String(gate.default)),
+    meaning(app, name),
   ]
-  return table(
-    ['gate', 'sidecar', 'stage', 'default', 'meaning'],
-    [...SIDECARS, ...PREVIEWS].flatMap(({ app, value }) => rows(app, value.gates)),
-  )
-}
-
-interface GateRows {
-  readonly sidecarGates: Readonly<Record<string, FeatureGate>>
-  readonly permanent: Readonly<Record<string, boolean>>
+  const rows = [...SIDECARS, ...PREVIEWS].flatMap(({ app, value: { gates } }) => [
+    ...Object.entries<FeatureGate>(gates.sidecarGates).map(([name, gate]) => row(app, name, gate)),
+    ...Object.entries<boolean>(gates.permanent).map(([name, value]) =>
+      row(app, name, { stage: 'permanent', default: value }),
+    ),
+  ])
+  return table(['gate', 'sidecar', 'stage', 'default', 'meaning'], rows)
 }
 
 function meaning(app: string, name: string): string {

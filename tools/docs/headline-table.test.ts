@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { headlineTable } from './headline-table.ts'
-import { ROOT } from './source-texts.ts'
+import { readText } from './source-texts.ts'
 
-const RESULTS = readFileSync(join(ROOT, 'testing/bench/RESULTS.md'), 'utf8')
+const RESULTS = readText('testing/bench/RESULTS.md')
 const ROW = /^(\| attacher \| 100: attached \(s\) \|).*$/m
 
 it.each([

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { table } from './markdown.ts'
-import { ROOT } from './source-texts.ts'
+import { readText } from './source-texts.ts'
 
 /** A row of the README's table of measurements, in testing/bench/headlines.json. */
 interface Headline {
@@ -13,11 +11,9 @@ interface Headline {
   readonly work: string
 }
 
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-
 /** Returns the table. Rows in which the Go sidecars are better or equal come last. The smaller figure is better. */
-export function headlineTable(results = read('testing/bench/RESULTS.md')): string {
-  const headlines: readonly Headline[] = JSON.parse(read('testing/bench/headlines.json'))
+export function headlineTable(results = readText('testing/bench/RESULTS.md')): string {
+  const headlines: readonly Headline[] = JSON.parse(readText('testing/bench/headlines.json'))
   const rows = headlines.map((headline) => [headline.row, ...figuresOf(results, headline)])
   const isForUs = ([, ours = '', theirs = '']: readonly string[]): boolean =>
     Number.parseFloat(ours) < Number.parseFloat(theirs)

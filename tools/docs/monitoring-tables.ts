@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type HistogramSpec, type MetricSpec, Metrics } from '@csi-sidecars/telemetry'
 import { load } from 'js-yaml'
 import { ProvisionMetrics } from '../../apps/provisioner/src/metrics.ts'
 import { type MetricFamily, metricFamilies } from '../../charts/tests/metric-table.ts'
 import { code, table } from './markdown.ts'
-import { ROOT } from './source-texts.ts'
+import { readText } from './source-texts.ts'
 
 /** Records the metrics that a class declares, with their labels. */
 class FamilyRecorder extends Metrics {
@@ -61,7 +59,7 @@ interface Alert {
 
 /** Returns a table with a row for each alert of the chart. The `runbook_url` of the alert leads to its row. */
 export function alertTable(): string {
-  const alerts = load(readFileSync(join(ROOT, 'charts/csi-sidecars/files/alerts.yaml'), 'utf8')) as readonly Alert[]
+  const alerts = load(readText('charts/csi-sidecars/files/alerts.yaml')) as readonly Alert[]
   const plainText = (text: string): string =>
     text.replace(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`').replace(/\{\{ \$value[^}]*\}\}/g, '`<value>`')
   const rows = alerts.map(({ alert, labels, annotations, for: after }) => {

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Facts, SidecarName, SwapChange, SwapCondition } from '@csi-sidecars/swap-changes'
 import { changesSince } from '../../desk/kubectl-csi/src/plan/flags/changes.ts'
 import { code, table } from './markdown.ts'
-import { ROOT } from './source-texts.ts'
+import { readText } from './source-texts.ts'
 
 /** A driver in charts/tests/public-drivers.json. */
 export interface PublicDriver {
@@ -18,9 +16,7 @@ export interface PublicDriver {
   readonly note?: string
 }
 
-export const PUBLIC_DRIVERS: readonly PublicDriver[] = JSON.parse(
-  readFileSync(join(ROOT, 'charts/tests/public-drivers.json'), 'utf8'),
-)
+export const PUBLIC_DRIVERS: readonly PublicDriver[] = JSON.parse(readText('charts/tests/public-drivers.json'))
 
 const SIDECARS: readonly SidecarName[] = ['attacher', 'provisioner', 'resizer', 'snapshotter', 'livenessprobe']
 

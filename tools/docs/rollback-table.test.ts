@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { STANDARD_FLAGS } from '@csi-sidecars/sidecar'
 import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { sectionOf } from './markdown.ts'
 import { ORIGINAL_FLAGS } from './rollback-table.ts'
-import { ROOT } from './source-texts.ts'
+import { ROOT, readText } from './source-texts.ts'
 
 describe('the rollback section of docs/migration.md', () => {
-  const section = sectionOf(readFileSync(join(ROOT, 'docs/migration.md'), 'utf8'), 'rollback-flags') ?? ''
+  const section = sectionOf(readText('docs/migration.md'), 'rollback-flags') ?? ''
   const rows = section.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
   const removedFlags = (of: string): readonly string[] => {
     const [, , cell = ''] = rows.find(([, first]) => first === of) ?? []

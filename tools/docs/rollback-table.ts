@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Flag, type GateTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
 import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
 import { code, table } from './markdown.ts'
-import { ROOT } from './source-texts.ts'
+import { readText } from './source-texts.ts'
 
 /** The flags in the `--help` of the Go sidecars. A test compares them with the Go sidecars if these are built. */
 export const ORIGINAL_FLAGS: Readonly<Record<string, readonly string[]>> = JSON.parse(
-  readFileSync(join(ROOT, 'testing/e2e/originals/flags.json'), 'utf8'),
+  readText('testing/e2e/originals/flags.json'),
 )
 
 interface SidecarFlags {

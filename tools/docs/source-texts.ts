@@ -4,6 +4,11 @@ import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
+/** Returns the text of a file of the repository. */
+export function readText(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
 /** The folders whose code runs in a sidecar. */
 const RUNTIME = [
   `apps/{${[...APPS, ...PREVIEWS.map(({ app }) => app), 'livenessprobe', 'sidecars'].join()}}`,
@@ -15,7 +20,7 @@ const MORE = ['libs/{http1,kube-client,kube-types,leader-election,sidecar,teleme
 export function runtimeSources(): string {
   const files = [...RUNTIME, ...MORE].flatMap((folder) => globSync(`${folder}/src/**/*.ts`, { cwd: ROOT }))
   const ourFiles = files.filter((file) => !/\.test\.ts$|[/\\]testing[/\\]/.test(file)).sort()
-  return ourFiles.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n')
+  return ourFiles.map(readText).join('\n')
 }
 
 /** Returns the messages of warnings and error lines that are literals in the sources. */

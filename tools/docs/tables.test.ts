@@ -1,18 +1,15 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { APPS } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { sectionNames, sectionOf, table, withSection } from './markdown.ts'
 import { CAPACITY_GAUGES } from './monitoring-tables.ts'
 import { DOCUMENTS, SECTIONS, sectionText, withMissingSections } from './sections.ts'
-import { errorMessages, eventReasons, ROOT, runtimeSources, startMessages } from './source-texts.ts'
+import { errorMessages, eventReasons, readText, runtimeSources, startMessages } from './source-texts.ts'
 
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const sources = runtimeSources()
 
 /** Returns the texts in the first column of the table below a heading of docs/reference.md. */
 function firstColumn(heading: string): readonly string[] {
-  const [, below = ''] = read('docs/reference.md').split(`\n${heading}\n`)
+  const [, below = ''] = readText('docs/reference.md').split(`\n${heading}\n`)
   const [rows = ''] = /(?:^\|.*\n)+/m.exec(below) ?? []
   return [...rows.matchAll(/^\| `(.*?)` \|/gm)].map(([, text = '']) => text)
 }
@@ -54,13 +51,13 @@ const COMPOSED_LINES: readonly (readonly [string, ...string[]])[] = [
 ]
 
 describe('the generated sections', () => {
-  const marked = DOCUMENTS.flatMap((path) => sectionNames(read(path)).map((name) => ({ path, name })))
+  const marked = DOCUMENTS.flatMap((path) => sectionNames(readText(path)).map((name) => ({ path, name })))
 
   // The section of metrics is checked only on Linux, because a process without /proc has fewer metrics.
   const here = marked.filter(({ name }) => process.platform === 'linux' || name !== 'metrics')
 
   it.each(here)('section $name in $path matches code (npm exec -- node tools/docs/main.ts)', async ({ path, name }) => {
-    expect(sectionOf(read(path), name)).toBe(await sectionText(name))
+    expect(sectionOf(readText(path), name)).toBe(await sectionText(name))
   })
 
   it('each generated section appears exactly once in the documents', () => {
@@ -105,7 +102,7 @@ describe('the documentation', () => {
   })
 
   it('the documentation of the alerts quotes only log lines that the sidecars can write', () => {
-    const text = read('charts/csi-sidecars/files/alerts.yaml').replace(/^ *(?:expr|summary): .*$/gm, '')
+    const text = readText('charts/csi-sidecars/files/alerts.yaml').replace(/^ *(?:expr|summary): .*$/gm, '')
     const quoted = [...text.matchAll(/[ (]"([A-Z][^"{]+)"/g)].map(([, line = '']) => line)
     expect(quoted).not.toEqual([])
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
@@ -113,7 +110,7 @@ describe('the documentation', () => {
 
   it('the documentation is right about which log lines of the Go originals our sidecars write', () => {
     const [, section = ''] =
-      /^### Differences from the lines of the Go sidecars\n(.*?)^## /ms.exec(read('docs/reference.md')) ?? []
+      /^### Differences from the lines of the Go sidecars\n(.*?)^## /ms.exec(readText('docs/reference.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]
     const messages = rows.flatMap(([, cell = '', says = '']) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, message = '']) => ({
@@ -135,12 +132,12 @@ describe('the documentation', () => {
     const flags = new Set([...sources.matchAll(/name: '([a-z][a-z-]*)'/g)].map(([, name]) => name))
     const ofCommands = ['help', 'previous', 'context', 'older-than', 'registry', 'reset-then-reuse-values']
     // The driver test declares its flags as the keys of a table.
-    const table = read('desk/driver-test/src/options.ts')
+    const table = readText('desk/driver-test/src/options.ts')
     for (const [, name = ''] of table.matchAll(/^ {2}'?([a-z-]+)'?: (?:\{|\w+Flag\()/gm)) flags.add(name)
     // The driver test has a flag for each sidecar. In the combined process flags have the prefix of their sidecar.
     for (const app of [...APPS, 'provisioner', 'snapshotter']) {
       flags.add(app)
-      for (const [, name = ''] of read(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {
+      for (const [, name = ''] of readText(`apps/${app}/src/flags.ts`).matchAll(/name: '([a-z][a-z-]*)'/g)) {
         flags.add(name).add(`${app}-${name}`)
       }
     }
@@ -164,7 +161,7 @@ describe('the documentation', () => {
       'docs/architecture.md',
       'SECURITY.md',
     ]) {
-      const named = [...read(path).matchAll(/`(?:[^`\n]*\s)?--(?:livenessprobe-)?([a-z][\w-]*)[^`\n]*`/g)].map(
+      const named = [...readText(path).matchAll(/`(?:[^`\n]*\s)?--(?:livenessprobe-)?([a-z][\w-]*)[^`\n]*`/g)].map(
         ([, name = '']) => name,
       )
       expect([path, named.filter((name) => !flags.has(name) && !foreign.includes(name))]).toEqual([path, []])
@@ -195,7 +192,7 @@ describe('withSection', () => {
 
   it('the generated section of a new sidecar is added after the section of the previous sidecar', () => {
     const path = 'docs/reference.md'
-    const complete = read(path)
+    const complete = readText(path)
     const without = complete.replace(/\n\n### Flags of the snapshotter\n\n<!-- made(?:.|\n)*?<!-- end -->/, '')
     const made = withMissingSections(without)
     expect(sectionNames(made)).toEqual(sectionNames(complete))
