@@ -2,6 +2,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../harness/context.ts'
 import type { FakeDriver } from '../harness/driver/driver.ts'
 import type { Subject } from '../harness/subject.ts'
+import { eventually } from '../harness/waiting.ts'
 import { attach, attached } from './attacher/scene.ts'
 import { raised } from './resizer/scene.ts'
 import { createClass as createSnapshotClass, installCrds, snapshot } from './snapshotter/scene.ts'
@@ -32,6 +33,12 @@ export const ELECTION = [
   '--leader-election-retry-period=1s',
   ...QUICK,
 ]
+
+/** Waits until a leader has renewed its Lease more times. A wrong leader beside it would lead by then. */
+export async function renewed({ gate }: Pick<RunningSidecar, 'gate'>, times = 3): Promise<void> {
+  const before = gate.writes('leases').length
+  await eventually(`${times} renewals of the Lease`, () => gate.writes('leases').length >= before + times)
+}
 
 export interface WorkScene {
   readonly driver: FakeDriver

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { kubeconfigOf, type RunningSidecar, type SidecarSetup, type TestContext } from '../../harness/context.ts'
 import { type Listening, listen } from '../../harness/listen.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 
 /** Starts a sidecar with a kubeconfig. `change` edits fields of the kubeconfig, and then `around` edits its text. */
 async function reading(
@@ -92,12 +92,11 @@ for (const app of ['attacher', 'resizer'] as const) {
   ] as const) {
     test(`with ${what}, the sidecar sends no request, logs the error and keeps running`, async (t) => {
       const sidecar = await reading(t, ({ cluster }) => void Object.assign(cluster, change))
-      await pause(2500)
-      const requests = sidecar.gate.requests.filter(({ resource }) => resource !== '')
-      equal(requests, [])
       await eventually('a line about the certificate', () =>
         sidecar.lines.find((line) => /certificate|wrong\.example\.com/.test(line)),
       )
+      const requests = sidecar.gate.requests.filter(({ resource }) => resource !== '')
+      equal(requests, [])
       equal(sidecar.exit, undefined)
     })
   }

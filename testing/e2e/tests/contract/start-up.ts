@@ -5,7 +5,7 @@ import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { memoryLimit } from '../../harness/process/memory.ts'
 import { lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 
 const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
 const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
@@ -235,8 +235,8 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('every watch requests bookmarks and a time-out of 5 to 10 minutes', async (t) => {
     const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 'MODIFY_VOLUME'] })
-    const sidecar = await t.running({ driver }, ...RESOURCES[app])
-    await pause(700)
+    const pods = app === 'resizer' && !t.ours ? ['pods'] : []
+    const sidecar = await t.running({ driver }, ...RESOURCES[app], ...pods)
     const watches = sidecar.gate.requests.filter(({ watch, resource }) => watch && resource !== 'leases')
     for (const { query, path } of watches) {
       equal({ path, bookmarks: query['allowWatchBookmarks'] }, { path, bookmarks: 'true' })
@@ -244,7 +244,6 @@ for (const app of ['attacher', 'resizer'] as const) {
       ok(seconds >= 300 && seconds <= 600, `${path} ends after ${seconds} s`)
     }
     const read = new Set(sidecar.gate.requests.map(({ resource }) => resource).filter((resource) => resource !== ''))
-    const pods = app === 'resizer' && !t.ours ? ['pods'] : []
     equal([...read].sort(), [...RESOURCES[app], ...pods].sort())
   })
 

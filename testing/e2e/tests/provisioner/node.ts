@@ -219,7 +219,7 @@ strays('a claim keeps a node that has the driver, and a node whose CSINode does 
     await createClaim(t, { ...on(t.name(what)), suffix: `-${what}` })
     await eventually(`a check of ${what}`, () => checksOf(here, t.name(what)) > 0)
   }
-  await pause(500)
+  await provision(t, { ...on(here.node), suffix: '-later' })
   for (const what of ['known', 'young']) {
     equal(await selected(t, `-${what}`), t.name(what))
     equal(await eventsOf(t, claimRef(t, `-${what}`).name), [])
@@ -234,7 +234,6 @@ test('a provisioner instance does not delete volumes whose node affinity exclude
   const free = await released(t, { what: 'free' })
   await deleted(t, own)
   await deleted(t, free)
-  await pause(500)
   const ids = here.driver.fieldsOf('DeleteVolume', 'volume_id')
   ok(!ids.includes(`${other}-handle`))
 })

@@ -1,13 +1,14 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { LEASES } from '@csi-sidecars/kube-types'
+import { LEASES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
-import { detachAndWait } from '../../rows/attacher/scene.ts'
-import { begin, done, ELECTION, surroundings, type WorkScene } from '../../rows/work.ts'
+import { eventually } from '../../harness/waiting.ts'
+import { detachAndWait, getAttachment } from '../../rows/attacher/scene.ts'
+import { getClaim } from '../../rows/resizer/scene.ts'
+import { begin, done, ELECTION, renewed, surroundings, type WorkScene } from '../../rows/work.ts'
 
 type Replica = Omit<WorkScene, 'node'>
 
@@ -28,6 +29,18 @@ async function leaderAndStandby(t: TestContext): Promise<{ readonly first: Repli
   const second = await replica(t, 'second')
   await second.sidecar.line('Attempting to acquire leader lease...')
   return { first, second }
+}
+
+/** Checks that a standby does not lead while the leader renews its Lease. */
+async function staysStandby(standby: Replica, leader: Replica): Promise<void> {
+  await renewed(leader.sidecar)
+  equal(standby.sidecar.linesWith('became leader'), [])
+}
+
+/** Waits until all replicas that watch have received the object of `begin`. */
+async function received(t: TestContext, suffix: string): Promise<void> {
+  if (t.app === 'attacher') await t.received(VOLUME_ATTACHMENTS, await getAttachment(t, t.name(`va${suffix}`)))
+  else await t.received(PERSISTENT_VOLUME_CLAIMS, await getClaim(t, t.name(`pvc${suffix}`)))
 }
 
 /** Checks that no call of one replica overlaps with a call of the other replica. */
@@ -56,7 +69,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('after SIGTERM during a driver call, the leader saves the result and the standby continues at once', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
-    await pause(1500)
+    await renewed(first.sidecar)
     first.driver.on(call, { reply: {}, after: 5000 })
     await begin(t, { suffix: '-long' })
     await eventually('the call', () => calls(t, first).length > 0)
@@ -79,7 +92,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     first.driver.on(call, { reply: {}, after: 2000 })
     await begin(t, { suffix: '-a' })
     await eventually('the call', () => calls(t, first).length > 0)
-    await pause(1000)
+    await received(t, '-a')
     second.sidecar.gate.muteWatches()
     await done(t, { suffix: '-a', within: 20_000 })
     if (app === 'attacher') await detachAndWait(t, t.name('va-a'))
@@ -116,7 +129,9 @@ for (const app of ['attacher', 'resizer'] as const) {
     const before = calls(t, first).length
     const woken = Date.now()
     first.sidecar.signal('SIGCONT')
-    await pause(4000)
+    const standby = 'Attempting to acquire leader lease...'
+    await eventually('a standby again', () => first.sidecar.linesWith(standby).length >= 2)
+    await renewed(second.sidecar)
     const later = calls(t, first).slice(before)
     equal(
       later.filter(({ start }) => start >= woken),
@@ -153,8 +168,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-a', within: 20_000 })
     const second = await replica(t, 'ours')
     await second.sidecar.line('Attempting to acquire leader lease...')
-    await pause(1500)
-    await never('two leaders', () => second.sidecar.linesWith('became leader').length > 0, 1500)
+    await staysStandby(second, first)
     first.sidecar.signal('SIGTERM')
     await begin(t, { suffix: '-b' })
     await first.sidecar.end()
@@ -162,7 +176,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-b', within: 20_000 })
     const third = await original(t, 'go-two', true)
     await third.sidecar.line('Attempting to acquire leader lease...')
-    await never('two leaders', () => third.sidecar.linesWith('became leader').length > 0, 3000)
+    await staysStandby(third, second)
     equal((await second.sidecar.endBy('SIGTERM')).code, 0)
     await begin(t, { suffix: '-c' })
     await leads(third)
@@ -187,7 +201,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-a', within: 20_000 })
     const third = await original(t, 'go-two', false)
     await third.sidecar.line('Attempting to acquire leader lease...')
-    await never('two leaders', () => third.sidecar.linesWith('became leader').length > 0, 3000)
+    await staysStandby(third, second)
     second.sidecar.signal('SIGKILL')
     await begin(t, { suffix: '-b' })
     await done(t, { suffix: '-b' })

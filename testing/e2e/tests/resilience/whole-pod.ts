@@ -5,7 +5,7 @@ import type { TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { attachAndWait, suffixes } from '../../rows/attacher/scene.ts'
 import { calls, createClaim, eventOf, provisioned } from '../../rows/provisioner/scene.ts'
 import { grown, raised } from '../../rows/resizer/scene.ts'
@@ -45,10 +45,11 @@ test('the four controllers of one process share the watches and one connection, 
   // A watch also delivers the list, so each kind takes one request.
   const kinds = reads.map(({ resource }) => resource).filter((resource) => resource !== '' && resource !== 'leases')
   equal(kinds.toSorted(), [...new Set(kinds)].toSorted())
-  await pause(2500)
   const leases = APPS.map((app) => leaseName(app, t.driverName)).sort()
-  const renewed = at.sidecar.gate.writes('leases').filter(({ method }) => method === 'PUT')
-  equal([...new Set(renewed.map(({ name }) => name))].sort(), leases)
+  const renewals = (): readonly (string | undefined)[] =>
+    at.sidecar.gate.writes('leases').flatMap(({ method, name }) => (method === 'PUT' ? [name] : []))
+  await eventually('a renewal of each Lease', () => new Set(renewals()).size >= leases.length)
+  equal([...new Set(renewals())].sort(), leases)
   const metrics = await at.sidecar.metrics()
   for (const name of leases) equal(metrics.value('leader_election_master_status', { name }), 1)
   const lines = at.sidecar.lines.filter((line) => CALLS.test(line))
