@@ -49,8 +49,8 @@ async function main(): Promise<number> {
   for (const file of globSync('tests/**/*.ts', { cwd: import.meta.dirname }).sort()) {
     await import(join(import.meta.dirname, file))
   }
-  const tests = allTests().filter(({ title }) => wanted(title))
-  const checks = allChecks().filter(({ title }) => wanted(title))
+  const tests = allTests().filter(({ title }) => selectedTests(title))
+  const checks = allChecks().filter(({ title }) => selectedTests(title))
   if (values.list) {
     for (const { title, only } of tests) printLine(only === undefined ? title : `${title} (${only} only)`)
     for (const { title } of checks) printLine(title)
@@ -165,6 +165,6 @@ function reportFolder(): string {
   return folder
 }
 
-function wanted(title: string): boolean {
+function selectedTests(title: string): boolean {
   return values.grep.every((text) => title.includes(text)) && !values.skip.some((text) => title.includes(text))
 }

@@ -8,24 +8,24 @@ import { type FaultCase, resourcesWith, survives, touch } from './case.ts'
 
 /** A kind of request that a sidecar sends for its work, such as a PATCH of one resource. */
 interface Asked {
-  readonly what: string
+  readonly request: string
   readonly method: 'READ' | 'PATCH' | 'POST'
   readonly resource: string
 }
 
-const read = (resource: string): Asked => ({ what: `reading ${resource}`, method: 'READ', resource })
-const patch = (resource: string): Asked => ({ what: `patching ${resource}`, method: 'PATCH', resource })
+const read = (resource: string): Asked => ({ request: `reading ${resource}`, method: 'READ', resource })
+const patch = (resource: string): Asked => ({ request: `patching ${resource}`, method: 'PATCH', resource })
 
 function requestsOf(app: TestedApp): readonly Asked[] {
   const created = resourcesWith(app, 'create').map((resource): Asked => {
-    return { what: `writing ${resource}`, method: 'POST', resource }
+    return { request: `writing ${resource}`, method: 'POST', resource }
   })
   const patched = resourcesWith(app, 'patch').filter((resource) => resource !== 'events')
   return [...resourcesWith(app, 'get').map(read), ...patched.map(patch), ...created]
 }
 
 interface AnswerFault {
-  readonly what: string
+  readonly name: string
   readonly fault: () => Fault
   /** True if the sidecar does not retry after this answer until the object changes. */
   readonly ends?: boolean
@@ -34,12 +34,12 @@ interface AnswerFault {
 }
 
 const status = (code: number, reason: string, ends = false): AnswerFault => ({
-  what: `${code} ${reason}`,
+  name: `${code} ${reason}`,
   fault: () => refusal(code, reason, 'a fault of the test'),
   ends,
 })
 const waiting = (after: string): AnswerFault => ({
-  what: `429 with Retry-After: ${after}`,
+  name: `429 with Retry-After: ${after}`,
   fault: () => retryAfter(after, refusal(429, 'TooManyRequests', 'too many')),
   once: true,
 })
@@ -59,21 +59,21 @@ const ANSWERS: readonly AnswerFault[] = [
   status(503, 'ServiceUnavailable'),
   status(504, 'Timeout'),
   ...['1', '3600', '-5', 'soon', '1e9'].map(waiting),
-  { what: '502 in HTML', fault: () => raw(502, '<html>Bad Gateway</html>', { 'content-type': 'text/html' }) },
-  { what: '500 without a body', fault: () => raw(500, '') },
-  { what: '500 whose retryAfterSeconds is a text', fault: () => raw(500, WAIT_IN_TEXT) },
-  { what: '302 to another place', fault: () => raw(302, '', { location: 'https://127.0.0.1:1/' }) },
-  { what: '200 that is no JSON', fault: () => raw(200, 'password: hunter2') },
-  { what: '200 with {}', fault: () => raw(200, '{}') },
-  { what: '200 with null', fault: () => raw(200, 'null') },
-  { what: '200 with a list', fault: () => raw(200, '[{}]') },
-  { what: '200 without a body', fault: () => raw(200, '') },
-  { what: '200 with a Status', fault: () => raw(200, '{"kind":"Status","apiVersion":"v1","status":"Success"}') },
-  { what: '200 that ends in the middle', fault: () => ({ ...raw(200, '{"kind":"X","meta'), ending: 'cut' }) as Fault },
-  { what: '200 that says it is zipped', fault: () => raw(200, 'no gzip', { 'content-encoding': 'gzip' }) },
-  { what: 'a connection that is cut', fault: () => ({ kind: 'cut' }) },
-  { what: 'an answer that is lost', fault: () => ({ kind: 'loseAnswer' }) },
-  { what: 'an answer that takes a second', fault: () => ({ kind: 'wait', for: pause(1000) }) },
+  { name: '502 in HTML', fault: () => raw(502, '<html>Bad Gateway</html>', { 'content-type': 'text/html' }) },
+  { name: '500 without a body', fault: () => raw(500, '') },
+  { name: '500 whose retryAfterSeconds is a text', fault: () => raw(500, WAIT_IN_TEXT) },
+  { name: '302 to another place', fault: () => raw(302, '', { location: 'https://127.0.0.1:1/' }) },
+  { name: '200 that is no JSON', fault: () => raw(200, 'password: hunter2') },
+  { name: '200 with {}', fault: () => raw(200, '{}') },
+  { name: '200 with null', fault: () => raw(200, 'null') },
+  { name: '200 with a list', fault: () => raw(200, '[{}]') },
+  { name: '200 without a body', fault: () => raw(200, '') },
+  { name: '200 with a Status', fault: () => raw(200, '{"kind":"Status","apiVersion":"v1","status":"Success"}') },
+  { name: '200 that ends in the middle', fault: () => ({ ...raw(200, '{"kind":"X","meta'), ending: 'cut' }) as Fault },
+  { name: '200 that says it is zipped', fault: () => raw(200, 'no gzip', { 'content-encoding': 'gzip' }) },
+  { name: 'a connection that is cut', fault: () => ({ kind: 'cut' }) },
+  { name: 'an answer that is lost', fault: () => ({ kind: 'loseAnswer' }) },
+  { name: 'an answer that takes a second', fault: () => ({ kind: 'wait', for: pause(1000) }) },
 ]
 
 export const answerCases: readonly FaultCase[] = APPS.flatMap((app) =>
@@ -81,7 +81,7 @@ export const answerCases: readonly FaultCase[] = APPS.flatMap((app) =>
     ANSWERS.map((answer) => ({
       app,
       kind: 'answers',
-      what: `${asked.what}: ${answer.what}`,
+      fault: `${asked.request}: ${answer.name}`,
       run: (t, random) => answered(t, { asked, answer, random }),
     })),
   ),
@@ -147,14 +147,14 @@ const FRAMES: Readonly<Record<string, string | Buffer>> = {
 
 export const frameCases: readonly FaultCase[] = APPS.flatMap((app) =>
   resourcesWith(app, 'watch').flatMap((resource) =>
-    Object.entries(FRAMES).map(([what, bytes]) => ({
+    Object.entries(FRAMES).map(([frame, bytes]) => ({
       app,
       kind: 'frames',
-      what: `a watch of ${resource}: ${what}`,
+      fault: `a watch of ${resource}: ${frame}`,
       run: async (t, random) => {
         const gate = await t.gate()
         // This frame is sent only once, because it causes the longest pause before the next watch.
-        const times = what.includes('for an hour') ? 1 : between(random, 1, 3)
+        const times = frame.includes('for an hour') ? 1 : between(random, 1, 3)
         const ending = pick(random, ['end', 'cut'] as const)
         gate.inject(`WATCH ${resource}`, { kind: 'raw', code: 200, bytes, ending }, { times })
         await survives(t, { gate })

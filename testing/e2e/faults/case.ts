@@ -11,7 +11,7 @@ export interface FaultCase {
   readonly app: TestedApp
   /** The group of the case, such as `answers` or `frames`. */
   readonly kind: string
-  readonly what: string
+  readonly fault: string
   /** Runs the case. `random` depends only on the seed and the case. */
   readonly run: (t: TestContext, random: Random) => Promise<void>
 }

@@ -79,10 +79,10 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
 }
 
 export const driverCases: readonly FaultCase[] = APPS.flatMap((app) =>
-  Object.entries(MISDEEDS).map(([what, misdeed]) => ({
+  Object.entries(MISDEEDS).map(([fault, misdeed]) => ({
     app,
     kind: 'drivers',
-    what,
+    fault,
     run: (t, random) => misdone(t, misdeed, random),
   })),
 )

@@ -54,22 +54,22 @@ const ANSWERS: Readonly<Record<string, () => Fault>> = {
 
 export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ...Object.entries(LEFT).map(
-    ([what, left]): FaultCase => ({
+    ([fault, left]): FaultCase => ({
       app,
       kind: 'leases',
-      what: `there is one with ${what}`,
+      fault: `there is one with ${fault}`,
       run: async (t) => {
         await t.create(LEASES, lease(leaseName(app, t.driverName), left))
         await leads(t, await t.gate())
       },
     }),
   ),
-  ...Object.entries(ANSWERS).flatMap(([what, fault]) =>
+  ...Object.entries(ANSWERS).flatMap(([answer, fault]) =>
     (['READ', 'PUT'] as const).map(
       (method): FaultCase => ({
         app,
         kind: 'leases',
-        what: `${method} is ${what}`,
+        fault: `${method} is ${answer}`,
         run: async (t, random) => {
           const gate = await t.gate()
           gate.inject(`${method} leases`, fault, { times: between(random, 1, 3) })
@@ -84,12 +84,12 @@ export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [
 async function leads(t: TestContext, gate: Gate): Promise<void> {
   const args = ['--leader-election', '--leader-election-namespace=default', ...TIMES]
   const { driver } = await survives(t, { gate, args })
-  const taken = gate.writes('leases').find(({ code }) => code < 300)
-  ok(taken !== undefined, 'it never took the lease')
-  const early = driver.calls.filter(({ method, start }) => /^Controller(P|E)/.test(method) && start < taken.time)
+  const leaseWrite = gate.writes('leases').find(({ code }) => code < 300)
+  ok(leaseWrite !== undefined, 'it never took the lease')
+  const early = driver.calls.filter(({ method, start }) => /^Controller(P|E)/.test(method) && start < leaseWrite.time)
   ok(early.length === 0, `calls without the lease: ${JSON.stringify(early)}`)
   equal(
-    gate.writes().filter(({ time }) => time < taken.time),
+    gate.writes().filter(({ time }) => time < leaseWrite.time),
     [],
   )
 }

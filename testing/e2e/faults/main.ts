@@ -61,7 +61,7 @@ async function main(seed: number): Promise<number> {
   return failed === 0 && passed > 0 ? 0 : 1
 }
 
-function testOf({ app, kind, what, run }: FaultCase, seed: number): EndToEndTest {
-  const title = `${app}, ${kind}: ${what}`
+function testOf({ app, kind, fault, run }: FaultCase, seed: number): EndToEndTest {
+  const title = `${app}, ${kind}: ${fault}`
   return { app, title, run: (t) => run(t, seeded(seed, title)) }
 }

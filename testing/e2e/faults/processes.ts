@@ -58,14 +58,14 @@ const ENDS: readonly (readonly ['SIGTERM' | 'SIGINT' | 'SIGKILL', number | null]
 
 export const processCases: readonly FaultCase[] = APPS.flatMap((app) => [
   ...Object.entries(BLOWS).map(
-    ([what, blow]): FaultCase => ({ app, kind: 'processes', what, run: (t) => withDisturbance(t, blow) }),
+    ([fault, blow]): FaultCase => ({ app, kind: 'processes', fault, run: (t) => withDisturbance(t, blow) }),
   ),
   ...ENDS.flatMap(([signal, code]) =>
     [0, 50, 150, 300, 600].map(
       (ms): FaultCase => ({
         app,
         kind: 'processes',
-        what: `${signal} ${ms} ms after the work began`,
+        fault: `${signal} ${ms} ms after the work began`,
         run: (t) => ended(t, signal, { code, ms }),
       }),
     ),

@@ -99,10 +99,10 @@ async function soak(ms: number): Promise<number> {
   await eventually('a healthy driver', async () => (await fetch(`http://127.0.0.1:${healthPort}/healthz`)).ok)
   const quarter = Math.floor(samples.length / 4)
   // Growth is checked only if there are at least four samples.
-  const typical = (what: keyof Sample, from: number, to?: number): number =>
-    median(samples.slice(from, to).map((sample) => sample[what]))
+  const typical = (figure: keyof Sample, from: number, to?: number): number =>
+    median(samples.slice(from, to).map((sample) => sample[figure]))
   const grown = (['anonymousMiB', 'descriptors'] as const).filter(
-    (what) => quarter > 0 && typical(what, -quarter) > GROWTH * typical(what, quarter, 2 * quarter),
+    (figure) => quarter > 0 && typical(figure, -quarter) > GROWTH * typical(figure, quarter, 2 * quarter),
   )
   const peak = limit === undefined ? '' : `, at most ${limit.peakMib().toFixed(0)} of ${LIMIT_MIB} MiB`
   printLine(`${tally.done} lives of volumes, ${tally.lost} lost, ${tally.faults} faults, seed ${values.seed}${peak}`)

@@ -61,10 +61,10 @@ const MEDDLERS: Readonly<Record<string, Meddler>> = {
 }
 
 export const tlsCases: readonly FaultCase[] = APPS.flatMap((app) =>
-  Object.entries(MEDDLERS).map(([what, meddle]) => ({
+  Object.entries(MEDDLERS).map(([fault, meddle]) => ({
     app,
     kind: 'TLS',
-    what: `a man in the middle ${what}`,
+    fault: `a man in the middle ${fault}`,
     run: async (t, random) => {
       const gate = await t.gate()
       const upstream = Number(new URL(gate.url).port)

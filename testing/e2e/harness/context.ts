@@ -175,11 +175,11 @@ export class TestContext extends TestObjects {
   async watching(sidecar: RunningSidecar, ...plurals: readonly string[]): Promise<void> {
     this.requires(...plurals)
     for (const plural of plurals) {
-      const look = (): boolean => {
+      const isWatching = (): boolean => {
         if (sidecar.exit !== undefined) throw new Error(`it ended: ${JSON.stringify(sidecar.exit)}`)
         return sidecar.gate.openWatches(plural) > 0
       }
-      await eventually(`a watch of ${plural}`, look, { within: 30_000 })
+      await eventually(`a watch of ${plural}`, isWatching, { within: 30_000 })
     }
   }
 
@@ -227,12 +227,12 @@ export class TestContext extends TestObjects {
 
   async #eachWatching(
     { plural }: Resource<unknown>,
-    what: string,
+    description: string,
     holds: (sidecar: RunningSidecar) => boolean,
   ): Promise<void> {
     for (const sidecar of this.sidecars) {
       const watches = (): boolean => sidecar.exit === undefined && sidecar.gate.openWatches(plural) > 0
-      await eventually(`${what} at the sidecar`, () => !watches() || holds(sidecar), { every: 5 })
+      await eventually(`${description} at the sidecar`, () => !watches() || holds(sidecar), { every: 5 })
       // Our sidecar reads the event before it answers a later request. An error is an answer, too.
       if (this.ours && sidecar.port !== undefined) await sidecar.http('/healthz').catch(() => undefined)
     }
@@ -242,8 +242,8 @@ export class TestContext extends TestObjects {
 
   /** Waits for a line with this text in the log of one of the sidecars. */
   logged(text: string): Promise<string> {
-    const look = (): string | undefined => this.sidecars.flatMap((sidecar) => sidecar.linesWith(text))[0]
-    return eventually(`a log line with ${text}`, look)
+    const firstLine = (): string | undefined => this.sidecars.flatMap((sidecar) => sidecar.linesWith(text))[0]
+    return eventually(`a log line with ${text}`, firstLine)
   }
 
   kubeconfig(server: string, token: string, extra: object = {}): string {

@@ -16,9 +16,9 @@ import { CannotRun } from './cannot-run.ts'
 const SINCE: Readonly<Record<string, number>> = { volumeattributesclasses: 34, errorCode: 34, sendInitialEvents: 34 }
 
 /** Throws `CannotRun` if this version of Kubernetes does not have the resource, field or query parameter. */
-export function requireInRelease(what: string, minor: number): void {
-  const since = SINCE[what] ?? 0
-  if (minor < since) throw new CannotRun(`Kubernetes 1.${minor} has no ${what}: it is there since 1.${since}`)
+export function requireInRelease(feature: string, minor: number): void {
+  const since = SINCE[feature] ?? 0
+  if (minor < since) throw new CannotRun(`Kubernetes 1.${minor} has no ${feature}: it is there since 1.${since}`)
 }
 
 /** The objects of one test. Their names contain the ID of the test, because all tests share one API server. */
@@ -39,8 +39,8 @@ export class TestObjects {
   }
 
   /** Returns the name of an object of this test: `pv` becomes `s12-pv`. */
-  name(what: string): string {
-    return `${this.id}-${what}`
+  name(suffix: string): string {
+    return `${this.id}-${suffix}`
   }
 
   /** Ends the test if this version of Kubernetes does not have these resources, fields or query parameters. */
@@ -58,9 +58,12 @@ export class TestObjects {
   }
 
   /** Creates a CSINode on which the driver has the node ID `id`. Returns the name of the node. */
-  async createNode(what = 'node', { driver = this.driverName, id = `${this.name(what)}-id` } = {}): Promise<string> {
-    await this.create(CSI_NODES, csiNode(this.name(what), { [driver]: id }))
-    return this.name(what)
+  async createNode(
+    suffix = 'node',
+    { driver = this.driverName, id = `${this.name(suffix)}-id` } = {},
+  ): Promise<string> {
+    await this.create(CSI_NODES, csiNode(this.name(suffix), { [driver]: id }))
+    return this.name(suffix)
   }
 
   /** Creates the StorageClass for the claims of the test. */
@@ -71,24 +74,24 @@ export class TestObjects {
   /** Creates a Secret and returns a reference to it. */
   async createSecret(
     data: Readonly<Record<string, string | Buffer>>,
-    what = 'secret',
+    suffix = 'secret',
   ): Promise<{ readonly name: string; readonly namespace: string }> {
-    const ref = { name: this.name(what), namespace: this.namespace }
+    const ref = { name: this.name(suffix), namespace: this.namespace }
     await this.create(SECRETS, secret(ref.namespace, ref.name, data))
     return ref
   }
 
   /** Creates a PersistentVolume and returns its name. */
-  async createVolume(what: string, parts?: VolumeParts): Promise<string> {
-    await this.create(PERSISTENT_VOLUMES, volume(this.name(what), this.driverName, parts))
-    return this.name(what)
+  async createVolume(suffix: string, fields?: VolumeParts): Promise<string> {
+    await this.create(PERSISTENT_VOLUMES, volume(this.name(suffix), this.driverName, fields))
+    return this.name(suffix)
   }
 
   createAttachment(
-    what: string,
-    { driver = this.driverName, ...parts }: Parameters<typeof attachment>[2] & { readonly driver?: string },
+    suffix: string,
+    { driver = this.driverName, ...fields }: Parameters<typeof attachment>[2] & { readonly driver?: string },
   ): Promise<VolumeAttachment> {
-    return this.create(VOLUME_ATTACHMENTS, attachment(this.name(what), driver, parts))
+    return this.create(VOLUME_ATTACHMENTS, attachment(this.name(suffix), driver, fields))
   }
 
   /** Deletes an object and removes all its finalizers, as a person does by hand. Returns when the object is gone. */
@@ -105,10 +108,8 @@ export class TestObjects {
   async removeAll(): Promise<void> {
     await Promise.all(this.#made.map(({ resource, ref }) => this.#remove(resource, ref)))
     const volumes = await this.api.list(PERSISTENT_VOLUMES)
-    const provisioned = volumes.filter(({ spec }) => spec?.csi?.driver === this.driverName)
-    await Promise.all(
-      provisioned.map(({ metadata }) => this.#remove(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })),
-    )
+    const ofDriver = volumes.filter(({ spec }) => spec?.csi?.driver === this.driverName)
+    await Promise.all(ofDriver.map(({ metadata }) => this.#remove(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })))
   }
 
   async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {

@@ -61,8 +61,8 @@ export function testsOf(subject: Subject, group: string, common: TestOptions = {
     sentence: string,
     ...rest: [(context: TestContext) => Promise<void>] | [TestOptions, (context: TestContext) => Promise<void>]
   ) => {
-    const [own, run] = rest.length === 1 ? [{}, rest[0]] : rest
-    const options = { ...common, ...own }
+    const [testOptions, run] = rest.length === 1 ? [{}, rest[0]] : rest
+    const options = { ...common, ...testOptions }
     if ((options.long === true && !LONG) || (RECORDS && options.isRow !== true)) return
     const app = subject === 'both' ? 'attacher' : subject
     tests.push({ ...options, app, title: `${subject}, ${group}: ${sentence}`, run })

@@ -18,33 +18,36 @@ export interface WaitOptions {
  * limit, throws an error with the last thrown error as its cause.
  */
 export async function eventually<T>(
-  what: string,
-  look: () => Promise<T | false | undefined> | T | false | undefined,
+  description: string,
+  check: () => Promise<T | false | undefined> | T | false | undefined,
   { within = 30_000, every = 40 }: WaitOptions = {},
 ): Promise<T> {
   const end = performance.now() + within * TIME_FACTOR
   let last: unknown
   for (;;) {
     try {
-      const seen = await look()
+      const seen = await check()
       if (seen !== false && seen !== undefined) return seen
       last = undefined
     } catch (error) {
       last = error
     }
     if (performance.now() > end) {
-      throw new Error(`within ${within} ms there was not: ${what}`, last === undefined ? undefined : { cause: last })
+      throw new Error(
+        `within ${within} ms there was not: ${description}`,
+        last === undefined ? undefined : { cause: last },
+      )
     }
     await pause(every)
   }
 }
 
 /** Polls for the whole time, and throws as soon as `look` returns a value. */
-export async function never(what: string, look: () => unknown, forMs: number): Promise<void> {
+export async function never(description: string, check: () => unknown, forMs: number): Promise<void> {
   const end = performance.now() + forMs
   for (;;) {
-    const seen = await look()
-    if (seen) throw new Error(`there must not be: ${what}; seen: ${JSON.stringify(seen)}`)
+    const seen = await check()
+    if (seen) throw new Error(`there must not be: ${description}; seen: ${JSON.stringify(seen)}`)
     if (performance.now() > end) return
     await pause(40)
   }

@@ -15,9 +15,9 @@ export function endsOf(
   claims: readonly ClaimState[],
   id: string,
 ): ReadonlyMap<string, string> {
-  const wanted = [...attachments].filter(([name]) => slots.get(name)?.wanted === true)
+  const desired = [...attachments].filter(([name]) => slots.get(name)?.isDesired === true)
   const entries: readonly (readonly [string, object])[] = [
-    ...wanted.map(([name, each]) => [name, { ...metadataOf(each), attached: each.status?.attached }] as const),
+    ...desired.map(([name, each]) => [name, { ...metadataOf(each), attached: each.status?.attached }] as const),
     ...claims.flatMap(({ name, request, claim, volume }) => {
       const which = `${name} with ${request.gibibytes} GiB`
       return [[which, metadataOf(claim)] as const, [`volume of ${which}`, metadataOf(volume)] as const]

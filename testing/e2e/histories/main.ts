@@ -89,9 +89,9 @@ async function main(): Promise<number> {
   const options = `--target ${target} --profile ${profile}${values.app === undefined ? '' : ` --app ${values.app}`}`
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} ${options}`
   const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile, appsOf(seed)))
-  const held = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
+  const allPassed = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
   if (originals !== undefined) printLine(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
-  return held ? 0 : 1
+  return allPassed ? 0 : 1
 }
 
 async function validate(cluster: Cluster, history: History): Promise<Verdict> {
@@ -99,17 +99,17 @@ async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const { apps, replicas, listing, finalizes, variant, steps } = history
   const outcome = await both(cluster, history, true)
   if (outcome.original !== undefined && outcome.original.findings.length > 0) count.original += 1
-  const said = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
+  const originalRules = [...new Set(outcome.original?.findings.map(({ rule }) => rule))].join('; ')
   const summary = [
     `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}${TEXTS[variant]}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
-    ...(said === '' ? [] : [`the original: ${said}`]),
+    ...(originalRules === '' ? [] : [`the original: ${originalRules}`]),
     ...[...outcome.ours.limits].map((limit) => `known limit: ${limit}`),
   ].join('; ')
   const { findings } = outcome
   if (findings.length === 0) return { findings, summary }
-  const details = ({ subject: about }: Finding): string[] =>
-    outcome.ours.calls.filter(({ request }) => request['volume_id'] === about).map(briefly)
+  const details = ({ subject: volumeId }: Finding): string[] =>
+    outcome.ours.calls.filter(({ request }) => request['volume_id'] === volumeId).map(briefly)
   return { findings, summary, details, appendix: await smallest(cluster, history, findings) }
 }
 
@@ -196,9 +196,9 @@ async function focus(
   fails: (steps: readonly Timed<HistoryStep>[]) => Promise<boolean>,
 ): Promise<readonly Timed<HistoryStep>[]> {
   const indexes = [...new Set(steps.flatMap(({ step }) => (step.of === 'fault' ? [] : [step.index])))]
-  const parts = indexes.map((index) => steps.filter(({ step }) => step.of === 'fault' || step.index === index))
-  const failed = await Promise.all(parts.map(fails))
-  return parts[failed.indexOf(true)] ?? steps
+  const stepsByObject = indexes.map((index) => steps.filter(({ step }) => step.of === 'fault' || step.index === index))
+  const failed = await Promise.all(stepsByObject.map(fails))
+  return stepsByObject[failed.indexOf(true)] ?? steps
 }
 
 function lineOf({ rule, text }: Finding): string {

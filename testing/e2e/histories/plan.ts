@@ -16,13 +16,13 @@ import type { Variant } from '../model/provisions.ts'
 
 /** A step that injects a fault, with its duration or its number of occurrences. */
 export type FaultStep = { readonly of: 'fault' } & (
-  | { readonly do: 'calls'; readonly method: string; readonly times: number; readonly outcome: CallOutcome }
-  | { readonly do: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
-  | { readonly do: 'stale' | 'gap'; readonly resource: string; readonly forMs: number }
-  | { readonly do: 'cutWatches' }
-  | { readonly do: 'driverDown' | 'otherDriver'; readonly forMs: number }
-  | { readonly do: 'kill' | 'freeze'; readonly replica: number; readonly forMs: number }
-  | { readonly do: 'rollout'; readonly replica: number }
+  | { readonly kind: 'calls'; readonly method: string; readonly times: number; readonly outcome: CallOutcome }
+  | { readonly kind: 'requests'; readonly resource: string; readonly way: string; readonly times: number }
+  | { readonly kind: 'stale' | 'gap'; readonly resource: string; readonly forMs: number }
+  | { readonly kind: 'cutWatches' }
+  | { readonly kind: 'driverDown' | 'otherDriver'; readonly forMs: number }
+  | { readonly kind: 'kill' | 'freeze'; readonly replica: number; readonly forMs: number }
+  | { readonly kind: 'rollout'; readonly replica: number }
 )
 
 export type HistoryStep = AttachmentMove | ClaimMove | ProvisionMove | SnapshotMove | FaultStep
@@ -48,7 +48,7 @@ export interface Size {
   readonly claims: number
 }
 
-const LEAST_STEPS = 20
+const MIN_STEPS = 20
 const MAX_STEPS = 60
 const SMALL: Size = { volumes: 4, nodes: 2, claims: 3 }
 
@@ -77,7 +77,7 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
     moves: {
       ...{ toggle: 40, move: 14, again: 7, volumeAgain: 5, volumeLate: 6, foreign: 8, foreignOnVolume: 5 },
       ...{ note: 5, strip: 4, stripVolume: 4, unset: 5, lose: 12, nodeAgain: 4 },
-    } satisfies Record<AttachmentMove['do'], number>,
+    } satisfies Record<AttachmentMove['kind'], number>,
     methods: ['ControllerPublishVolume', 'ControllerPublishVolume', 'ControllerUnpublishVolume'],
     watched: ['volumeattachments', 'volumeattachments', 'persistentvolumes'],
     written: ['volumeattachments', 'volumeattachments/status', 'persistentvolumes'],
@@ -86,7 +86,7 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
     moves: {
       ...{ grow: 30, lower: 14, modify: 20, again: 8, flag: 4, paper: 7, clear: 5 },
       ...{ foreign: 4, foreignOnVolume: 4, note: 6 },
-    } satisfies Record<ClaimMove['do'], number>,
+    } satisfies Record<ClaimMove['kind'], number>,
     methods: ['ControllerExpandVolume', 'ControllerExpandVolume', 'ControllerModifyVolume'],
     watched: ['persistentvolumeclaims', 'persistentvolumeclaims', 'persistentvolumes'],
     written: ['persistentvolumeclaims/status', 'persistentvolumeclaims/status', 'persistentvolumes'],
@@ -95,7 +95,7 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
     moves: {
       ...{ toggle: 40, again: 14, restore: 16, classAgain: 4, unready: 4, ready: 6 },
       ...{ inputsAgain: 8, loseInputs: 4, policy: 6, strip: 6 },
-    } satisfies Record<ProvisionMove['do'], number>,
+    } satisfies Record<ProvisionMove['kind'], number>,
     methods: ['CreateVolume', 'CreateVolume', 'DeleteVolume'],
     watched: ['persistentvolumeclaims', 'persistentvolumes'],
     written: ['persistentvolumes', 'persistentvolumes', 'persistentvolumeclaims', 'volumesnapshots'],
@@ -104,7 +104,7 @@ export const SUBJECTS: Readonly<Record<TestedApp, Subject>> = {
     moves: {
       ...{ toggle: 24, again: 14, strip: 12, adopt: 8, policy: 8, keep: 6, keepInTwo: 6, retain: 4, retainUnseen: 4 },
       ...{ loseInputs: 4, inputs: 8, inputsAgain: 6, ready: 6, foreign: 6, note: 5 },
-    } satisfies Record<SnapshotMove['do'], number>,
+    } satisfies Record<SnapshotMove['kind'], number>,
     methods: ['CreateSnapshot', 'CreateSnapshot', 'DeleteSnapshot', 'ListSnapshots', 'CreateVolumeGroupSnapshot'],
     watched: ['volumesnapshotcontents', 'volumesnapshotcontents', 'volumegroupsnapshotcontents'],
     written: ['volumesnapshotcontents', 'volumesnapshotcontents/status', 'volumegroupsnapshotcontents'],
@@ -130,7 +130,7 @@ export function historyOf(seed: number, profile: Profile, apps: readonly TestedA
     const steps = Array.from({ length: STORM_STEPS }, () => stepOf(random, { ...history, size: STORM }))
     return { ...history, size: STORM, steps: scattered(random, STORM_MS, steps) }
   }
-  const count = between(random, LEAST_STEPS, MAX_STEPS)
+  const count = between(random, MIN_STEPS, MAX_STEPS)
   const steps = Array.from({ length: count }, () => ({
     afterMs: pauseOf(random),
     step: stepOf(random, { ...history, size: SMALL }),
@@ -167,14 +167,14 @@ function stepOf(random: Random, history: Omit<History, 'steps'>): HistoryStep {
   const step = weighted<HistoryStep>(random, [
     { weight: 40, make: () => callsOf(random, subject) },
     { weight: 25, make: () => requestsOf(random, subject) },
-    fault({ do: 'stale', resource, forMs } as FaultStep, 14),
-    fault({ do: 'gap', resource, forMs } as FaultStep, app === 'snapshotter' ? 8 : 0),
-    fault({ do: 'cutWatches' }, 4),
-    fault({ do: 'driverDown', forMs } as FaultStep, 4),
-    fault({ do: 'otherDriver', forMs } as FaultStep, 2),
-    fault({ do: 'kill', replica, forMs } as FaultStep, 8),
-    fault({ do: 'freeze', replica, forMs: (replicas > 1 ? 8 : 2) * forMs } as FaultStep, 3),
-    fault({ do: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
+    fault({ kind: 'stale', resource, forMs } as FaultStep, 14),
+    fault({ kind: 'gap', resource, forMs } as FaultStep, app === 'snapshotter' ? 8 : 0),
+    fault({ kind: 'cutWatches' }, 4),
+    fault({ kind: 'driverDown', forMs } as FaultStep, 4),
+    fault({ kind: 'otherDriver', forMs } as FaultStep, 2),
+    fault({ kind: 'kill', replica, forMs } as FaultStep, 8),
+    fault({ kind: 'freeze', replica, forMs: (replicas > 1 ? 8 : 2) * forMs } as FaultStep, 3),
+    fault({ kind: 'rollout', replica } as FaultStep, replicas > 1 ? 8 : 1),
   ])
   return step ?? moveOf(random, app, size)
 }
@@ -185,13 +185,13 @@ function moveOf(random: Random, app: TestedApp, { volumes, nodes, claims }: Size
   const index = between(random, 0, (app === 'attacher' || app === 'snapshotter' ? volumes : claims) - 1)
   switch (app) {
     case 'attacher':
-      return { of: 'attachment', do: name as AttachmentMove['do'], index, node: between(random, 0, nodes - 1) }
+      return { of: 'attachment', kind: name as AttachmentMove['kind'], index, node: between(random, 0, nodes - 1) }
     case 'resizer':
-      return { of: 'claim', do: name as ClaimMove['do'], index, amount: between(random, 1, 3) }
+      return { of: 'claim', kind: name as ClaimMove['kind'], index, amount: between(random, 1, 3) }
     case 'provisioner':
-      return { of: 'provision', do: name as ProvisionMove['do'], index }
+      return { of: 'provision', kind: name as ProvisionMove['kind'], index }
     case 'snapshotter':
-      return { of: 'snapshot', do: name as SnapshotMove['do'], index }
+      return { of: 'snapshot', kind: name as SnapshotMove['kind'], index }
   }
 }
 
@@ -199,28 +199,28 @@ function callsOf(random: Random, { methods, codes = CODES }: Subject): FaultStep
   const method = pick(random, methods) ?? ''
   const ends: CallOutcome['ends'] = pick(random, ['well', 'well', 'never', ...codes])
   const outcome = { ms: between(random, 1, 600), applies: ends === 'well' || random() < 0.5, ends } as const
-  return { of: 'fault', do: 'calls', method, times: between(random, 1, 3), outcome }
+  return { of: 'fault', kind: 'calls', method, times: between(random, 1, 3), outcome }
 }
 
 function requestsOf(random: Random, { written }: Subject): FaultStep {
   const way = pick(random, Object.keys(WRITE_FAULTS)) ?? ''
-  return { of: 'fault', do: 'requests', resource: pick(random, written) ?? '', way, times: between(random, 1, 2) }
+  return { of: 'fault', kind: 'requests', resource: pick(random, written) ?? '', way, times: between(random, 1, 2) }
 }
 
 /** Describes a step in two columns: its object and its action. */
 export function textOf(step: HistoryStep): readonly [string, string] {
   switch (step.of) {
     case 'attachment':
-      return [`volume ${step.index}, node ${step.node}`, `${step.do}: ${ATTACHMENT_MOVES[step.do]}`]
+      return [`volume ${step.index}, node ${step.node}`, `${step.kind}: ${ATTACHMENT_MOVES[step.kind]}`]
     case 'provision':
-      return [`claim ${step.index}`, `${step.do}: ${PROVISION_MOVES[step.do]}`]
+      return [`claim ${step.index}`, `${step.kind}: ${PROVISION_MOVES[step.kind]}`]
     case 'snapshot':
-      return [`content ${step.index}`, `${step.do}: ${SNAPSHOT_MOVES[step.do]}`]
+      return [`content ${step.index}`, `${step.kind}: ${SNAPSHOT_MOVES[step.kind]}`]
     case 'claim':
-      return [`claim ${step.index}`, `${step.do} ${step.amount}: ${CLAIM_MOVES[step.do]}`]
+      return [`claim ${step.index}`, `${step.kind} ${step.amount}: ${CLAIM_MOVES[step.kind]}`]
     case 'fault': {
-      const { of: _, do: what, ...rest } = step
-      return ['fault', `${what} ${JSON.stringify(rest)}`]
+      const { of: _, kind, ...rest } = step
+      return ['fault', `${kind} ${JSON.stringify(rest)}`]
     }
   }
 }

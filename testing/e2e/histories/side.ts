@@ -67,7 +67,7 @@ export class HistorySide {
   readonly #sidecars: Sidecars
   readonly #outcomes = new Map<string, CallOutcome[]>()
   readonly #failing: { readonly resource: string; readonly way: string; left: number }[] = []
-  readonly #held = new Map<string, Promise<void>>()
+  readonly #heldReads = new Map<string, Promise<void>>()
   readonly #background = new Set<Promise<void>>()
   #driverIsDown = false
 
@@ -86,7 +86,7 @@ export class HistorySide {
       volumes,
       nodes: size.nodes,
       listing,
-      volumesLag: () => this.#held.has('persistentvolumes'),
+      volumesLag: () => this.#heldReads.has('persistentvolumes'),
     })
     this.#claims = new Claims(t, this.#backEnd, count('resizer', size.claims))
     const leaks = !finalizes || !t.ours
@@ -95,7 +95,7 @@ export class HistorySide {
     this.#snapshots = new SnapshotModel(t, this.#backEnd, {
       contents: count('snapshotter', size.volumes),
       forgets,
-      delayWatch: (resource) => this.#later(this.#stale(resource, UNSEEN_MS)),
+      delayWatch: (resource) => this.#runInBackground(this.#stale(resource, UNSEEN_MS)),
     })
     const models = {
       attacher: this.#attachments,
@@ -147,8 +147,8 @@ export class HistorySide {
     const isWatching = (): boolean =>
       this.#sidecars.gates.some((gate) => watches.every((plural) => gate.openWatches(plural) > 0))
     const missing = [{ rule: 'a process watches after its start', text: watches.join() }]
-    const look = (): readonly Finding[] => (isWatching() ? [] : missing)
-    return await converge(look, { clock, maxChecks: MAX_START_CHECKS, everyMs: CHECK_EVERY_MS })
+    const check = (): readonly Finding[] => (isWatching() ? [] : missing)
+    return await converge(check, { clock, maxChecks: MAX_START_CHECKS, everyMs: CHECK_EVERY_MS })
   }
 
   async #make(step: HistoryStep): Promise<void> {
@@ -160,7 +160,7 @@ export class HistorySide {
   }
 
   #inject(step: FaultStep): void {
-    switch (step.do) {
+    switch (step.kind) {
       case 'calls': {
         const queue = this.#outcomes.get(step.method) ?? []
         this.#outcomes.set(step.method, [...queue, ...Array.from({ length: step.times }, () => step.outcome)])
@@ -170,38 +170,38 @@ export class HistorySide {
         this.#failing.push({ resource: step.resource, way: step.way, left: step.times })
         return
       case 'stale':
-        return this.#later(this.#stale(step.resource, step.forMs))
+        return this.#runInBackground(this.#stale(step.resource, step.forMs))
       case 'gap':
-        return this.#later(this.#gap(step.resource, step.forMs))
+        return this.#runInBackground(this.#gap(step.resource, step.forMs))
       case 'cutWatches':
         for (const gate of this.#sidecars.gates) gate.dropWatches()
         return
       case 'driverDown':
-        return this.#later(this.#restartDriver(step.forMs))
+        return this.#runInBackground(this.#restartDriver(step.forMs))
       case 'otherDriver':
-        return this.#later(this.#replaceDriver(step.forMs))
+        return this.#runInBackground(this.#replaceDriver(step.forMs))
       case 'kill':
-        return this.#later(this.#sidecars.kill(step.replica, step.forMs))
+        return this.#runInBackground(this.#sidecars.kill(step.replica, step.forMs))
       case 'freeze':
-        return this.#later(this.#sidecars.freeze(step.replica, step.forMs))
+        return this.#runInBackground(this.#sidecars.freeze(step.replica, step.forMs))
       case 'rollout':
-        return this.#later(this.#sidecars.down(step.replica).then(() => this.#sidecars.up(step.replica)))
+        return this.#runInBackground(this.#sidecars.down(step.replica).then(() => this.#sidecars.up(step.replica)))
     }
   }
 
   /** Runs a fault with a duration in the background, while the history continues. */
-  #later(work: Promise<void>): void {
-    const whole = work.finally(() => this.#background.delete(whole))
-    whole.catch(() => undefined)
-    this.#background.add(whole)
+  #runInBackground(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#background.delete(tracked))
+    tracked.catch(() => undefined)
+    this.#background.add(tracked)
   }
 
   async #stale(resource: string, forMs: number): Promise<void> {
     const released = pause(forMs)
-    this.#held.set(resource, released)
+    this.#heldReads.set(resource, released)
     const release = this.#sidecars.gates.map((gate) => gate.holdWatches(resource))
     await released
-    this.#held.delete(resource)
+    this.#heldReads.delete(resource)
     for (const each of release) each()
   }
 
@@ -236,8 +236,8 @@ export class HistorySide {
   }
 
   readonly #rule: FaultRule = ({ watch, method, resource }) => {
-    const held = watch ? this.#held.get(resource) : undefined
-    if (held !== undefined) return { kind: 'wait', for: held }
+    const release = watch ? this.#heldReads.get(resource) : undefined
+    if (release !== undefined) return { kind: 'wait', for: release }
     if (watch || method === 'GET' || this.#backEnd.calm) return undefined
     const failing = this.#failing.find((each) => each.resource === resource && each.left > 0)
     if (failing === undefined) return undefined
@@ -325,7 +325,7 @@ export class HistorySide {
 function argsOf({ apps, replicas, listing, finalizes, variant }: History, isOurs: boolean): readonly string[] {
   const finalize = finalizes && isOurs ? ['finalize-claims'] : []
   const node = variant === 'node' ? ['node-deployment', 'node-deployment-base-delay=100ms'] : []
-  const own: Readonly<Record<TestedApp, readonly string[]>> = {
+  const argsByApp: Readonly<Record<TestedApp, readonly string[]>> = {
     attacher: ['timeout=4s', ...(listing ? ['reconcile-sync=2s'] : [])],
     resizer: ['resize-timeout=4s', 'modify-timeout=4s'],
     provisioner: ['timeout=4s', 'snapshot-orphan-sweep-interval=1s', ...finalize, ...node],
@@ -335,7 +335,7 @@ function argsOf({ apps, replicas, listing, finalizes, variant }: History, isOurs
   return [
     ...RETRIES,
     ...(isOne ? [`--controllers=${apps.join()}`] : []),
-    ...apps.flatMap((app) => own[app].map((flag) => (isOne ? `--${app}-${flag}` : `--${flag}`))),
+    ...apps.flatMap((app) => argsByApp[app].map((flag) => (isOne ? `--${app}-${flag}` : `--${flag}`))),
     ...(replicas > 1 ? ELECTION : []),
   ]
 }

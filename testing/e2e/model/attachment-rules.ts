@@ -7,9 +7,9 @@ import { type Foreign, holds } from './foreign.ts'
 export interface Slot {
   readonly index: number
   readonly node: number
-  wanted: boolean
+  isDesired: boolean
   /** True if a person has removed the attacher's finalizer, or the whole object, by hand. */
-  stripped: boolean
+  finalizerRemoved: boolean
   /** True if the finalizer was missing when a process ended. The next process cannot know that it was there before. */
   forgotten: boolean
 }
@@ -70,9 +70,9 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
   {
     name: 'no volume is published without an attachment',
     broken: (state) => {
-      const wanted = new Set([...state.slots.values()].filter((slot) => slot.wanted).map(state.pairOf))
+      const desiredPairs = new Set([...state.slots.values()].filter((slot) => slot.isDesired).map(state.pairOf))
       return [...state.backEnd.published.keys()]
-        .filter((pair) => !wanted.has(pair) && !state.mayStay(pair))
+        .filter((pair) => !desiredPairs.has(pair) && !state.mayStay(pair))
         .map((pair) => ({ about: pair.split(' ')[0] ?? '', text: pair }))
     },
   },
@@ -81,7 +81,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
     broken: (state) =>
       [...state.attachments].flatMap(([name, each]): readonly Found[] => {
         const slot = state.slots.get(name)
-        if (slot?.wanted === true || !holds(each, state.finalizer)) return []
+        if (slot?.isDesired === true || !holds(each, state.finalizer)) return []
         return [found(state, slot, `${name} keeps the finalizer: ${JSON.stringify(each)}`)]
       }),
   },
@@ -89,8 +89,8 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
     name: 'a deleted volume without attachments is released',
     broken: (state) =>
       [...state.volumes].flatMap(([name, each]) => {
-        const used = [...state.attachments.values()].some(({ spec }) => spec.source.persistentVolumeName === name)
-        return each.metadata?.deletionTimestamp !== undefined && !used && holds(each, state.finalizer) ? [name] : []
+        const isUsed = [...state.attachments.values()].some(({ spec }) => spec.source.persistentVolumeName === name)
+        return each.metadata?.deletionTimestamp !== undefined && !isUsed && holds(each, state.finalizer) ? [name] : []
       }),
   },
   {
@@ -108,7 +108,7 @@ function ofWanted(
   check: (each: VolumeAttachment | undefined, slot: Slot) => string | true,
 ): readonly Found[] {
   return [...state.slots].flatMap(([name, slot]): readonly Found[] => {
-    if (!slot.wanted) return []
+    if (!slot.isDesired) return []
     const each = state.attachments.get(name)
     const answer = check(each, slot)
     return answer === true ? [] : [found(state, slot, `${name} ${answer}: ${JSON.stringify(each)}`)]

@@ -58,11 +58,11 @@ export class Attachments {
     this.#backEnd = backEnd
     this.#finalizer = finalizerOf(t.driverName)
     this.#foreign = new Foreign(t)
-    this.#ids = new Identities((what) => t.name(what))
+    this.#ids = new Identities((suffix) => t.name(suffix))
     this.#lost = new LostKnowledge(t, this.#ids, this.#finalizer)
     for (let index = 0; index < options.volumes; index += 1) {
       for (let node = 0; node < options.nodes; node += 1) {
-        const slot = { index, node, wanted: false, stripped: false, forgotten: false }
+        const slot = { index, node, isDesired: false, finalizerRemoved: false, forgotten: false }
         this.#slots.set(t.name(`va-${index}-${node}`), slot)
       }
     }
@@ -74,12 +74,12 @@ export class Attachments {
     await inParallel(AT_A_TIME, Array(volumes).keys(), (index) => this.#createVolume(index))
   }
 
-  async make({ do: what, index, node }: AttachmentMove): Promise<void> {
+  async make({ kind, index, node }: AttachmentMove): Promise<void> {
     const ref = { name: this.#ids.attachment(index, node) }
     const ofVolume = { name: this.#ids.volume(index) }
-    switch (what) {
+    switch (kind) {
       case 'toggle':
-        if (this.#slot(index, node).wanted) return await this.#delete(index, node)
+        if (this.#slot(index, node).isDesired) return await this.#delete(index, node)
         if (isShared(index) || this.#wantedOf(index).length === 0) await this.#create(index, node)
         return
       case 'move':
@@ -126,7 +126,7 @@ export class Attachments {
     )
     for (const each of mine) {
       const slot = this.#slots.get(each.metadata?.name ?? '')
-      if (slot !== undefined) this.#lost.look(slot, each)
+      if (slot !== undefined) this.#lost.recordFormerNodeId(slot, each)
     }
     this.#lost.unpublish(this.#backEnd, this.#slots.values())
     await this.#mendFormerHandles(mine)
@@ -191,31 +191,31 @@ export class Attachments {
     const source = isInline(index) ? { source: { inlineVolumeSpec } } : { pv: this.#ids.volume(index) }
     const created = attachment(name, this.#t.driverName, { ...source, node: this.#ids.node(node) })
     if (await refused(this.#t.api.create(VOLUME_ATTACHMENTS, created))) return
-    Object.assign(this.#slot(index, node), { wanted: true, stripped: false, forgotten: false })
+    Object.assign(this.#slot(index, node), { isDesired: true, finalizerRemoved: false, forgotten: false })
   }
 
   async #delete(index: number, node: number): Promise<void> {
     const slot = this.#slot(index, node)
     const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) })
     if (found !== undefined) this.#lost.deleting(slot, found)
-    slot.wanted = false
+    slot.isDesired = false
     if (found !== undefined)
       await refused(this.#t.api.delete(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, node) }))
   }
 
   async #again(index: number, node: number): Promise<void> {
-    const which = this.#slot(index, node).wanted ? node : this.#wantedOf(index)[0]?.node
+    const which = this.#slot(index, node).isDesired ? node : this.#wantedOf(index)[0]?.node
     if (which === undefined) return
     await this.#t.strip(VOLUME_ATTACHMENTS, { name: this.#ids.attachment(index, which) })
-    this.#lost.removed(this.#slot(index, which))
+    this.#lost.recordRemoval(this.#slot(index, which))
     await this.#create(index, which)
-    this.#slot(index, which).stripped = true
+    this.#slot(index, which).finalizerRemoved = true
   }
 
   async #strip(index: number, node: number): Promise<void> {
     const slot = this.#slot(index, node)
-    if (!slot.wanted) return
-    slot.stripped = true
+    if (!slot.isDesired) return
+    slot.finalizerRemoved = true
     await editFinalizers(this.#t, { resource: VOLUME_ATTACHMENTS, name: this.#ids.attachment(index, node) }, (all) =>
       this.#without(all),
     )
@@ -228,7 +228,7 @@ export class Attachments {
   #lose(index: number): void {
     if (this.#options.listing !== true) return
     const published = [...this.#slots.values()]
-      .filter((slot) => slot.wanted && !isInline(slot.index))
+      .filter((slot) => slot.isDesired && !isInline(slot.index))
       .map((slot) => this.#ids.pair(slot.index, slot.node))
       .filter((pair) => this.#backEnd.published.has(pair))
     const pair = published[index % published.length]
@@ -246,8 +246,8 @@ export class Attachments {
 
   /** Recreates attachments that a known limit has attached with a former handle, as docs/operations.md advises. */
   async #mendFormerHandles(mine: readonly VolumeAttachment[]): Promise<void> {
-    for (const { index, node, wanted } of this.#slots.values()) {
-      if (!wanted || !this.#lateHandles.has(index)) continue
+    for (const { index, node, isDesired } of this.#slots.values()) {
+      if (!isDesired || !this.#lateHandles.has(index)) continue
       const name = this.#ids.attachment(index, node)
       const context = mine.find(({ metadata }) => metadata?.name === name)?.status?.attachmentMetadata?.['pair']
       if (context === undefined || context.startsWith(pairOf(this.#ids.handle(index), ''))) continue
@@ -277,7 +277,7 @@ export class Attachments {
 
   async #nodeAgain(node: number): Promise<void> {
     const before = this.#ids.nodeId(node)
-    for (const [, slot] of this.#slots) if (slot.node === node && slot.wanted) await this.#delete(slot.index, node)
+    for (const [, slot] of this.#slots) if (slot.node === node && slot.isDesired) await this.#delete(slot.index, node)
     await refused(this.#t.api.delete(CSI_NODES, { name: this.#ids.node(node) }))
     this.#ids.replaceNode(node)
     this.#lost.nodeReplaced(before)
@@ -310,7 +310,7 @@ export class Attachments {
   }
 
   #wantedOf(index: number): readonly Slot[] {
-    return [...this.#slots.values()].filter((slot) => slot.index === index && slot.wanted)
+    return [...this.#slots.values()].filter((slot) => slot.index === index && slot.isDesired)
   }
 
   #slot(index: number, node: number): Slot {

@@ -83,7 +83,7 @@ export class BackEnd {
   /** Chooses the outcome of a call while `calm` is false. Undefined means success. */
   readonly #disturb: (call: Call) => CallOutcome | undefined
   readonly #occurrences: Occurrences
-  readonly #known = new Set<string>()
+  readonly #seenIds = new Set<string>()
   /** The requests of CreateVolume, by the names of the volumes. */
   readonly #creationRequests = new Map<string, Call['request']>()
   readonly #lostNodes = new Set<string>()
@@ -154,7 +154,7 @@ export class BackEnd {
   #publish(call: Call): DriverReply {
     const handle = handleOf(call)
     const pair = pairOf(handle, nodeOf(call))
-    this.#known.add(handle)
+    this.#seenIds.add(handle)
     if (this.#lostNodes.has(nodeOf(call))) return { code: NOT_FOUND, message: 'there is no such node' }
     const elsewhere = (): boolean =>
       isSingleNode(call) &&
@@ -277,7 +277,7 @@ export class BackEnd {
   }
 
   #list(): readonly object[] {
-    return [...this.#known].map((volumeId) => ({
+    return [...this.#seenIds].map((volumeId) => ({
       volume: { volumeId, capacityBytes: 0n, volumeContext: {}, contentSource: undefined, accessibleTopology: [] },
       status: {
         publishedNodeIds: [...this.published.keys()]
@@ -312,8 +312,10 @@ export class BackEnd {
   }
 
   /** Returns random numbers that depend only on the call and on how often it was repeated. */
-  #next({ method, request }: Call, what: string): Random {
-    return this.#occurrences.next(`${what} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`)
+  #next({ method, request }: Call, purpose: string): Random {
+    return this.#occurrences.next(
+      `${purpose} ${method} ${request['name'] ?? request['volume_id']} ${request['node_id']}`,
+    )
   }
 }
 

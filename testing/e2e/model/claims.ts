@@ -107,9 +107,9 @@ export class Claims {
     await inParallel(AT_A_TIME, this.#requests.keys(), (index) => this.#create(index))
   }
 
-  async make({ do: what, index, amount }: ClaimMove): Promise<void> {
+  async make({ kind, index, amount }: ClaimMove): Promise<void> {
     const request = this.#requestOf(index)
-    switch (what) {
+    switch (kind) {
       case 'grow':
         return await this.#ask(index, request.gibibytes + amount)
       case 'lower':
@@ -202,8 +202,8 @@ export class Claims {
     const { api, namespace, driverName } = this.#t
     const { name } = this.#ref(index)
     const both = { storageClassName: this.#t.name('class'), volumeAttributesClassName: this.#className(FIRST_TIER) }
-    const held = claim(namespace, name, { ...both, volumeName: this.#volumeName(index) })
-    const { metadata } = await api.create(PERSISTENT_VOLUME_CLAIMS, held)
+    const boundClaim = claim(namespace, name, { ...both, volumeName: this.#volumeName(index) })
+    const { metadata } = await api.create(PERSISTENT_VOLUME_CLAIMS, boundClaim)
     const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid: metadata?.uid }
     const csi = { volumeHandle: this.#handle(index) }
     await api.create(PERSISTENT_VOLUMES, volume(this.#volumeName(index), driverName, { ...both, claimRef, csi }))
@@ -252,16 +252,16 @@ function named<T extends { metadata?: { name?: string | undefined } | undefined 
   return [object.metadata?.name ?? '', object]
 }
 
-function requestOf(held: PersistentVolumeClaim | undefined): number {
-  return bytesOf(held?.spec?.resources?.requests?.['storage'])
+function requestOf(stored: PersistentVolumeClaim | undefined): number {
+  return bytesOf(stored?.spec?.resources?.requests?.['storage'])
 }
 
-function capacityOf(held: PersistentVolumeClaim | undefined): number {
-  return bytesOf(held?.status?.capacity?.['storage'])
+function capacityOf(stored: PersistentVolumeClaim | undefined): number {
+  return bytesOf(stored?.status?.capacity?.['storage'])
 }
 
-function conditionsOf(held: PersistentVolumeClaim | undefined): readonly string[] {
-  return (held?.status?.conditions ?? []).map(({ type }) => type)
+function conditionsOf(stored: PersistentVolumeClaim | undefined): readonly string[] {
+  return (stored?.status?.conditions ?? []).map(({ type }) => type)
 }
 
 function bytesOf(size: string | undefined): number {

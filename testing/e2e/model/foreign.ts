@@ -60,10 +60,12 @@ export class Foreign {
   troubles({ metadata }: Kept, ours: readonly string[] = []): readonly string[] {
     const uid = metadata?.uid ?? ''
     const left = metadata?.finalizers?.filter((each) => !ours.includes(each)) ?? []
-    const wanted = this.#finalized.has(uid) ? [FINALIZER] : []
+    const expectedFinalizers = this.#finalized.has(uid) ? [FINALIZER] : []
     const note = metadata?.annotations?.[NOTE]
     return [
-      ...(left.join() === wanted.join() ? [] : [`has the foreign finalizers [${left}] instead of [${wanted}]`]),
+      ...(left.join() === expectedFinalizers.join()
+        ? []
+        : [`has the foreign finalizers [${left}] instead of [${expectedFinalizers}]`]),
       ...(note === this.#notes.get(uid) ? [] : [`has the note ${note} instead of ${this.#notes.get(uid)}`]),
     ]
   }
@@ -99,11 +101,11 @@ export function isInline(index: number): boolean {
 
 /** The names and IDs of volumes and nodes. A recreated volume or node keeps its name, but gets another ID. */
 export class Identities {
-  readonly #name: (what: string) => string
+  readonly #name: (suffix: string) => string
   readonly #nodes = new Map<number, number>()
   readonly #handles = new Map<number, number>()
 
-  constructor(name: (what: string) => string) {
+  constructor(name: (suffix: string) => string) {
     this.#name = name
   }
 

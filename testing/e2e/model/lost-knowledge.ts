@@ -34,21 +34,21 @@ export class LostKnowledge {
 
   /** Records the deletion of an attachment. If the attachment has no finalizer, its volume may stay published. */
   deleting(slot: Slot, found: VolumeAttachment): void {
-    this.look(slot, found)
+    this.recordFormerNodeId(slot, found)
     const pair = this.#ids.pair(slot.index, slot.node)
-    if (slot.wanted && holds(found, this.#finalizer)) this.#unsure.delete(pair)
-    else if (slot.wanted && slot.stripped) this.#unsure.add(pair)
+    if (slot.isDesired && holds(found, this.#finalizer)) this.#unsure.delete(pair)
+    else if (slot.isDesired && slot.finalizerRemoved) this.#unsure.add(pair)
   }
 
   /** Records that an attachment was removed with all its finalizers. */
-  removed({ index, node }: Slot): void {
+  recordRemoval({ index, node }: Slot): void {
     this.#unsure.add(this.#ids.pair(index, node))
   }
 
   /** Records that an attachment was published to the former ID of its node. */
-  look({ index, node, wanted }: Slot, { metadata }: VolumeAttachment): void {
+  recordFormerNodeId({ index, node, isDesired }: Slot, { metadata }: VolumeAttachment): void {
     const nodeId = metadata?.annotations?.[NODE_ID_ANNOTATION] ?? this.#ids.nodeId(node)
-    if (wanted && nodeId !== this.#ids.nodeId(node)) this.#unsure.add(pairOf(this.#ids.handle(index), nodeId))
+    if (isDesired && nodeId !== this.#ids.nodeId(node)) this.#unsure.add(pairOf(this.#ids.handle(index), nodeId))
   }
 
   volumeStripped(index: number): void {
@@ -84,8 +84,8 @@ export class LostKnowledge {
     for (const nodeId of this.#formerNodeIds) this.#lostNodeIds.add(nodeId)
     for (const [name, slot] of slots) {
       const pair = this.#ids.pair(slot.index, slot.node)
-      const mayBeForgotten = slot.stripped && !slot.forgotten
-      if (!slot.wanted || !(mayBeForgotten || !backEnd.isHeard(pair))) continue
+      const mayBeForgotten = slot.finalizerRemoved && !slot.forgotten
+      if (!slot.isDesired || !(mayBeForgotten || !backEnd.isHeard(pair))) continue
       const found = await this.#t.api.find(VOLUME_ATTACHMENTS, { name })
       if (found?.status?.attached !== true) continue
       if (!backEnd.isHeard(pair)) this.#lostContexts.add(pair)
@@ -102,15 +102,17 @@ export class LostKnowledge {
     const [handle = '', nodeId] = pair.split(' on ')
     if (!this.#formerHandles.has(handle)) return false
     return [...slots].some(
-      ({ wanted, index, node }) =>
-        wanted && handle.startsWith(`${this.#ids.volume(index)}-`) && nodeId === this.#ids.nodeId(node),
+      ({ isDesired, index, node }) =>
+        isDesired && handle.startsWith(`${this.#ids.volume(index)}-`) && nodeId === this.#ids.nodeId(node),
     )
   }
 
   /** Unpublishes leftover volumes that the attacher cannot know, as a person does by hand. */
   unpublish(backEnd: BackEnd, slots: Iterable<Slot>): void {
-    const wanted = new Set([...slots].flatMap((each) => (each.wanted ? [this.#ids.pair(each.index, each.node)] : [])))
-    for (const pair of this.#unsure) if (!wanted.has(pair)) backEnd.published.delete(pair)
+    const desiredPairs = new Set(
+      [...slots].flatMap((each) => (each.isDesired ? [this.#ids.pair(each.index, each.node)] : [])),
+    )
+    for (const pair of this.#unsure) if (!desiredPairs.has(pair)) backEnd.published.delete(pair)
     for (const pair of backEnd.published.keys()) {
       const [handle = '', nodeId = ''] = pair.split(' on ')
       if (this.#lostHandles.has(handle) || this.#lostNodeIds.has(nodeId)) backEnd.published.delete(pair)

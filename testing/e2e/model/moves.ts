@@ -1,7 +1,7 @@
 /** An action of a user, of another controller or of a person with kubectl on attachments of one volume. */
 export interface AttachmentMove {
   readonly of: 'attachment'
-  readonly do: keyof typeof ATTACHMENT_MOVES
+  readonly kind: keyof typeof ATTACHMENT_MOVES
   readonly index: number
   readonly node: number
 }
@@ -26,7 +26,7 @@ export const ATTACHMENT_MOVES = {
 /** An action of a user, of another controller or of a person with kubectl on one claim. */
 export interface ClaimMove {
   readonly of: 'claim'
-  readonly do: keyof typeof CLAIM_MOVES
+  readonly kind: keyof typeof CLAIM_MOVES
   readonly index: number
   readonly amount: number
 }
@@ -34,7 +34,7 @@ export interface ClaimMove {
 /** An action of a user on one claim that is to be provisioned. */
 export interface ProvisionMove {
   readonly of: 'provision'
-  readonly do: keyof typeof PROVISION_MOVES
+  readonly kind: keyof typeof PROVISION_MOVES
   readonly index: number
 }
 
@@ -55,7 +55,7 @@ export const PROVISION_MOVES = {
 /** An action of a user, of the snapshot-controller or of a person with kubectl on one snapshot content. */
 export interface SnapshotMove {
   readonly of: 'snapshot'
-  readonly do: keyof typeof SNAPSHOT_MOVES
+  readonly kind: keyof typeof SNAPSHOT_MOVES
   readonly index: number
 }
 

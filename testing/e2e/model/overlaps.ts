@@ -67,8 +67,8 @@ function endOf({ start, timeoutMs, end, cancelled, abandonedAt }: Call): number 
 export function briefly({ method, request, start, end, code, cancelled }: Call): string {
   const { name, volume_id, snapshot_id, group_snapshot_id, node_id, capacity_range, mutable_parameters } = request
   const ids = { name, volume_id, snapshot_id, group_snapshot_id }
-  const what = JSON.stringify({ ...ids, node_id, capacity_range, mutable_parameters })
-  return `${clock(start)} to ${clock(end)} ${method} ${what} ${cancelled && code === undefined ? 'cancelled' : `code ${code}`}`
+  const fields = JSON.stringify({ ...ids, node_id, capacity_range, mutable_parameters })
+  return `${clock(start)} to ${clock(end)} ${method} ${fields} ${cancelled && code === undefined ? 'cancelled' : `code ${code}`}`
 }
 
 function clock(ms: number | undefined): string {

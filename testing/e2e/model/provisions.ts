@@ -43,7 +43,7 @@ export type Variant = 'usual' | 'node' | 'migrated'
 
 /** The desired state of the claim with one name. */
 interface DesiredClaim {
-  wanted: boolean
+  isDesired: boolean
   /** The number of recreations of the claim. It distinguishes claims of the same name. */
   generation: number
   restored: boolean
@@ -73,7 +73,7 @@ function isLost({ refused, interrupted }: ProvisionState, name: string): boolean
   return interrupted && refused.has(name)
 }
 
-const volumeNameOf = (held: PersistentVolumeClaim | undefined): string => `pvc-${held?.metadata?.uid}`
+const volumeNameOf = (stored: PersistentVolumeClaim | undefined): string => `pvc-${stored?.metadata?.uid}`
 
 const handleOf = ({ spec }: PersistentVolume): string => spec?.csi?.volumeHandle ?? spec?.portworxVolume?.volumeID ?? ''
 
@@ -81,20 +81,23 @@ const handleOf = ({ spec }: PersistentVolume): string => spec?.csi?.volumeHandle
 const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[]>> = {
   'each wanted claim is bound to its volume': (state) => {
     const { desiredClaims, claims, volumes } = state
-    return desiredClaims.flatMap(({ wanted, generation }, index) => {
-      const held = claims[index]
-      if (!wanted) return held === undefined ? [] : [`claim ${index} is still there: ${JSON.stringify(held.metadata)}`]
-      const volume = volumes.find(({ spec }) => spec?.claimRef?.uid === held?.metadata?.uid)
-      const isOwn = held?.metadata?.annotations?.[GENERATION] === String(generation)
+    return desiredClaims.flatMap(({ isDesired, generation }, index) => {
+      const stored = claims[index]
+      if (!isDesired)
+        return stored === undefined ? [] : [`claim ${index} is still there: ${JSON.stringify(stored.metadata)}`]
+      const volume = volumes.find(({ spec }) => spec?.claimRef?.uid === stored?.metadata?.uid)
+      const isOwn = stored?.metadata?.annotations?.[GENERATION] === String(generation)
       // The provisioner gives up the creation for a deleted claim, and the wanted claim follows.
-      const isDeleted = held?.metadata?.deletionTimestamp != null
-      if (isOwn && !isDeleted && isLost(state, volumeNameOf(held))) return []
-      return isOwn && held.status?.phase === 'Bound' && volume !== undefined ? [] : [`claim ${index} is not bound`]
+      const isDeleted = stored?.metadata?.deletionTimestamp != null
+      if (isOwn && !isDeleted && isLost(state, volumeNameOf(stored))) return []
+      return isOwn && stored.status?.phase === 'Bound' && volume !== undefined ? [] : [`claim ${index} is not bound`]
     })
   },
   'each PersistentVolume has a claim and a volume': ({ claims, volumes, created }) =>
     volumes.flatMap((volume) => {
-      const hasClaim = claims.some((held) => held !== undefined && held.metadata?.uid === volume.spec?.claimRef?.uid)
+      const hasClaim = claims.some(
+        (stored) => stored !== undefined && stored.metadata?.uid === volume.spec?.claimRef?.uid,
+      )
       const name = `${volume.metadata?.name}, ${volume.status?.phase}`
       if (!created.includes(handleOf(volume))) return [`${name}: the volume ${handleOf(volume)} is deleted`]
       const isRetained = volume.spec?.persistentVolumeReclaimPolicy === 'Retain'
@@ -108,8 +111,8 @@ const RULES: Readonly<Record<string, (state: ProvisionState) => readonly string[
     return leaked.filter((id) => !isExcused(id.replace(/-\d+$/, ''))).map((id) => `no PersistentVolume names ${id}`)
   },
   'no finalizer is left on claims and snapshots': (state) => {
-    const claims = state.claims.filter((held) => !isLost(state, volumeNameOf(held)))
-    const finalizers = claims.flatMap((held) => held?.metadata?.finalizers ?? [])
+    const claims = state.claims.filter((stored) => !isLost(state, volumeNameOf(stored)))
+    const finalizers = claims.flatMap((stored) => stored?.metadata?.finalizers ?? [])
     const isRestoring = claims.length < state.claims.length
     return [...finalizers, ...(isRestoring ? [] : state.snapshotFinalizers)].filter((name) =>
       /^(external-provisioner|provisioner.storage)/.test(name),
@@ -126,7 +129,7 @@ export class Provisions {
   readonly #backEnd: BackEnd
   readonly #desiredClaims: DesiredClaim[]
   readonly #invariants: readonly Invariant<ProvisionState>[]
-  readonly #rounds = new Rounds(() => this.#look())
+  readonly #rounds = new Rounds(() => this.#reconcileAll())
   readonly #abandoned = new Set<string>()
   /** The times since when users keep volumes, by the IDs of the volumes. */
   readonly #kept = new Map<string, number>()
@@ -145,7 +148,7 @@ export class Provisions {
     this.#t = t
     this.#backEnd = backEnd
     this.#variant = variant
-    this.#desiredClaims = Array.from({ length: claims }, () => ({ wanted: false, generation: 0, restored: false }))
+    this.#desiredClaims = Array.from({ length: claims }, () => ({ isDesired: false, generation: 0, restored: false }))
     this.#invariants = Object.entries(RULES)
       .filter(([name]) => !leaks || name !== 'no volume leaks')
       .map(([name, broken]) => ({ name, broken: (state) => broken(state).map((text) => ({ about: '', text })) }))
@@ -164,19 +167,19 @@ export class Provisions {
     this.#rounds.start()
   }
 
-  async make({ do: what, index }: ProvisionMove): Promise<void> {
+  async make({ kind, index }: ProvisionMove): Promise<void> {
     const desired = this.#desiredClaims[index]
     if (desired === undefined) throw new Error(`there is no claim ${index}`)
-    switch (what) {
+    switch (kind) {
       case 'toggle':
-        desired.wanted = !desired.wanted
+        desired.isDesired = !desired.isDesired
         desired.generation += 1
         return await this.#rounds.now()
       case 'again':
         desired.generation += 1
         return await this.#rounds.now()
       case 'restore':
-        Object.assign(desired, { wanted: true, restored: !desired.restored, generation: desired.generation + 1 })
+        Object.assign(desired, { isDesired: true, restored: !desired.restored, generation: desired.generation + 1 })
         return await this.#rounds.now()
       case 'classAgain':
         return await this.#changeInputs(async () => {
@@ -267,14 +270,14 @@ export class Provisions {
   /** Changes the reclaim policy of the volume of a claim. */
   async #changePolicy(index: number): Promise<void> {
     const { api } = this.#t
-    const held = await api.find(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
-    const volume = await api.find(PERSISTENT_VOLUMES, { name: volumeNameOf(held) })
+    const stored = await api.find(PERSISTENT_VOLUME_CLAIMS, this.#ref(index))
+    const volume = await api.find(PERSISTENT_VOLUMES, { name: volumeNameOf(stored) })
     if (volume === undefined) return
     const id = handleOf(volume)
     const persistentVolumeReclaimPolicy = volume.spec?.persistentVolumeReclaimPolicy === 'Retain' ? 'Delete' : 'Retain'
     if (persistentVolumeReclaimPolicy === 'Delete') this.#kept.delete(id)
     const body = { spec: { persistentVolumeReclaimPolicy } }
-    const isRefused = await refused(api.merge(PERSISTENT_VOLUMES, { name: volumeNameOf(held) }, body))
+    const isRefused = await refused(api.merge(PERSISTENT_VOLUMES, { name: volumeNameOf(stored) }, body))
     if (persistentVolumeReclaimPolicy === 'Retain' && !isRefused) this.#kept.set(id, Date.now())
   }
 
@@ -305,8 +308,8 @@ export class Provisions {
   /** Records a DeleteVolume call for a bound volume. A volume that is bound after the start of the call was never free. */
   async #checkBound({ request }: Call): Promise<void> {
     const id = String(request['volume_id'])
-    const bound = (await this.#volumes()).find((each) => each.status?.phase === 'Bound' && handleOf(each) === id)
-    if (bound !== undefined) this.#violations.push(`DeleteVolume was called for ${id}, which is bound`)
+    const boundVolume = (await this.#volumes()).find((each) => each.status?.phase === 'Bound' && handleOf(each) === id)
+    if (boundVolume !== undefined) this.#violations.push(`DeleteVolume was called for ${id}, which is bound`)
   }
 
   /** Reports whether a request is about an object of another history. Each provisioner sees the snapshots of all. */
@@ -342,7 +345,7 @@ export class Provisions {
   }
 
   wantNothing(): void {
-    for (const desired of this.#desiredClaims) desired.wanted = false
+    for (const desired of this.#desiredClaims) desired.isDesired = false
   }
 
   async differences(): Promise<readonly Finding[]> {
@@ -392,13 +395,13 @@ export class Provisions {
   }
 
   /** Does the work of the Kubernetes controllers once, for all claims and volumes. */
-  async #look(): Promise<void> {
+  async #reconcileAll(): Promise<void> {
     // The volumes come first, so that the claim of each volume is in the list unless it is gone.
     const volumes = await this.#volumes()
     const claims = await this.#t.api.list(PERSISTENT_VOLUME_CLAIMS, this.#t.namespace)
     const named = new Map(claims.map((each) => [each.metadata?.name, each]))
     for (const [index, desired] of this.#desiredClaims.entries()) {
-      await this.#follow(index, desired, { held: named.get(this.#ref(index).name), volumes })
+      await this.#follow(index, desired, { stored: named.get(this.#ref(index).name), volumes })
     }
     for (const volume of volumes) await this.#release(volume, claims)
   }
@@ -406,30 +409,30 @@ export class Provisions {
   /** Creates, deletes or binds a claim, as its user wants. */
   async #follow(
     index: number,
-    { wanted, generation, restored }: DesiredClaim,
-    { held, volumes }: Readonly<{ held: PersistentVolumeClaim | undefined; volumes: readonly PersistentVolume[] }>,
+    { isDesired, generation, restored }: DesiredClaim,
+    { stored, volumes }: Readonly<{ stored: PersistentVolumeClaim | undefined; volumes: readonly PersistentVolume[] }>,
   ): Promise<void> {
     const { api } = this.#t
     const ref = this.#ref(index)
-    if (held === undefined) {
-      if (!wanted) return
+    if (stored === undefined) {
+      if (!isDesired) return
       const source = { apiGroup: GROUP, kind: 'VolumeSnapshot', name: this.#t.name('snap') }
       const annotations = { ...this.#ownerAnnotations(index), [GENERATION]: String(generation) }
       // The API server stores a VolumeAttributesClass only for volumes with a CSI source.
       const attributes = this.#variant === 'migrated' ? {} : { volumeAttributesClassName: this.#t.name('attributes') }
-      const parts = { metadata: { annotations }, storageClassName: this.#t.name('fast'), ...attributes }
-      const made = claim(ref.namespace ?? '', ref.name, { ...parts, ...(restored && { dataSource: source }) })
+      const fields = { metadata: { annotations }, storageClassName: this.#t.name('fast'), ...attributes }
+      const made = claim(ref.namespace ?? '', ref.name, { ...fields, ...(restored && { dataSource: source }) })
       await refused(api.create(PERSISTENT_VOLUME_CLAIMS, made))
       return
     }
-    const { annotations, deletionTimestamp, uid } = held.metadata ?? {}
+    const { annotations, deletionTimestamp, uid } = stored.metadata ?? {}
     if (deletionTimestamp != null) return await this.#free(PERSISTENT_VOLUME_CLAIMS, ref)
-    if (!wanted || annotations?.[GENERATION] !== String(generation)) {
+    if (!isDesired || annotations?.[GENERATION] !== String(generation)) {
       await refused(api.delete(PERSISTENT_VOLUME_CLAIMS, ref))
       return await this.#free(PERSISTENT_VOLUME_CLAIMS, ref)
     }
     const isCreated = volumes.some(({ metadata }) => metadata?.name === `pvc-${uid}`)
-    if (!isCreated || held.status?.phase === 'Bound') return
+    if (!isCreated || stored.status?.phase === 'Bound') return
     await refused(api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { volumeName: `pvc-${uid}` } }))
     await this.#setPhase(`pvc-${uid}`, 'Bound')
     const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
@@ -459,7 +462,7 @@ export class Provisions {
     const name = metadata?.name ?? ''
     if (metadata?.deletionTimestamp != null) return await this.#free(PERSISTENT_VOLUMES, { name })
     if (status?.phase === 'Released') return
-    if (!claims.some((held) => held.metadata?.uid === spec?.claimRef?.uid)) await this.#setPhase(name, 'Released')
+    if (!claims.some((stored) => stored.metadata?.uid === spec?.claimRef?.uid)) await this.#setPhase(name, 'Released')
   }
 
   async #setPhase(name: string, phase: string): Promise<void> {
@@ -500,8 +503,8 @@ export class Provisions {
         volumeSnapshotRef: { ...ref, uid: made.metadata?.uid },
       },
     })
-    const bound = { boundVolumeSnapshotContentName: name, readyToUse: true, restoreSize: '1Gi' }
-    await this.#t.api.merge(VOLUME_SNAPSHOTS, { ...ref, subresource: 'status' }, { status: bound })
+    const boundStatus = { boundVolumeSnapshotContentName: name, readyToUse: true, restoreSize: '1Gi' }
+    await this.#t.api.merge(VOLUME_SNAPSHOTS, { ...ref, subresource: 'status' }, { status: boundStatus })
     const status = { readyToUse: true, snapshotHandle: 'snap' }
     await this.#t.api.merge(VOLUME_SNAPSHOT_CONTENTS, { name, subresource: 'status' }, { status })
   }

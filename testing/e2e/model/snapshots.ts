@@ -61,7 +61,7 @@ interface Content extends Pick<VolumeSnapshotContent, 'metadata'> {
 
 /** The desired state of the VolumeSnapshotContent (or group content) with one name. */
 interface DesiredContent {
-  wanted: boolean
+  isDesired: boolean
   /** Counts the snapshots under one content name, so that each snapshot gets a different name. */
   generation: number
   policy: 'Delete' | 'Retain'
@@ -81,7 +81,7 @@ export class SnapshotModel {
   readonly #backEnd: BackEnd
   readonly #desired: readonly DesiredContent[]
   readonly #foreign: Foreign
-  readonly #rounds = new Rounds(() => this.#look())
+  readonly #rounds = new Rounds(() => this.#reconcileAll())
   /** The handles of snapshots whose contents were deleted with the policy Retain, by the names of the snapshots. */
   readonly #kept = new Map<string, string>()
   /** The names of snapshots that may stay in the driver, because they are retained or no sidecar can know them. */
@@ -104,7 +104,7 @@ export class SnapshotModel {
     this.#forgets = forgets
     this.#delayWatch = delayWatch
     this.#foreign = new Foreign(t)
-    this.#desired = Array.from({ length: contents }, () => ({ wanted: true, generation: 0, policy: 'Delete' }))
+    this.#desired = Array.from({ length: contents }, () => ({ isDesired: true, generation: 0, policy: 'Delete' }))
   }
 
   async start(): Promise<void> {
@@ -114,13 +114,13 @@ export class SnapshotModel {
     this.#rounds.start()
   }
 
-  async make({ do: what, index }: SnapshotMove): Promise<void> {
+  async make({ kind, index }: SnapshotMove): Promise<void> {
     const desired = this.#desired[index]
     if (desired === undefined) throw new Error(`there is no content ${index}`)
     const { resource, ref } = this.#of(index)
-    switch (what) {
+    switch (kind) {
       case 'toggle':
-        desired.wanted = !desired.wanted
+        desired.isDesired = !desired.isDesired
         desired.generation += 1
         return await this.#rounds.now()
       case 'again':
@@ -133,8 +133,8 @@ export class SnapshotModel {
       case 'adopt':
       case 'keep':
       case 'keepInTwo':
-        await this.#rounds.now(() => this.#strip(index, what))
-        if (what !== 'adopt' || isGiven(index)) desired.generation += 1
+        await this.#rounds.now(() => this.#strip(index, kind))
+        if (kind !== 'adopt' || isGiven(index)) desired.generation += 1
         return await this.#rounds.now()
       case 'retain':
         return await this.#rounds.now(() => this.#setRetain(index))
@@ -195,7 +195,7 @@ export class SnapshotModel {
   }
 
   wantNothing(): void {
-    for (const desired of this.#desired) desired.wanted = false
+    for (const desired of this.#desired) desired.isDesired = false
   }
 
   /** Returns a finding for each violated rule about snapshot contents and snapshots. */
@@ -203,23 +203,23 @@ export class SnapshotModel {
     const { snapshots } = this.#backEnd
     const found: Finding[] = []
     const named = new Set<string>()
-    for (const [index, { wanted, policy }] of this.#desired.entries()) {
+    for (const [index, { isDesired, policy }] of this.#desired.entries()) {
       const { resource, ref, name } = this.#of(index)
-      const held = await this.#t.api.find(resource, ref)
-      const { spec, status } = held ?? {}
-      const isReady = status?.readyToUse === true && status.error === undefined && held && !isMarked(held)
-      const hasSnapshot = snapshots.has(name) && snapshots.get(name) === handleOf(held)
-      const isRight = isReady === true && hasSnapshot && nameOf(held) === name && spec?.deletionPolicy === policy
-      if (!(wanted ? isRight : held === undefined)) {
-        const text = `content ${index}, ${wanted ? name : 'deleted'}, is ${JSON.stringify(held)}; ${snapshots.get(name)}`
+      const stored = await this.#t.api.find(resource, ref)
+      const { spec, status } = stored ?? {}
+      const isReady = status?.readyToUse === true && status.error === undefined && stored && !isMarked(stored)
+      const hasSnapshot = snapshots.has(name) && snapshots.get(name) === handleOf(stored)
+      const isRight = isReady === true && hasSnapshot && nameOf(stored) === name && spec?.deletionPolicy === policy
+      if (!(isDesired ? isRight : stored === undefined)) {
+        const text = `content ${index}, ${isDesired ? name : 'deleted'}, is ${JSON.stringify(stored)}; ${snapshots.get(name)}`
         found.push({ rule: 'each wanted content has its snapshot', text })
       }
-      const troubles = held === undefined ? [] : this.#foreign.troubles(held, FINALIZERS)
+      const troubles = stored === undefined ? [] : this.#foreign.troubles(stored, FINALIZERS)
       found.push(...troubles.map((text) => ({ rule: 'what others wrote stays', text })))
-      named.add(nameOf(held))
+      named.add(nameOf(stored))
     }
-    const own = [...snapshots.keys()].filter((name) => name.includes(this.#t.id))
-    const leaks = own.filter((name) => !named.has(name) && !this.#mayStay.has(name))
+    const ofThisTest = [...snapshots.keys()].filter((name) => name.includes(this.#t.id))
+    const leaks = ofThisTest.filter((name) => !named.has(name) && !this.#mayStay.has(name))
     const lost = [...this.#kept].filter(([name, id]) => snapshots.get(name) !== id)
     found.push(...leaks.map((text) => ({ rule: 'no snapshot leaks', text })))
     return [...found, ...lost.map(([text]) => ({ rule: 'a retained snapshot stays', text }))]
@@ -231,23 +231,23 @@ export class SnapshotModel {
   }
 
   /** Does the work of the snapshot-controller once, for all VolumeSnapshotContents. */
-  async #look(): Promise<void> {
+  async #reconcileAll(): Promise<void> {
     const { api } = this.#t
     const contents: readonly Content[] = await api.list(VOLUME_SNAPSHOT_CONTENTS)
     const all = [...contents, ...(await api.list(VOLUME_GROUP_SNAPSHOT_CONTENTS))]
     const named = new Map(all.map((each) => [each.metadata?.name, each]))
-    for (const [index, { wanted, policy }] of this.#desired.entries()) {
+    for (const [index, { isDesired, policy }] of this.#desired.entries()) {
       const { resource, ref, name } = this.#of(index)
-      const held = named.get(ref.name)
-      if (held === undefined) {
-        if (wanted) await this.#create(index)
-      } else if (held.metadata?.deletionTimestamp != null) {
+      const stored = named.get(ref.name)
+      if (stored === undefined) {
+        if (isDesired) await this.#create(index)
+      } else if (stored.metadata?.deletionTimestamp != null) {
         if (!this.#calm) continue
         await editFinalizers(this.#t, { resource, ...ref }, (old) => old.filter((each) => FINALIZERS.includes(each)))
-      } else if (!wanted || nameOf(held) !== name) {
-        if (held.spec.deletionPolicy === 'Retain') this.#retain(held)
+      } else if (!isDesired || nameOf(stored) !== name) {
+        if (stored.spec.deletionPolicy === 'Retain') this.#retain(stored)
         await remove(this.#t, ref.name, resource)
-      } else if (held.spec.deletionPolicy !== policy) {
+      } else if (stored.spec.deletionPolicy !== policy) {
         await api.merge(resource, ref, { spec: { deletionPolicy: policy } })
       }
     }
@@ -261,17 +261,17 @@ export class SnapshotModel {
       [`volume${prefix}Ref`]: { namespace: 'default', name: 'snap', uid },
       ...(isGiven(index) && { source: { snapshotHandle: name } }),
     }
-    const parts = { what: `content-${index}`, metadata: { annotations: { [NAME]: name, ...secret } }, spec }
+    const options = { what: `content-${index}`, metadata: { annotations: { [NAME]: name, ...secret } }, spec }
     this.#kept.delete(name)
     for (const [nth, { snapshot }] of [...this.#keepRequests.entries()].reverse())
       if (snapshot === name) this.#keepRequests.splice(nth, 1)
     if (this.#backEnd.snapshots.has(name)) this.#backEnd.acceptAnyParameters(name)
     if (isGiven(index)) this.#backEnd.snapshots.set(name, name)
-    await CREATE[index % 4]?.(this.#t, parts)
+    await CREATE[index % 4]?.(this.#t, options)
   }
 
   /** Removes a snapshot content and its finalizers, as a person does by hand. Its snapshot may stay in the driver. */
-  async #strip(index: number, how: SnapshotMove['do']): Promise<void> {
+  async #strip(index: number, how: SnapshotMove['kind']): Promise<void> {
     const { resource, ref } = this.#of(index)
     const before = await this.#t.api.find(resource, ref)
     if (before === undefined) return
@@ -281,18 +281,18 @@ export class SnapshotModel {
     if (how === 'keepInTwo') await refused(this.#t.api.merge(resource, ref, retain))
     if (how === 'keep') await refused(this.#t.api.merge(resource, ref, { ...retain, metadata: { finalizers: null } }))
     await editFinalizers(this.#t, { resource, ...ref }, () => [])
-    const held = (await this.#t.api.find(resource, ref)) ?? before
-    const isInUse = isGiven(index) || handleOf(held) !== undefined
-    const isInDeletion = held.metadata?.deletionTimestamp != null
+    const stored = (await this.#t.api.find(resource, ref)) ?? before
+    const isInUse = isGiven(index) || handleOf(stored) !== undefined
+    const isInDeletion = stored.metadata?.deletionTimestamp != null
     const isKept = how === 'keep' || how === 'keepInTwo'
     const isUnknown = this.#forgets || Date.now() - this.#forgottenAt < REREAD_MS
     // A call that was permitted before may still delete the snapshot of a content in deletion.
-    if (held.spec.deletionPolicy === 'Retain' && !isInDeletion) this.#retain(held)
-    if (isUnknown || isInUse || isInDeletion || isKept) this.#mayStay.add(nameOf(held))
-    if (how === 'adopt') this.#adopted.add(nameOf(held))
+    if (stored.spec.deletionPolicy === 'Retain' && !isInDeletion) this.#retain(stored)
+    if (isUnknown || isInUse || isInDeletion || isKept) this.#mayStay.add(nameOf(stored))
+    if (how === 'adopt') this.#adopted.add(nameOf(stored))
     // No call for a content that is not in deletion can have been permitted before, unless it has adopted the snapshot.
-    if (isInDeletion || (isKept && this.#adopted.has(nameOf(held)))) this.#keepFromNow(nameOf(held))
-    else if (isKept) this.#keepRequests.push({ snapshot: nameOf(held), since: Date.now() })
+    if (isInDeletion || (isKept && this.#adopted.has(nameOf(stored)))) this.#keepFromNow(nameOf(stored))
+    else if (isKept) this.#keepRequests.push({ snapshot: nameOf(stored), since: Date.now() })
     await refused(this.#t.api.delete(resource, ref))
   }
 
@@ -300,23 +300,23 @@ export class SnapshotModel {
   async #setRetain(index: number): Promise<void> {
     const { resource, ref } = this.#of(index)
     const desired = this.#desired[index]
-    const held = await this.#t.api.find(resource, ref)
-    if (held === undefined || desired === undefined) return
+    const stored = await this.#t.api.find(resource, ref)
+    if (stored === undefined || desired === undefined) return
     desired.policy = 'Retain'
     if (await refused(this.#t.api.merge(resource, ref, { spec: { deletionPolicy: 'Retain' } }))) return
-    this.#mayStay.add(nameOf(held))
+    this.#mayStay.add(nameOf(stored))
     // The policy of a content that is not in deletion may change again.
-    if (held.metadata?.deletionTimestamp != null) this.#keepFromNow(nameOf(held))
+    if (stored.metadata?.deletionTimestamp != null) this.#keepFromNow(nameOf(stored))
   }
 
   /** Deletes a content whose snapshot the driver does not delete at first. Then sets Retain before the watch reports it. */
   async #retainUnseen(index: number): Promise<void> {
     const { resource, ref } = this.#of(index)
-    const held = await this.#t.api.find(resource, ref)
+    const stored = await this.#t.api.find(resource, ref)
     const desired = this.#desired[index]
-    const handle = handleOf(held)
-    if (desired === undefined || handle === undefined || held?.spec.deletionPolicy !== 'Delete') return
-    desired.wanted = false
+    const handle = handleOf(stored)
+    if (desired === undefined || handle === undefined || stored?.spec.deletionPolicy !== 'Delete') return
+    desired.isDesired = false
     desired.generation += 1
     const { failingDeletions } = this.#backEnd
     failingDeletions.set(handle, FAILED_DELETIONS)
@@ -336,10 +336,10 @@ export class SnapshotModel {
     this.#keepRequests.push({ snapshot, since: now + READ_TO_CALL_MS })
   }
 
-  #retain(held: Content): void {
-    const handle = handleOf(held)
-    this.#mayStay.add(nameOf(held))
-    if (handle !== undefined) this.#kept.set(nameOf(held), handle)
+  #retain(stored: Content): void {
+    const handle = handleOf(stored)
+    this.#mayStay.add(nameOf(stored))
+    if (handle !== undefined) this.#kept.set(nameOf(stored), handle)
   }
 
   /** Creates the class and the Secret, if they are not there. */

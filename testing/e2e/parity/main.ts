@@ -42,11 +42,11 @@ export interface NumberedScenario {
 }
 
 async function main(): Promise<number> {
-  const wanted = all
+  const selected = all
     .filter(({ scenario }) => values.long || !scenario.long)
     .filter(({ scenario }) => values.grep.every((text) => scenario.name.includes(text)))
   if (values.list) {
-    for (const { id, scenario } of wanted) printLine(`${id} ${scenario.name}`)
+    for (const { id, scenario } of selected) printLine(`${id} ${scenario.name}`)
     return 0
   }
   if (values.kubernetes !== undefined) process.env['E2E_KUBERNETES'] = values.kubernetes
@@ -56,14 +56,14 @@ async function main(): Promise<number> {
     return 2
   }
   if (hasGo()) build(root, 'kube-controller-manager')
-  const verdicts = await compare(wanted, assets.folder)
+  const verdicts = await compare(selected, assets.folder)
   for (const verdict of verdicts) print(verdict)
   const failed = verdicts.filter(({ lines }) => lines.length > 0).length
   printLine(`${verdicts.length - failed} passed, ${failed} failed`)
   return failed === 0 && verdicts.length > 0 ? 0 : 1
 }
 
-async function compare(wanted: readonly NumberedScenario[], binaries: string): Promise<readonly Verdict[]> {
+async function compare(selected: readonly NumberedScenario[], binaries: string): Promise<readonly Verdict[]> {
   const folder = join(root, '.cache', 'e2e', 'parity')
   mkdirSync(folder, { recursive: true })
   await using stack = new AsyncDisposableStack()
@@ -74,10 +74,10 @@ async function compare(wanted: readonly NumberedScenario[], binaries: string): P
   stack.defer(() => real.stop())
   stack.defer(() => ours.stop())
   const verdicts: Verdict[] = []
-  for (const round of new Set(wanted.map(roundOf))) {
+  for (const round of new Set(selected.map(roundOf))) {
     verdicts.push(
       ...(await play(
-        wanted.filter((each) => roundOf(each) === round),
+        selected.filter((each) => roundOf(each) === round),
         [real, ours],
       )),
     )

@@ -25,7 +25,7 @@ export interface ScenarioSide {
   /** The name of the driver that can create, attach and delete volumes. */
   readonly driver: string
   /** Returns the name of an object without a namespace: `pv` becomes `p07-pv`. */
-  name(what: string): string
+  name(suffix: string): string
 }
 
 /** An action of a user, an administrator, a kubelet or a sidecar on the API server. */
@@ -77,7 +77,7 @@ export function boundTo(options: VolumeOptions, name: string, ...steps: Steps): 
   return scenario(name, [volume('pv', options), claim('data')], ...steps)
 }
 
-export function bound(name: string, ...steps: Steps): Scenario {
+export function withBoundClaim(name: string, ...steps: Steps): Scenario {
   return boundTo({}, name, ...steps)
 }
 
@@ -86,8 +86,8 @@ export function gone(kind: string): (view: View) => boolean {
   return ({ objects }) => ![...objects.keys()].some((name) => name.startsWith(`${kind} `))
 }
 
-function refIn(scene: ScenarioSide, resource: Resource<unknown>, what: string): Ref {
-  return resource.namespaced ? { namespace: scene.id, name: what } : { name: scene.name(what) }
+function refIn(scene: ScenarioSide, resource: Resource<unknown>, suffix: string): Ref {
+  return resource.namespaced ? { namespace: scene.id, name: suffix } : { name: scene.name(suffix) }
 }
 
 type Metadata = { readonly annotations?: object; readonly labels?: object; readonly finalizers?: readonly string[] }
@@ -96,15 +96,15 @@ type Metadata = { readonly annotations?: object; readonly labels?: object; reado
 const SCENARIO = 'scenario'
 
 /** Creates a volume and waits until a controller has seen it, so that the next action finds it in both clusters. */
-export function volume(what: string, options: VolumeOptions = {}): Action {
+export function volume(suffix: string, options: VolumeOptions = {}): Action {
   const { size = '1Gi', modes = ['ReadWriteOnce'], policy = 'Retain', ...others } = options
   const { class: name, claim: reservedFor, handle = 'handle', driver, metadata, ...spec } = others
   return async (scene) => {
     const labels = { ...(name === '' && { [SCENARIO]: scene.id }), ...metadata?.labels }
-    const ref = { name: scene.name(what) }
+    const ref = { name: scene.name(suffix) }
     await scene.api.create(
       PERSISTENT_VOLUMES,
-      objects.volume(scene.name(what), driver === undefined ? scene.driver : scene.name(driver), {
+      objects.volume(scene.name(suffix), driver === undefined ? scene.driver : scene.name(driver), {
         capacity: { storage: size },
         accessModes: modes,
         persistentVolumeReclaimPolicy: policy,
@@ -129,12 +129,12 @@ interface ClaimOptions extends Partial<Omit<PersistentVolumeClaimSpec, 'volumeNa
   readonly metadata?: Metadata
 }
 
-export function claim(what: string, options: ClaimOptions = {}): Action {
+export function claim(suffix: string, options: ClaimOptions = {}): Action {
   const { modes = ['ReadWriteOnce'], class: name = 'class', volume: named, ...spec } = options
   return (scene) =>
     scene.api.create(
       PERSISTENT_VOLUME_CLAIMS,
-      objects.claim(scene.id, what, {
+      objects.claim(scene.id, suffix, {
         accessModes: modes,
         ...(name !== null && { storageClassName: name === '' ? '' : scene.name(name) }),
         ...(name === '' && { selector: { matchLabels: { [SCENARIO]: scene.id } } }),
@@ -144,20 +144,20 @@ export function claim(what: string, options: ClaimOptions = {}): Action {
     )
 }
 
-export function storageClass(what: string, options: Partial<StorageClass> = {}): Action {
+export function storageClass(suffix: string, options: Partial<StorageClass> = {}): Action {
   return (scene) => {
-    const { metadata, ...usual } = objects.storageClass(scene.name(what), scene.driver)
+    const { metadata, ...usual } = objects.storageClass(scene.name(suffix), scene.driver)
     return scene.api.create(STORAGE_CLASSES, { ...usual, ...options, metadata: { ...metadata, ...options.metadata } })
   }
 }
 
 /** Creates a StorageClass with WaitForFirstConsumer. */
-export function lateClass(what: string, options: Partial<StorageClass> = {}): Action {
-  return storageClass(what, { volumeBindingMode: 'WaitForFirstConsumer', ...options })
+export function lateClass(suffix: string, options: Partial<StorageClass> = {}): Action {
+  return storageClass(suffix, { volumeBindingMode: 'WaitForFirstConsumer', ...options })
 }
 
-export function csiDriver(what: string, spec: CSIDriver['spec']): Action {
-  return (scene) => scene.api.create(CSI_DRIVERS, { metadata: { name: scene.name(what) }, spec })
+export function csiDriver(suffix: string, spec: CSIDriver['spec']): Action {
+  return (scene) => scene.api.create(CSI_DRIVERS, { metadata: { name: scene.name(suffix) }, spec })
 }
 
 const MANAGED = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
@@ -169,9 +169,9 @@ interface NodeOptions {
 }
 
 /** Creates a node. By default it is ready, and the attach/detach controller attaches its volumes. */
-export function node(what: string, { annotations = MANAGED, taints, ready = true }: NodeOptions = {}): Action {
+export function node(suffix: string, { annotations = MANAGED, taints, ready = true }: NodeOptions = {}): Action {
   return async (scene) => {
-    const ref = { name: scene.name(what) }
+    const ref = { name: scene.name(suffix) }
     await scene.api.create(NODES, { metadata: { ...ref, annotations }, spec: { ...(taints && { taints }) } })
     await scene.api.merge(NODES, { ...ref, subresource: 'status' }, { status: readiness(ready) })
   }
@@ -189,14 +189,17 @@ interface PodOptions {
   readonly volumes?: readonly object[]
   readonly spec?: Partial<NonNullable<Pod['spec']>>
   /** Adds a finalizer, so that the pod can be compared while it is being deleted. */
-  readonly held?: boolean
+  readonly withFinalizer?: boolean
 }
 
-export function pod(what: string, { node: place, claims = [], volumes = [], spec, held }: PodOptions): Action {
+export function pod(
+  suffix: string,
+  { node: place, claims = [], volumes = [], spec, withFinalizer }: PodOptions,
+): Action {
   const all = [...claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })), ...volumes]
   return (scene) => {
-    const { metadata, ...rest } = objects.pod(scene.id, what, all)
-    const finalizers = held ? { finalizers: ['example.com/held'] } : {}
+    const { metadata, ...rest } = objects.pod(scene.id, suffix, all)
+    const finalizers = withFinalizer ? { finalizers: ['example.com/held'] } : {}
     const placed = place === undefined ? {} : { nodeName: scene.name(place) }
     return scene.api.create(PODS, {
       ...rest,
@@ -207,8 +210,8 @@ export function pod(what: string, { node: place, claims = [], volumes = [], spec
 }
 
 /** Reports a status of the pod, as a kubelet does. */
-export function phase(what: string, phaseIs: string, status: object = {}): Action {
-  return reported(PODS, what, { phase: phaseIs, ...status })
+export function phase(suffix: string, phaseIs: string, status: object = {}): Action {
+  return reported(PODS, suffix, { phase: phaseIs, ...status })
 }
 
 export const RUNNING = { containerStatuses: [containerStatus({ running: { startedAt: '2026-01-01T00:00:00Z' } })] }
@@ -224,14 +227,14 @@ function bodyOf(body: Body, scene: ScenarioSide): object {
   return typeof body === 'function' ? body(scene) : body
 }
 
-export function changed(resource: Resource<unknown>, what: string, body: Body): Action {
-  return (scene) => scene.api.merge(resource, refIn(scene, resource, what), bodyOf(body, scene))
+export function changed(resource: Resource<unknown>, suffix: string, body: Body): Action {
+  return (scene) => scene.api.merge(resource, refIn(scene, resource, suffix), bodyOf(body, scene))
 }
 
 /** Returns an action that merges these fields into the status of an object. */
-export function reported(resource: Resource<unknown>, what: string, status: Body): Action {
+export function reported(resource: Resource<unknown>, suffix: string, status: Body): Action {
   return (scene) => {
-    const ref = { ...refIn(scene, resource, what), subresource: 'status' }
+    const ref = { ...refIn(scene, resource, suffix), subresource: 'status' }
     return scene.api.merge(resource, ref, { status: bodyOf(status, scene) })
   }
 }
@@ -249,14 +252,14 @@ export function refused(action: Action): Action {
   }
 }
 
-export function deleted(resource: Resource<unknown>, what: string): Action {
-  return (scene) => scene.api.delete(resource, refIn(scene, resource, what))
+export function deleted(resource: Resource<unknown>, suffix: string): Action {
+  return (scene) => scene.api.delete(resource, refIn(scene, resource, suffix))
 }
 
 /** Deletes an object and removes its finalizers. */
-export function forced(resource: Resource<unknown>, what: string): Action {
+export function deletedAtOnce(resource: Resource<unknown>, suffix: string): Action {
   return async (scene) => {
-    const ref = refIn(scene, resource, what)
+    const ref = refIn(scene, resource, suffix)
     await scene.api.delete(resource, ref)
     if ((await scene.api.find(resource, ref)) === undefined) return
     await scene.api.merge(resource, ref, { metadata: { finalizers: null } })
@@ -264,8 +267,8 @@ export function forced(resource: Resource<unknown>, what: string): Action {
 }
 
 /** Reports these volumes as in use, as the kubelet of the node does. */
-export function inUse(what: string, ...volumes: readonly string[]): Action {
-  return reported(NODES, what, (scene) => ({
+export function inUse(suffix: string, ...volumes: readonly string[]): Action {
+  return reported(NODES, suffix, (scene) => ({
     volumesInUse: volumes.map((name) => `kubernetes.io/csi/${scene.driver}^${scene.name(name)}-handle`),
   }))
 }

@@ -122,7 +122,7 @@ export async function startSide(
     api,
     async sceneOf(id) {
       await api.create(NAMESPACES, { metadata: { name: id } })
-      return { api, id, driver: devcluster.driver.name, name: (what) => `${id}-${what}` }
+      return { api, id, driver: devcluster.driver.name, name: (suffix) => `${id}-${suffix}` }
     },
     objects: () => objectsOf(api),
     stop: () => started.disposeAsync(),

@@ -27,8 +27,8 @@ export interface View {
 
 /** Returns the compared state of the scenario with this ID. */
 export function viewOf(id: string, all: Objects): View {
-  const own = ownOf(id, all)
-  const plain = plainTexts(own)
+  const ownObjects = ownOf(id, all)
+  const plain = plainTexts(ownObjects)
   const objects = new Map<string, ReadonlyMap<string, string>>()
   const add = (kind: string, object: KubeObject, fields: object): void => {
     const texts = Object.entries({ ...common(object), ...fields }).flatMap(([field, value]): [string, string][] =>
@@ -36,12 +36,12 @@ export function viewOf(id: string, all: Objects): View {
     )
     objects.set(`${kind} ${plain(object.metadata?.name ?? '')}`, new Map(texts))
   }
-  for (const object of own.claims) add('PersistentVolumeClaim', object, claimFields(object))
-  for (const object of own.volumes) add('PersistentVolume', object, volumeFields(object))
-  for (const object of own.attachments) add('VolumeAttachment', object, attachmentFields(object))
-  for (const object of own.pods) add('Pod', object, podFields(object))
-  for (const object of own.nodes) add('Node', object, nodeFields(object))
-  const events = own.events.map((event) => plain(eventText(event))).filter((text) => !LOST_RACE.test(text))
+  for (const object of ownObjects.claims) add('PersistentVolumeClaim', object, claimFields(object))
+  for (const object of ownObjects.volumes) add('PersistentVolume', object, volumeFields(object))
+  for (const object of ownObjects.attachments) add('VolumeAttachment', object, attachmentFields(object))
+  for (const object of ownObjects.pods) add('Pod', object, podFields(object))
+  for (const object of ownObjects.nodes) add('Node', object, nodeFields(object))
+  const events = ownObjects.events.map((event) => plain(eventText(event))).filter((text) => !LOST_RACE.test(text))
   return { objects, events: new Set(events) }
 }
 

@@ -25,7 +25,7 @@ export interface PublicDriver {
   readonly flags?: readonly string[]
   readonly csiDriver?: { readonly name: string; readonly spec: object }
   /** The checks that the driver is known to fail, as docs/driver-findings describes. */
-  readonly known: readonly CheckName[]
+  readonly knownFailures: readonly CheckName[]
 }
 
 const ATTRIBUTES = ['--attributes=tier=gold', '--attributes=tier=silver']
@@ -40,7 +40,18 @@ const hostPath = (version: string): PublicDriver => ({
     name: 'hostpath.csi.k8s.io',
     spec: { podInfoOnMount: true, volumeLifecycleModes: ['Persistent', 'Ephemeral'] },
   },
-  known: ['idempotence', 'strict', 'listed', 'inUse', 'capacity', 'options', 'alive', 'noLeak', 'placed', 'converges'],
+  knownFailures: [
+    'idempotence',
+    'strict',
+    'listed',
+    'inUse',
+    'capacity',
+    'options',
+    'alive',
+    'noLeak',
+    'placed',
+    'converges',
+  ],
 })
 
 const DEMOCRATIC = 'dirPermissionsMode: \\"0777\\", dirPermissionsUser: 0, dirPermissionsGroup: 0'
@@ -56,14 +67,14 @@ export const DRIVERS: readonly PublicDriver[] = [
     // An NFS server on this machine must export this share.
     flags: ['--parameter=server=127.0.0.1', '--parameter=share=/share'],
     csiDriver: { name: 'nfs.csi.k8s.io', spec: { attachRequired: false, fsGroupPolicy: 'File' } },
-    known: ['data', 'strict'],
+    knownFailures: ['data', 'strict'],
   },
   {
     name: 'democratic-csi',
     version: 'v1.9.4',
     command: (executable, socket, state) =>
       `sh -c 'mkdir -p ${state}; echo "{driver: local-hostpath, local-hostpath: {shareBasePath: ${state}, controllerBasePath: ${state}, ${DEMOCRATIC}}}" >${state}.yaml; exec ${executable} --log-level warn --driver-config-file ${state}.yaml --csi-version 1.9.0 --csi-name org.democratic-csi.local-hostpath --server-socket ${socket}'`,
-    known: ['data', 'strict', 'alive'],
+    knownFailures: ['data', 'strict', 'alive'],
   },
   {
     name: 'csi-test',
@@ -72,7 +83,7 @@ export const DRIVERS: readonly PublicDriver[] = [
     command: (executable, socket) =>
       `env CSI_ENDPOINT=unix://${socket} ${executable} --permissive-target-path --attach-limit=100`,
     inMemory: true,
-    known: ['ended', 'content', 'capacity', 'strict', 'inUse', 'placed'],
+    knownFailures: ['ended', 'content', 'capacity', 'strict', 'inUse', 'placed'],
   },
   {
     name: 'gocsi',
@@ -80,7 +91,7 @@ export const DRIVERS: readonly PublicDriver[] = [
     built: true,
     command: (executable, socket) => `env CSI_ENDPOINT=unix://${socket} ${executable}`,
     inMemory: true,
-    known: ['capacity', 'strict', 'inUse', 'placed', 'content', 'snapshots'],
+    knownFailures: ['capacity', 'strict', 'inUse', 'placed', 'content', 'snapshots'],
   },
 ]
 
@@ -130,8 +141,8 @@ async function unknownFindings(driver: PublicDriver, executable: string): Promis
   if (code !== 0 && !existsSync(junit)) throw new Error(`it ended with ${code} and no report`)
   const text = readFileSync(junit, 'utf8')
   const broken = [...text.matchAll(/name="([^"]*)"><failure message="([^"]*)"/g)]
-  const known = new Set<string | undefined>(driver.known.map((name: CheckName) => CHECKS[name]))
-  return broken.flatMap(([, heading, what]) => (known.has(heading) ? [] : [`${heading}: ${what}`]))
+  const knownHeadings = new Set<string | undefined>(driver.knownFailures.map((name: CheckName) => CHECKS[name]))
+  return broken.flatMap(([, heading, message]) => (knownHeadings.has(heading) ? [] : [`${heading}: ${message}`]))
 }
 
 function executableOf({ name, version, built }: PublicDriver): string {
@@ -146,8 +157,8 @@ async function test(driver: PublicDriver, executable: string, report: string) {
   const { name = '', spec = {} } = driver.csiDriver ?? {}
   writeFileSync(file, JSON.stringify({ apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name }, spec }))
   const sidecars = Object.entries(executablesOf(root, 'ours')).filter(([app]) => /^(attacher|resizer)$/.test(app))
-  const own = driver.inMemory === true ? start('sh', ['-c', `exec ${command}`]) : undefined
-  if (own !== undefined) await eventually('the driver', () => existsSync(socket), { within: 60_000 })
+  const ownProcess = driver.inMemory === true ? start('sh', ['-c', `exec ${command}`]) : undefined
+  if (ownProcess !== undefined) await eventually('the driver', () => existsSync(socket), { within: 60_000 })
   try {
     const tested = start(
       process.execPath,
@@ -157,7 +168,7 @@ async function test(driver: PublicDriver, executable: string, report: string) {
         `--driver=unix://${socket}`,
         `--node=unix://${socket}`,
         ...sidecars.map(([app, path]) => `--${app}=${path}`),
-        ...(own === undefined ? [`--driver-command=${command}`] : []),
+        ...(ownProcess === undefined ? [`--driver-command=${command}`] : []),
         ...(driver.flags ?? []),
         ...(name === '' ? [] : [`--csidriver=${file}`]),
         `--chaos=${values.seeds}`,
@@ -171,6 +182,6 @@ async function test(driver: PublicDriver, executable: string, report: string) {
     clearTimeout(timer)
     return exit
   } finally {
-    if (own !== undefined) await stop(own)
+    if (ownProcess !== undefined) await stop(ownProcess)
   }
 }

@@ -18,9 +18,9 @@ export class ApiRefusal extends Error {
   readonly code: number
   readonly status: unknown
 
-  constructor(what: string, code: number, status: unknown) {
-    const said = typeof status === 'object' && status !== null && 'message' in status ? status.message : status
-    super(`${what}: ${code} ${String(said)}`)
+  constructor(request: string, code: number, status: unknown) {
+    const message = typeof status === 'object' && status !== null && 'message' in status ? status.message : status
+    super(`${request}: ${code} ${String(message)}`)
     this.code = code
     this.status = status
   }

@@ -71,7 +71,7 @@ export class Users {
     this.all = made
   }
 
-  take(role: Role): User {
+  acquireUser(role: Role): User {
     const user = this.#free[role].pop()
     if (user === undefined) throw new Error(`no ${role} user is left`)
     return user
@@ -89,9 +89,9 @@ export function selfSigned(): Certificate {
   return { cert: block(text, 'CERTIFICATE'), key: block(text, 'PRIVATE KEY') }
 }
 
-function block(text: string, what: string): string {
-  const found = new RegExp(`-----BEGIN ${what}-----[^]*-----END ${what}-----\\n`).exec(text)?.[0]
-  if (found === undefined) throw new Error(`openssl wrote no ${what}`)
+function block(text: string, label: string): string {
+  const found = new RegExp(`-----BEGIN ${label}-----[^]*-----END ${label}-----\\n`).exec(text)?.[0]
+  if (found === undefined) throw new Error(`openssl wrote no ${label}`)
   return found
 }
 

@@ -80,7 +80,7 @@ export async function startControlPlane({
     adminToken: users.admin.token,
     alice: users.alice,
     api,
-    user: (role) => users.take(role),
+    user: (role) => users.acquireUser(role),
     auditOf: (some) => auditLines(auditLog, some),
     restart: async (meanwhile) => {
       await stop(apiServer)
@@ -176,8 +176,8 @@ async function ready(url: string, folder: string, token: string): Promise<void> 
   await eventually('a certificate of kube-apiserver', () => existsSync(crt), { within: 30_000, every: 100 })
   const api = new Api({ url, ca: readFileSync(crt, 'utf8'), token })
   try {
-    const look = async (): Promise<boolean> => (await api.call<string>('GET', '/readyz')) === 'ok'
-    await eventually('a ready kube-apiserver', look, { within: 120_000, every: 200 })
+    const isReady = async (): Promise<boolean> => (await api.call<string>('GET', '/readyz')) === 'ok'
+    await eventually('a ready kube-apiserver', isReady, { within: 120_000, every: 200 })
     await eventually('the default namespace', () => api.call('GET', '/api/v1/namespaces/default'), { within: 30_000 })
   } finally {
     api.close()
@@ -189,7 +189,7 @@ function auditLines(path: string, users: readonly User[]): string[] {
   const marks = users.map(({ name }) => `"username":"${name}"`)
   return readFileSync(path, 'utf8')
     .split('\n')
-    .filter((line) => marks.some((mark) => line.includes(mark)))
+    .filter((line) => marks.some((symptom) => line.includes(symptom)))
 }
 
 /** Starts a real kube-controller-manager with some of its controllers. */

@@ -23,7 +23,7 @@ export async function startEmulated(): Promise<Cluster> {
     adminToken: users.admin.token,
     alice: users.alice,
     api,
-    user: (role) => users.take(role),
+    user: (role) => users.acquireUser(role),
     auditOf: (some) => {
       const names = new Set(some.map(({ name }) => name))
       return server.requests.entries.filter(({ user = '' }) => names.has(user)).map((entry) => JSON.stringify(entry))

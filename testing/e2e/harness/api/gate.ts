@@ -115,10 +115,10 @@ export class Gate {
 
   /** Pauses the open watches of these objects. The returned function delivers all missed events. */
   holdWatches(plural: string): () => void {
-    const held = [...this.#watches].filter(({ request }) => request.resource === plural)
-    for (const { answer, delivered } of held) answer?.unpipe(delivered)
+    const watches = [...this.#watches].filter(({ request }) => request.resource === plural)
+    for (const { answer, delivered } of watches) answer?.unpipe(delivered)
     return () => {
-      for (const { answer, delivered } of held) answer?.pipe(delivered)
+      for (const { answer, delivered } of watches) answer?.pipe(delivered)
     }
   }
 
@@ -404,9 +404,9 @@ interface ResourcePath {
 
 /** Splits a path: `/apis/storage.k8s.io/v1/volumeattachments/a/status` has the resource `volumeattachments/status`. */
 function resourcePathOf(path: string): ResourcePath {
-  const parts = path.split('/').slice(1).map(decodeURIComponent)
-  const inGroup = parts[0] === 'apis' ? parts.slice(3) : []
-  const rest = parts[0] === 'api' ? parts.slice(2) : inGroup
+  const segments = path.split('/').slice(1).map(decodeURIComponent)
+  const inGroup = segments[0] === 'apis' ? segments.slice(3) : []
+  const rest = segments[0] === 'api' ? segments.slice(2) : inGroup
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest[1] : undefined
   const [plural = '', name, subresource] = namespace === undefined ? rest : rest.slice(2)
   return { resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name }

@@ -27,9 +27,9 @@ export async function grantTo(
 }
 
 /** Creates a user with exactly these permissions. `what` names the role if a test has two such users. */
-export async function userWith(t: TestContext, rules: readonly PolicyRule[], what = 'role'): Promise<User> {
+export async function userWith(t: TestContext, rules: readonly PolicyRule[], roleName = 'role'): Promise<User> {
   const user = t.cluster.user('none')
-  const name = t.name(what)
+  const name = t.name(roleName)
   await t.create(CLUSTER_ROLES, clusterRole(name, rules))
   await t.create(CLUSTER_ROLE_BINDINGS, binding(name, name, { kind: 'User', name: user.name }))
   return user

@@ -188,8 +188,8 @@ export class FakeDriver {
       const { after, ...error } = answer
       return error
     }
-    const said = typeof answer.reply === 'function' ? answer.reply() : answer.reply
-    return { reply: { ...usualReply(entry), ...said } }
+    const reply = typeof answer.reply === 'function' ? answer.reply() : answer.reply
+    return { reply: { ...usualReply(entry), ...reply } }
   }
 
   /** Returns the replies to the first calls of a sidecar that have no script. */

@@ -29,7 +29,7 @@ if (holds !== undefined) hold({ controller: driver, nodes }, holds, bug)
 if (bug !== undefined) {
   const planted = BUGS[bug]
   if (planted === undefined) throw new Error(`no bug is called ${bug}`)
-  planted.put({ controller: driver, nodes })
+  planted.plant({ controller: driver, nodes })
 }
 for (const path of [...nodeSockets, socket]) renameSync(unready(path), path)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

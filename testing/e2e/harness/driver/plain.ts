@@ -12,9 +12,9 @@ export function plain(message: unknown, shape: Shape): Plain {
 }
 
 function propertyOf(message: unknown, { property, oneof }: Field): unknown {
-  const held = oneof === undefined ? message : valueAt(message, oneof)
-  if (oneof === undefined) return valueAt(held, property)
-  return valueAt(held, '$case') === property ? valueAt(held, 'value') : undefined
+  const container = oneof === undefined ? message : valueAt(message, oneof)
+  if (oneof === undefined) return valueAt(container, property)
+  return valueAt(container, '$case') === property ? valueAt(container, 'value') : undefined
 }
 
 function valueAt(object: unknown, key: string): unknown {

@@ -97,11 +97,11 @@ class DriverThread {
   }
 
   async #answer(call: number, entry: ServedCallEnd, answer: Promise<Answer | 'hang'>): Promise<void> {
-    const known = await answer.catch((error: unknown) => ({ code: 13, message: String(error) }))
-    if (known === 'hang') return
+    const settledAnswer = await answer.catch((error: unknown) => ({ code: 13, message: String(error) }))
+    if (settledAnswer === 'hang') return
     entry.end = Date.now()
-    entry.code = 'reply' in known ? 0 : known.code
-    this.#send({ kind: 'answer', call, answer: known })
+    entry.code = 'reply' in settledAnswer ? 0 : settledAnswer.code
+    this.#send({ kind: 'answer', call, answer: settledAnswer })
   }
 }
 

@@ -128,9 +128,9 @@ export function parseMetrics(text: string): ScrapedMetrics {
   for (const line of text.split('\n')) {
     const comment = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line)
     if (comment !== null) {
-      const [, what, name = '', rest = ''] = comment
+      const [, keyword, name = '', rest = ''] = comment
       const family = families.get(name) ?? { type: '', help: '' }
-      families.set(name, what === 'HELP' ? { ...family, help: rest } : { ...family, type: rest })
+      families.set(name, keyword === 'HELP' ? { ...family, help: rest } : { ...family, type: rest })
       continue
     }
     const sample = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line)
@@ -140,8 +140,7 @@ export function parseMetrics(text: string): ScrapedMetrics {
   }
   const value: ScrapedMetrics['value'] = (name, labels = {}) => {
     const fits = samples.filter(
-      (sample) =>
-        sample.name === name && Object.entries(labels).every(([key, wanted]) => sample.labels[key] === wanted),
+      (sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
     )
     if (fits.length > 1) throw new Error(`${fits.length} series fit ${name} ${JSON.stringify(labels)}`)
     return fits[0]?.value

@@ -142,8 +142,8 @@ export function executablesOf(root: string, binaries: Binaries): Executables {
 /** Returns the path of a program of the chosen control plane. Throws `CannotRun` if only Go could build it. */
 export function controlPlaneProgram(root: string, name: string): string {
   const { KUBEBUILDER_ASSETS = '' } = process.env
-  const given = join(KUBEBUILDER_ASSETS, name)
-  return KUBEBUILDER_ASSETS !== '' && existsSync(given) ? given : existing(join(controlPlaneFolder(root), name))
+  const assetPath = join(KUBEBUILDER_ASSETS, name)
+  return KUBEBUILDER_ASSETS !== '' && existsSync(assetPath) ? assetPath : existing(join(controlPlaneFolder(root), name))
 }
 
 /** Returns the path of a program such as a Go sidecar. Throws `CannotRun` if only Go could build it. */
@@ -174,8 +174,8 @@ export function controlPlaneBinaries(root: string): { folder: string } | { remed
     }
   }
   if (kubernetes() === undefined) {
-    const known = Object.keys(KUBERNETES).join(', ')
-    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${known} are known` }
+    const versions = Object.keys(KUBERNETES).join(', ')
+    return { remedy: `E2E_KUBERNETES=${process.env['E2E_KUBERNETES']}: only ${versions} are known` }
   }
   const folder = controlPlaneFolder(root)
   const missing = ['etcd', 'kube-apiserver'].filter((name) => !existsSync(join(folder, name)))
@@ -191,8 +191,8 @@ export function hasGo(): boolean {
 /** Builds a program if it does not exist yet, and returns its path. */
 export function build(root: string, name: string): string {
   const ofKubernetes = controlPlane()[name]
-  const what = ofKubernetes ?? OTHERS[name]
-  if (what === undefined) throw new Error(`no rule builds ${name}`)
+  const rule = ofKubernetes ?? OTHERS[name]
+  if (rule === undefined) throw new Error(`no rule builds ${name}`)
   const folder = ofKubernetes === undefined ? cacheFolder(root) : controlPlaneFolder(root)
   const file = join(folder, name)
   if (existsSync(file)) return file
@@ -201,7 +201,7 @@ export function build(root: string, name: string): string {
     provideMovedModule(join(root, '.cache', 'control-plane', 'apiextensions-api'))
   }
   process.stdout.write(`building ${name}\n`)
-  buildProgram(file, { ...what, folder: join(root, 'testing', 'e2e', what.module) })
+  buildProgram(file, { ...rule, folder: join(root, 'testing', 'e2e', rule.module) })
   return file
 }
 

@@ -13,7 +13,7 @@ const SOURCE_VERSION = 'v0.37.2'
 const MODULE = 'k8s.io/apiextensions-api'
 const VERSIONS = ['v1', 'v1beta1']
 /** The packages that moved, as glob patterns. */
-const MOVED = [...VERSIONS.map((version) => `pkg/apis/apiextensions/${version}/*.go`), 'pkg/client/**/*.go']
+const MOVED_PACKAGES = [...VERSIONS.map((version) => `pkg/apis/apiextensions/${version}/*.go`), 'pkg/client/**/*.go']
 /** The files that stayed: tests, and the conversions to the internal types. */
 const STAYED = /_test\.go$|\/clientset_test\/|\/(zz_generated\.)?conversion\.go$/
 
@@ -29,7 +29,7 @@ export function provideMovedModule(folder: string): void {
   // An interrupted run must not look like a module.
   const part = `${folder}.part`
   rmSync(part, { recursive: true, force: true })
-  for (const path of MOVED.flatMap((pattern) => globSync(pattern, { cwd: source }))) {
+  for (const path of MOVED_PACKAGES.flatMap((pattern) => globSync(pattern, { cwd: source }))) {
     if (STAYED.test(`/${path}`)) continue
     const file = join(part, path)
     mkdirSync(dirname(file), { recursive: true })

@@ -22,7 +22,7 @@ import {
 } from '../scenario.ts'
 
 const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }
-const app = (what = 'app', on = 'n1') => pod(what, { node: on, claims: ['data'] })
+const app = (suffix = 'app', on = 'n1') => pod(suffix, { node: on, claims: ['data'] })
 
 /** Builds a scenario that starts with two nodes and a claim that is bound to a volume with these options. */
 function attachOf(options: VolumeOptions, name: string, ...steps: Steps): Scenario {
@@ -101,7 +101,7 @@ export const attachScenarios: readonly Scenario[] = [
   attach('a pod that has failed', [app()], [phase('app', 'Failed', ENDED)]),
   attach(
     'a pod that is being deleted and runs on',
-    [pod('app', { node: 'n1', claims: ['data'], held: true }), phase('app', 'Running', RUNNING)],
+    [pod('app', { node: 'n1', claims: ['data'], withFinalizer: true }), phase('app', 'Running', RUNNING)],
     [deleted(PODS, 'app')],
     [phase('app', 'Running', ENDED)],
   ),

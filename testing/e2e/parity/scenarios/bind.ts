@@ -5,20 +5,20 @@ import {
   PERSISTENT_VOLUMES as VOLUMES,
 } from '@csi-sidecars/kube-types'
 import {
-  bound,
   changed,
   claim,
   deleted,
-  forced,
+  deletedAtOnce,
   lateClass,
   pod,
   type Scenario,
   scenario,
   storageClass,
   volume,
+  withBoundClaim,
 } from '../scenario.ts'
 
-const released = (what: string) => changed(VOLUMES, what, { spec: { claimRef: null } })
+const released = (suffix: string) => changed(VOLUMES, suffix, { spec: { claimRef: null } })
 const BLOCK = { volumeMode: 'Block' as const }
 const MANY = { modes: ['ReadWriteMany'] }
 
@@ -101,13 +101,17 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('other'), claim('data', { volume: 'other' })],
     [volume('pv', { claim: 'data' })],
   ),
-  bound('lost: the volume is deleted and recreated without a claim', [forced(VOLUMES, 'pv')], [volume('pv')]),
-  bound(
+  withBoundClaim(
+    'lost: the volume is deleted and recreated without a claim',
+    [deletedAtOnce(VOLUMES, 'pv')],
+    [volume('pv')],
+  ),
+  withBoundClaim(
     'lost: the volume is deleted and recreated for another claim',
-    [forced(VOLUMES, 'pv')],
+    [deletedAtOnce(VOLUMES, 'pv')],
     [volume('pv', { claim: 'other' })],
   ),
-  bound('lost: two claims with one volume', [
+  withBoundClaim('lost: two claims with one volume', [
     changed(VOLUMES, 'pv', {
       spec: { claimRef: { name: 'other', uid: '11111111-2222-3333-4444-555555555555' } },
     }),
@@ -117,14 +121,14 @@ export const bindScenarios: readonly Scenario[] = [
     [claim('data', { class: '', metadata: { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } } })],
     [volume('pv', { class: '' })],
   ),
-  bound('bound: the reference is removed from the volume', [released('pv')]),
-  bound('bound: the mark of the binding is removed from the claim', [
+  withBoundClaim('bound: the reference is removed from the volume', [released('pv')]),
+  withBoundClaim('bound: the mark of the binding is removed from the claim', [
     changed(CLAIMS, 'data', { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } }),
   ]),
-  bound('bound: the volume gets other access modes', [
+  withBoundClaim('bound: the volume gets other access modes', [
     changed(VOLUMES, 'pv', { spec: { accessModes: ['ReadWriteOnce', 'ReadOnlyMany'] } }),
   ]),
-  bound('bound: the volume grows', [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })]),
+  withBoundClaim('bound: the volume grows', [changed(VOLUMES, 'pv', { spec: { capacity: { storage: '2Gi' } } })]),
   scenario('bound: the claim has an attributes class', [
     volume('pv', { volumeAttributesClassName: 'gold' }),
     claim('data', { volumeAttributesClassName: 'gold' }),
@@ -140,7 +144,11 @@ export const bindScenarios: readonly Scenario[] = [
     [volume('pv'), claim('data'), pod('app', { claims: ['data'] })],
     [deleted(CLAIMS, 'data')],
   ),
-  bound('delete: a volume stays until its claim is deleted', [deleted(VOLUMES, 'pv')], [deleted(CLAIMS, 'data')]),
+  withBoundClaim(
+    'delete: a volume stays until its claim is deleted',
+    [deleted(VOLUMES, 'pv')],
+    [deleted(CLAIMS, 'data')],
+  ),
   scenario('delete: a pending claim is deleted', [claim('data', { class: '' })], [deleted(CLAIMS, 'data')]),
   scenario('wait for a consumer: no pod uses the claim', [lateClass('class'), volume('pv'), claim('data')]),
   scenario(

@@ -1,6 +1,5 @@
 import { PERSISTENT_VOLUME_CLAIMS as CLAIMS, PODS, PERSISTENT_VOLUMES as VOLUMES } from '@csi-sidecars/kube-types'
 import {
-  bound,
   boundTo,
   changed,
   claim,
@@ -12,6 +11,7 @@ import {
   scenario,
   storageClass,
   volume,
+  withBoundClaim,
 } from '../scenario.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
@@ -26,8 +26,8 @@ const ephemeral = (name: string, spec: object = {}) => ({
 })
 /** A class that does not exist, so that no volume is created. */
 const NONE = { storageClassName: 'none' }
-const selected = (what: string) =>
-  changed(CLAIMS, 'data', (scene) => ({ metadata: { annotations: node(scene.name(what)) } }))
+const selected = (suffix: string) =>
+  changed(CLAIMS, 'data', (scene) => ({ metadata: { annotations: node(scene.name(suffix)) } }))
 const node = (name: string) => ({ 'volume.kubernetes.io/selected-node': name })
 
 /** Scenarios in which the controllers create volumes for claims, and claims for pods. */
@@ -119,20 +119,20 @@ const gone = deleted(CLAIMS, 'data')
 
 /** Scenarios for a volume whose claim is deleted. */
 export const reclaimScenarios: readonly Scenario[] = [
-  bound('retain: the claim is deleted', [gone]),
-  bound('retain: the claim is recreated', [gone], [claim('data')]),
-  bound('retain: an administrator clears claimRef', [gone], [released], [claim('other')]),
-  bound(
+  withBoundClaim('retain: the claim is deleted', [gone]),
+  withBoundClaim('retain: the claim is recreated', [gone], [claim('data')]),
+  withBoundClaim('retain: an administrator clears claimRef', [gone], [released], [claim('other')]),
+  withBoundClaim(
     'retain: an administrator clears the uid only',
     [gone],
     [changed(VOLUMES, 'pv', { spec: { claimRef: { uid: null } } })],
   ),
-  bound(
+  withBoundClaim(
     'retain: the policy changes to Delete after the release',
     [gone],
     [changed(VOLUMES, 'pv', { spec: { persistentVolumeReclaimPolicy: 'Delete' } })],
   ),
-  bound('retain: deleted by an administrator', [gone], [deleted(VOLUMES, 'pv')]),
+  withBoundClaim('retain: deleted by an administrator', [gone], [deleted(VOLUMES, 'pv')]),
   boundTo({ policy: 'Delete' }, 'delete: a CSI volume that was not provisioned', [gone]),
   boundTo(
     {
