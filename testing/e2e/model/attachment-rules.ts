@@ -73,7 +73,7 @@ export const INVARIANTS: readonly Invariant<AttachmentState>[] = [
       const desiredPairs = new Set([...state.slots.values()].filter((slot) => slot.isDesired).map(state.pairOf))
       return [...state.backEnd.published.keys()]
         .filter((pair) => !desiredPairs.has(pair) && !state.mayStay(pair))
-        .map((pair) => ({ about: pair.split(' ')[0] ?? '', text: pair }))
+        .map((pair) => ({ subject: pair.split(' ')[0] ?? '', text: pair }))
     },
   },
   {

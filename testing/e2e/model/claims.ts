@@ -80,7 +80,9 @@ const INVARIANTS: readonly Invariant<readonly ClaimState[]>[] = RULES.map(([name
       if (answer === false || (answer !== true && answer.length === 0)) return []
       const objects = JSON.stringify([state.claim, state.volume, { bytes: state.bytes, tier: state.tier }])
       const why = answer === true ? '' : `${answer.join(', ')}; `
-      return [{ about: state.handle, text: `${state.name}: ${why}wanted ${JSON.stringify(state.request)}: ${objects}` }]
+      return [
+        { subject: state.handle, text: `${state.name}: ${why}wanted ${JSON.stringify(state.request)}: ${objects}` },
+      ]
     }),
 }))
 

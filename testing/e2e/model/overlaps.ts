@@ -54,7 +54,7 @@ function overlapsIn(group: string, calls: readonly Call[]): readonly Finding[] {
     const before = sorted.slice(0, index + 1).find((each) => each.start <= call.start && endOf(each) > call.start)
     if (before === undefined) return []
     const text = `${group}: ${briefly(before)} and ${briefly(call)}`
-    return [{ rule: 'no two calls at once', about: handleOf(call), text }]
+    return [{ rule: 'no two calls at once', subject: handleOf(call), text }]
   })
 }
 

@@ -151,7 +151,7 @@ export class Provisions {
     this.#desiredClaims = Array.from({ length: claims }, () => ({ isDesired: false, generation: 0, restored: false }))
     this.#invariants = Object.entries(RULES)
       .filter(([name]) => !leaks || name !== 'no volume leaks')
-      .map(([name, broken]) => ({ name, broken: (state) => broken(state).map((text) => ({ about: '', text })) }))
+      .map(([name, broken]) => ({ name, broken: (state) => broken(state).map((text) => ({ text })) }))
   }
 
   async start(): Promise<void> {
