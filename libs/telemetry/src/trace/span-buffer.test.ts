@@ -159,3 +159,11 @@ test('`close` ends when its signal is aborted, even if spans are on their way', 
   await ended
   expect([sent, isClosed]).toEqual([['ab'], true])
 })
+
+test('`close` with an aborted signal sends no spans and counts them', async () => {
+  add('ab')
+  await buffer.close(AbortSignal.abort(new Error('the time is over')))
+  await advance(0)
+  expect(sent).toEqual([])
+  expect(await counts()).toEqual(['dropped_total{reason="shutdown"} 2', 'exported_total 0'])
+})

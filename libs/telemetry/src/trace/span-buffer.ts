@@ -70,7 +70,7 @@ export class SpanBuffer {
   async close(signal: AbortSignal): Promise<void> {
     this.#closed = true
     // After an abort the spans that still wait are dropped.
-    if (!this.#failing) await abortable(this.#processor.shutdown(), signal).catch(() => undefined)
+    if (!this.#failing && !signal.aborted) await abortable(this.#processor.shutdown(), signal).catch(() => undefined)
     this.#drop(this.#waiting, 'shutdown')
     this.#options.exporter.close()
   }
