@@ -135,6 +135,93 @@ describe('decideClaim', () => {
   })
 })
 
+describe('the steps of `decideClaim`', () => {
+  const forClass = { waitsFor: { kind: 'class', name: 'class' } }
+  const forVolume = { waitsFor: { kind: 'volume', name: 'pvc-uid' } }
+  const foreignClass = { class: { ...CLASS, provisioner: 'other' } }
+  const onNodes = { settings: { node: NODE } }
+  const nameInUse = 'the PersistentVolume pvc-uid has the name of the volume and belongs to another claim'
+
+  it.each<[string, State, object]>([
+    [
+      'whose PersistentVolume is being stored',
+      { unsaved: true },
+      { kind: 'nothing', why: 'its PersistentVolume is being stored', ...forVolume },
+    ],
+    ['that waits for a consumer', { class: LATE }, { kind: 'nothing', why: 'no node is selected', ...forClass }],
+    ['with a foreign class', foreignClass, { kind: 'nothing', why: 'the class has another provisioner', ...forClass }],
+    [
+      'that waits for a consumer, with --node-deployment',
+      { ...onNodes, class: LATE },
+      { kind: 'nothing', why: 'no node is selected', ...forClass },
+    ],
+    [
+      'whose class excludes the node of this process',
+      { ...onNodes, allowsNode: false },
+      { kind: 'nothing', why: 'the class does not allow this node', ...forClass },
+    ],
+  ])('a claim %s waits for an event', (_name, state, step) => {
+    expect(decideClaim(view(state))).toEqual([step])
+  })
+
+  it.each<[string, State, object]>([
+    [
+      'whose PersistentVolume belongs to another claim',
+      { existing: FOREIGN_VOLUME },
+      { message: nameInUse, ...forVolume, report: true },
+    ],
+    [
+      'without a class',
+      { class: undefined },
+      { message: 'storageClass "class" not found', ...forClass, report: false },
+    ],
+    [
+      'without a class, with our finalizer',
+      { class: undefined, claim: WITH_FINALIZER },
+      { message: 'storageClass "class" not found', ...forClass, report: true },
+    ],
+    [
+      'with a foreign class, during a call',
+      { ...foreignClass, inProgress: true },
+      { message: 'storageClass "class" has another provisioner', ...forClass, report: false },
+    ],
+    [
+      'with a foreign class, during a call, with our finalizer',
+      { ...foreignClass, inProgress: true, claim: WITH_FINALIZER },
+      { message: 'storageClass "class" has another provisioner', ...forClass, report: true },
+    ],
+  ])('a claim %s fails with a message and waits for an event', (_name, state, failure) => {
+    expect(decideClaim(view(state))).toEqual([{ kind: 'fail', ...failure }])
+  })
+
+  it.each<[string, State, string]>([
+    ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'its PersistentVolume exists'],
+    ['that is bound', { claim: { volumeName: 'v' } }, 'it has a volume'],
+    [
+      'of another provisioner',
+      { annotations: { [STORAGE_PROVISIONER]: 'other' } },
+      'another provisioner is responsible',
+    ],
+    ['of another node', { ...onNodes, annotations: { [SELECTED_NODE]: 'node-2' } }, 'another node is selected'],
+    [
+      'that is deleted, with --finalize-claims',
+      { claim: { deleting: true }, settings: { finalizeClaims: true } },
+      'it is being deleted',
+    ],
+  ])('the reason to do nothing names the state of a claim %s', (_name, state, why) => {
+    expect(decideClaim(view(state))).toEqual([{ kind: 'nothing', why }])
+  })
+
+  it('the reason to remove our finalizer is the end of the creation', () => {
+    const state = { claim: { deleting: true, ...WITH_FINALIZER }, isFinished: true }
+    expect(decideClaim(view(state))).toEqual([{ kind: 'release', why: 'its creation has ended' }])
+  })
+
+  it('a claim that the driver has refused as infeasible pauses for the remaining time', () => {
+    expect(decideClaim(view({ pausedForMs: 5 }))).toEqual([{ kind: 'pause', ms: 5 }])
+  })
+})
+
 describe('--finalize-claims', () => {
   const settings = { finalizeClaims: true }
 
