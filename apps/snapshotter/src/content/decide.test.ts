@@ -10,12 +10,13 @@ interface Facts {
   /** The handles of snapshots that another content names. */
   readonly shared?: readonly string[]
   readonly isKeptForOther?: boolean
+  readonly isDeleted?: boolean
 }
 
 function stepsOf(
   kind: Kind,
   object: KubeObject,
-  { classDriver, shared = [], isKeptForOther = false }: Facts = {},
+  { classDriver, shared = [], isKeptForOther = false, isDeleted = false }: Facts = {},
 ): readonly string[] {
   const content = kind.project(DRIVER)(object)
   if (content === undefined) return ['not cached']
@@ -25,13 +26,28 @@ function stepsOf(
     kind,
     driverName: DRIVER,
     snapshotClass: classDriver === undefined ? undefined : snapshotClass,
-    isDeleted: false,
+    isDeleted,
     isKeptForOther,
     isNamedByOther: (handle: string) => shared.includes(handle),
   }
   return decide(view).map((step) => {
-    if (step.kind === 'create') return `create as ${step.phase}`
-    return step.kind === 'delete' ? `delete ${[step.handle, ...step.members].join(' ')}` : step.kind
+    switch (step.kind) {
+      case 'create':
+        return `create as ${step.phase}`
+      case 'delete':
+        return `delete ${[step.handle, ...step.members].join(' ')}`
+      case 'keepForOther':
+        return `keep ${step.handle}`
+      case 'awaitHandles':
+        return `await the ${step.waitsFor.kind} of ${step.waitsFor.name}`
+      case 'check':
+      case 'removeBeingCreated':
+      case 'clearStatus':
+      case 'removeFinalizer':
+        return step.kind
+      default:
+        return step satisfies never
+    }
   })
 }
 
@@ -62,8 +78,8 @@ describe('single content', () => {
     ['repeats the call despite the annotation', { status: UNREADY, metadata: withAnnotation }, ['create as check']],
     ['never sees a content of another driver', { spec: { driver: 'other.example.com' } }, ['not cached']],
     ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
-    ['waits for the handles of a group member', { metadata: member }, ['awaitHandles']],
-    ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['awaitHandles']],
+    ['waits for the handles of a group member', { metadata: member }, ['await the handles of c']],
+    ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['await the handles of c']],
     ['checks a group member with both handles', { metadata: member, status: MEMBER_STATUS }, ['check']],
     [
       'creates the snapshot of a deleted content without the annotation being-deleted',
@@ -138,7 +154,7 @@ describe('single content', () => {
   it('the snapshotter leaves a snapshot to another content that names it, and then does not delete it', () => {
     const content = vsc('c', { metadata: gone, status: READY })
     expect(stepsOf(SNAPSHOT, content, { shared: ['snap-1'] })).toEqual([
-      'keepForOther',
+      'keep snap-1',
       'clearStatus',
       'removeFinalizer',
     ])
@@ -148,6 +164,11 @@ describe('single content', () => {
       'clearStatus',
       'removeFinalizer',
     ])
+  })
+
+  it('the snapshotter does not delete a pre-provisioned snapshot by its spec after it has deleted the snapshot', () => {
+    const content = preProvisioned('c', { metadata: gone })
+    expect(stepsOf(SNAPSHOT, content, { isDeleted: true })).toEqual(['removeFinalizer'])
   })
 
   it('the snapshotter removes the annotation of an unbound content in deletion before it deletes the snapshot', () => {
