@@ -41,6 +41,7 @@ export interface DriverCalls {
 
 /** The capabilities that a CreateVolume call needs in addition to CREATE_DELETE_VOLUME. */
 export interface Needs {
+  /** Default of all: false. */
   readonly snapshot?: boolean
   readonly clone?: boolean
   readonly modify?: boolean

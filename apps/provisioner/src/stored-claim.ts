@@ -37,7 +37,7 @@ export interface ClaimFinalizerAddition {
 /** The finalizer to remove, and the check right before the write. */
 export interface ClaimFinalizerRemoval {
   readonly finalizer: string
-  /** Reports whether nothing needs the finalizer. Asked after each read of the claim. Default: nothing needs it. */
+  /** Reports, after each read, whether nothing needs the finalizer. Default: true. */
   readonly isCleanedUp?: () => boolean
 }
 

@@ -8,6 +8,7 @@ import { addressOf, numberFlag, positive, SIDECAR_FLAGS, textFlag } from './opti
 export interface Options {
   /** True if the process exits when the demo is over. */
   readonly exit: boolean
+  /** The number of nodes. */
   readonly nodes: number
   readonly driver: string | undefined
   readonly binaries: SidecarPaths

@@ -20,6 +20,7 @@ export interface SeedRun {
   readonly title?: string
   /** The command that runs one seed again. */
   readonly again: (seed: number) => string
+  /** The number of seeds that run at the same time. Default: 1. */
   readonly concurrency?: number
   /** No further seed starts after this signal is aborted. */
   readonly signal?: AbortSignal

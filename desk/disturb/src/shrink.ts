@@ -2,7 +2,7 @@
 export interface ShrinkOptions {
   /** The largest number of shorter lists of steps to try. */
   readonly tries: number
-  /** The number of shorter lists of steps that run at the same time. */
+  /** The number of shorter lists that run at the same time. Default: 1. */
   readonly concurrency?: number
 }
 

@@ -35,7 +35,9 @@ export interface DriverTestOptions {
   /** The parameters of each VolumeAttributesClass. */
   readonly attributes: readonly Readonly<Record<string, string>>[]
   readonly seeds: readonly number[]
+  /** The duration of the actions and faults of a seed. */
   readonly seconds: number
+  /** The time limit for the cluster to converge after the faults. */
   readonly convergeSeconds: number
   /** True if the test also sends requests that no cluster sends, at the end of each seed. */
   readonly strict: boolean

@@ -14,6 +14,7 @@ export interface SelfSignedOptions {
   readonly addresses: readonly (readonly number[])[]
   /** The current time in milliseconds since 1970. */
   readonly now: number
+  /** The number of days for which the certificate is valid. */
   readonly days: number
 }
 

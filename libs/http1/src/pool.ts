@@ -7,6 +7,7 @@ import type { Dial } from './dial.ts'
 export interface PoolOptions {
   readonly dial: Dial
   readonly clock: Clock
+  /** The number of connections that may be open at a time. */
   readonly maxConnections: number
 }
 

@@ -25,7 +25,7 @@ import { type Replica, Watcher } from './watcher.ts'
  */
 export interface Informer<T, W = unknown> {
   readonly store: Reader<T>
-  /** Calls `handler` for later changes, not for cached objects. Returns the unsubscribe function. */
+  /** Calls `handler` for later changes only. Returns the unsubscribe function. */
   subscribe(handler: (event: InformerEvent<T>) => void): () => void
   /** Keeps the store up to date until the signal is aborted, then resolves. The store keeps its objects. */
   run(signal: AbortSignal): Promise<void>
@@ -62,8 +62,9 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   readonly labelSelector?: string | undefined
   /** The milliseconds between two calls of `resync`. 0: never. */
   readonly resyncMs: number
+  /** The number of objects in a page of a list. Default: 500. */
   readonly pageSize?: number | undefined
-  /** A list and a watch shared with other caches of the same kind. Default: a separate list and watch. */
+  /** The list and watch of several caches of a kind. Default: separate ones. */
   readonly watch?: SharedWatch<W> | undefined
   /** True if the process also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined

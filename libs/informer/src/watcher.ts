@@ -33,8 +33,10 @@ export interface WatcherOptions<W> {
   readonly namespace?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly labelSelector?: string | undefined
+  /** The number of objects in a page of a list. Default: 500. */
   readonly pageSize?: number | undefined
   readonly message?: MessageReader<W> | undefined
+  /** True if a 403 is no missing permission. Default: false. */
   readonly optional?: boolean | undefined
   readonly replica: Replica<W>
   readonly clock: Clock

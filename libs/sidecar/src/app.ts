@@ -84,7 +84,7 @@ export interface StartTable {
   readonly endpointFailed: string | SentenceFailure
   /** True: feature gates are checked before --version and the address flags. False: afterwards. */
   readonly gatesFirst: boolean
-  /** True: the log line about an invalid feature gate also lists all given gates. */
+  /** True: the log line about an invalid feature gate lists all set gates. */
   readonly logsGates: boolean
   /** True: the HTTP server opens before the capabilities of the driver are read. */
   readonly endpointFirst: boolean

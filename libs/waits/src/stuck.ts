@@ -6,6 +6,7 @@ export interface Age {
   /** The start of the wait, in milliseconds since 1970. Undefined counts as long ago. */
   readonly since: number | undefined
   readonly now: number
+  /** The age from which work is stuck. Default: `STUCK_AFTER_MS`. */
   readonly olderThanMs?: number
 }
 

@@ -18,6 +18,7 @@ export interface AttacherSettings extends AttachSettings {
   readonly timeoutMs: number
   readonly maxEntries: number
   readonly comparisonPeriodMs: number
+  /** The number of listings in a row that must disagree with an attachment. */
   readonly confirmations: number
   readonly recordErrorCode: boolean
 }

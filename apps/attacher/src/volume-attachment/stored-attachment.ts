@@ -41,7 +41,7 @@ interface StoredAttachmentOptions {
  */
 export class StoredAttachment {
   readonly #options: StoredAttachmentOptions
-  /** The state that this run has observed, or that an answer of the API server has shown last. */
+  /** The last state of which this run knows, from the cache or an answer. */
   #va: CachedAttachment
 
   constructor(va: CachedAttachment, options: StoredAttachmentOptions) {
@@ -49,12 +49,12 @@ export class StoredAttachment {
     this.#options = options
   }
 
-  /** The state that this run has observed, or that an answer of the API server has shown last. */
+  /** The last state of which this run knows, from the cache or an answer. */
   get lastSeen(): CachedAttachment {
     return this.#va
   }
 
-  /** The cached state. The last state that was seen, if the cache has no attachment with this UID. */
+  /** The cached state. `lastSeen` if the cache has no attachment with this UID. */
   get newest(): CachedAttachment {
     const cached = this.#options.attachments.store.get(this.#va.key)
     return cached?.uid === this.#va.uid ? cached : this.#va
@@ -65,7 +65,7 @@ export class StoredAttachment {
     return this.#options.attachments.store.get(this.#va.key)?.uid !== this.#va.uid
   }
 
-  /** Asks the API server whether the attachment is gone. False if it cannot be asked. */
+  /** Asks the API server whether the attachment is gone. False without an answer. */
   async isGone(): Promise<boolean> {
     if (this.hasLeftCache) return true
     const { signal } = this.#options
@@ -136,7 +136,7 @@ export class StoredAttachment {
     }
   }
 
-  /** Reads the attachment after a conflict, so that the next patch is built from its current state. */
+  /** Reads the attachment after a conflict. The next patch is built from it. */
   async #refresh(): Promise<void> {
     const { key, uid } = this.#va
     const uidNow = await this.#read().catch((error: unknown) => {

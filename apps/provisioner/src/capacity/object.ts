@@ -23,6 +23,7 @@ export interface Manager {
 /** The flags of the capacity publication. */
 export interface CapacitySettings extends Manager {
   readonly namespace: string
+  /** The number of workers that publish capacity. */
   readonly threads: number
   readonly pollMs: number
   /** True if classes with immediate binding get CSIStorageCapacity objects, too. */

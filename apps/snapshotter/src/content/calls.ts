@@ -60,7 +60,7 @@ export class SnapshotCalls {
     }
   }
 
-  /** Asks the driver about an existing snapshot. Without the capability LIST_SNAPSHOTS, assumes that it is ready. */
+  /** Asks the driver about an existing snapshot. Without LIST_SNAPSHOTS, it is ready. */
   async check(secrets: CreateRequest['secrets']): Promise<DriverSnapshot> {
     const { kind, calls, driver, clock } = this.#options
     if (kind.listsSnapshots && !driver.capabilities.controller.has(ControllerRpc.LIST_SNAPSHOTS)) {

@@ -47,7 +47,7 @@ export class ContentMemory {
     this.#deletionEvents = new EventDeduplicator({ clock })
   }
 
-  /** Reports whether to record an event with the message about a failed deletion. If so, remembers it. */
+  /** Reports whether to record this event about a failed deletion. Remembers it. */
   shouldRecordDeletion(uid: string, message: string): boolean {
     return this.#deletionEvents.shouldRecord(uid, message)
   }
@@ -88,7 +88,7 @@ export class ContentMemory {
     this.#finished.set(uid, 'deleted')
   }
 
-  /** Called when another content keeps the snapshot of a content that is to be deleted. */
+  /** Called when another content keeps the snapshot of a deleted content. */
   keepForOther({ uid }: Content): void {
     this.#finished.set(uid, 'keepForOther')
   }

@@ -54,7 +54,7 @@ export class StoredContent {
     this.#options = options
   }
 
-  /** The cached state. The last state that was read or written, if the cache has no object with this UID. */
+  /** The cached state. The last known state if the cache lacks this UID. */
   get newest(): Content {
     const cached = this.#options.contents.store.get(this.#content.key)
     return cached?.uid === this.#content.uid ? cached : this.#content

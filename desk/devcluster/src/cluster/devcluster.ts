@@ -34,6 +34,7 @@ import { type ControllerName, startControllers } from './start-controllers.ts'
 
 /** The options of an embedded cluster. Each one has a default except the folder and the number of nodes. */
 export interface DevclusterOptions extends SocketOptions {
+  /** The number of nodes. */
   readonly nodes: number
   /** The controllers to run. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
@@ -53,7 +54,7 @@ export interface DevclusterOptions extends SocketOptions {
   readonly sidecarArgs?: readonly string[] | undefined
   /** True if the provisioner runs with `--parameter-templates`. The default is false. */
   readonly hasParameterTemplates?: boolean | undefined
-  /** The resync period of the PV controller. The default is that of Kubernetes. */
+  /** The resync period of the PV controller. Default: 15 seconds, as in Kubernetes. */
   readonly resyncMs?: number | undefined
   /** The number of latest requests that the emulated API server keeps for tests. The default is 0. */
   readonly keptRequests?: number | undefined

@@ -42,6 +42,7 @@ export interface ControllersOptions {
   /** The controllers to start. Undefined: all. */
   readonly controllers?: readonly ControllerName[] | undefined
   readonly nodes: readonly NodeOptions[]
+  /** The resync period of the PV controller. Default: 15 seconds. */
   readonly resyncMs?: number | undefined
   /** The minor version of Kubernetes whose behaviour the controllers copy. */
   readonly minor: number

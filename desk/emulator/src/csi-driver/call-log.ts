@@ -23,6 +23,7 @@ export interface DriverCall {
 
 /** Selects calls by method, object and gRPC code. An absent field matches all calls. */
 export interface CallMatch extends DriverMatch {
+  /** The gRPC code of the answer. Default: any code. */
   readonly code?: number
 }
 

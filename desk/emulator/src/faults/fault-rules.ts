@@ -5,11 +5,11 @@ export interface FaultRuleFor<Match, Action> {
   readonly name?: string
   /** The fields that a request must have, with their values. Without `match`, the rule applies to each request. */
   readonly match?: Match
-  /** The number of matching requests that the rule ignores at first. */
+  /** The number of matching requests that the rule ignores at first. Default: 0. */
   readonly skip?: number
-  /** How often the rule applies; by default without limit. */
+  /** The number of requests to which the rule applies. Default: no limit. */
   readonly times?: number
-  /** The probability, from 0 to 1, that the rule applies to a matching request. */
+  /** The probability that the rule applies, from 0 to 1. Default: 1. */
   readonly share?: number
   readonly action: Action
 }

@@ -11,8 +11,9 @@ import { AttachDetachState } from './state.ts'
 
 /** The options of the attach-detach controller. Times are in milliseconds. */
 export interface AttachDetachOptions {
-  /** How long an unhealthy node may delay the detach of a volume; undefined: without limit. */
+  /** The longest delay by an unhealthy node. Default: 6 minutes. Undefined: no limit. */
   readonly maxWaitForUnmountMs?: number | undefined
+  /** The time between two repairs of the desired state. Default: one minute. */
   readonly populateMs?: number
   /** True if events say "Waiting for detach" instead of "Multi-Attach error", as in Kubernetes 1.37. */
   readonly waitingMessage?: boolean

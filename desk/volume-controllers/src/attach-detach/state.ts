@@ -11,6 +11,7 @@ import { mayAttachTwice, needsAttach, resolveVolumes, wantsVolumes } from './res
 
 /** The options of the attach-detach state that depend on the version of Kubernetes. */
 export interface AttachDetachStateOptions {
+  /** How long an unhealthy node may delay a detach. Undefined: no limit. */
   readonly maxWaitForUnmountMs: number | undefined
   /** True if a deleted Node counts as a machine that is gone and uses no volumes. */
   readonly deletedNodeReleasesVolumes: boolean

@@ -15,8 +15,9 @@ const WORKERS = 1
 
 /** The options of the controller that binds claims to PersistentVolumes. */
 export interface PersistentVolumeOptions {
-  /** The interval at which all claims and volumes are checked again. */
+  /** The interval at which all claims and volumes are checked. Default: 15 seconds. */
   readonly resyncMs?: number | undefined
+  /** True if claims get the condition `Unused`. Default: false. */
   readonly recordsUnused?: boolean
 }
 

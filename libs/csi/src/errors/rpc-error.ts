@@ -10,6 +10,7 @@ export type Origin = 'driver' | 'client' | 'session' | 'none'
 
 /** The facts about a failed call in addition to its code and message. */
 export interface RpcErrorOptions {
+  /** The pause before a retry. Default: the driver asks for none. */
   readonly retryAfterMs?: number | undefined
   readonly origin?: Origin
   readonly cause?: unknown

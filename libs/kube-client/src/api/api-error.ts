@@ -6,7 +6,9 @@ export interface ApiErrorFields {
   readonly reason: string
   readonly message: string
   readonly details?: StatusDetails | undefined
+  /** The pause before a retry. Default: the server asks for none. */
   readonly retryAfterMs?: number | undefined
+  /** True if the server may have executed the request. Default: false. */
   readonly outcomeUnknown?: boolean | undefined
   readonly cause?: unknown
 }

@@ -20,7 +20,7 @@ export interface RequestOptions {
   readonly priority?: RequestPriority | undefined
   /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
-  /** Sends the request on a new connection: an open one may be dead. */
+  /** True if an open connection may be dead. Default: false. */
   readonly newConnection?: boolean | undefined
   /** The time limit of one attempt, from its first byte sent. Default: one minute, as in the API server. */
   readonly timeoutMs?: number | undefined
@@ -75,7 +75,7 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
    * objects.
    */
   readonly resourceVersion?: string | undefined
-  /** Streams the list: the existing objects come first as ADDED, then a bookmark with `initialEventsEnd`. */
+  /** True if the stream begins with a list and its bookmark. Default: false. */
   readonly sendInitialEvents?: boolean | undefined
   /** The server ends the stream after this time. Default: random, five to ten minutes. */
   readonly timeoutSeconds?: number | undefined

@@ -8,6 +8,7 @@ import type { FlowOptions, FlowPolicy } from '../flow/policy.ts'
 export interface RequestLaneOptions {
   readonly clock: Clock
   readonly dial: Dial
+  /** The number of connections that may be open at a time. */
   readonly maxConnections: number
   /** The longest wait before a retry. A call with a longer demand fails. */
   readonly longestWaitMs: number

@@ -39,7 +39,7 @@ export type FlagTypeName = keyof FlagValues
 export interface FlagType<T> {
   /** The text after the flag's name in the usage. */
   readonly placeholder: string
-  /** True: the value may be omitted and is then true. */
+  /** True if the value may be omitted and is then true. Default: false. */
   readonly boolean?: boolean
   /**
    * Parses the text of an argument. Throws an Error with Go's error message if the text is invalid. `before` is the

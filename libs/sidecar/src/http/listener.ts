@@ -20,6 +20,7 @@ export interface EndpointReply {
   readonly status: number
   readonly body: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Default: false. */
   readonly compressible?: boolean
 }
 

@@ -34,7 +34,7 @@ export interface HttpServerOptions extends Omit<ListenOptions, 'routes'> {
   readonly debugStuck?: (query: URLSearchParams) => Promise<EndpointReply>
   /** Answers /debug/unreferenced. If absent, the path is not served. */
   readonly debugUnreferenced?: () => Promise<EndpointReply>
-  /** Serves a page at /debug/pprof/ that says that the process has no profiles. */
+  /** True if /debug/pprof/ reports that there are no profiles. Default: false. */
   readonly profilesPage?: boolean
 }
 

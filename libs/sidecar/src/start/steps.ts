@@ -47,7 +47,7 @@ export interface ElectionOptions {
   readonly name: string
   /** The source of events about the Lease. The host name is appended. */
   readonly component: string
-  /** True: the metrics of the election are labelled with the name of the Lease. */
+  /** True if metrics are labelled with the name of the Lease. Default: false. */
   readonly named?: boolean
   readonly log: Logger
 }

@@ -23,6 +23,7 @@ export interface StoredChange {
 
 /** The number and the size of the kept changes. A watch from an older revision is refused. */
 export interface HistoryLimits {
+  /** The number of changes of one kind. */
   readonly changes: number
   readonly bytes: number
 }

@@ -14,6 +14,7 @@ export type RowObject = 'None' | 'Metadata' | 'Object'
 /** The options of a table for kubectl. */
 export interface TableOptions {
   readonly rows: RowObject
+  /** The time for the column AGE, in milliseconds since 1970. */
   readonly now: number
   /** True if the table contains its column definitions. In a watch, only the first event contains them. */
   readonly header: boolean
