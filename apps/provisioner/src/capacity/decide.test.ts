@@ -60,4 +60,14 @@ describe('decidePublication', () => {
     const plan = decidePublication({ item: ITEM, object, capacity })
     expect(plan.map(({ kind }) => kind)).toEqual(expected)
   })
+
+  it('`decidePublication` writes the answer of the driver, to the object if there is one', () => {
+    const capacity = { available: 5n, maximum: 7n }
+    expect(decidePublication({ item: ITEM, object: undefined, capacity })).toEqual([
+      { kind: 'create', item: ITEM, capacity },
+    ])
+    expect(decidePublication({ item: ITEM, object: OBJECT, capacity })).toEqual([
+      { kind: 'update', object: OBJECT, capacity },
+    ])
+  })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
-import { decideVolume } from './decide.ts'
+import { decideVolume, type PersistentVolumeStep } from './decide.ts'
 
 const RELEASED = {
   ...{ ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined },
@@ -9,33 +9,51 @@ const RELEASED = {
 }
 const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 
+/** Returns the steps for a released volume of this driver with other fields. */
 function decided(
   changes: Partial<ProvisionerVolume>,
-  rest: { attachedTo?: string; isDeleted?: boolean } = {},
-): readonly string[] {
-  const { attachedTo, isDeleted = false } = rest
-  const attachments = attachedTo === undefined ? [] : [{ node: attachedTo } as never]
+  { nodes = [], isDeleted = false }: { readonly nodes?: readonly string[]; readonly isDeleted?: boolean } = {},
+): readonly PersistentVolumeStep[] {
+  const attachments = nodes.map((node) => ({ node }) as never)
   const volume = { ...RELEASED, ...changes } as ProvisionerVolume
-  return decideVolume({ volume, attachments, isDeleted }).map(({ kind }) => kind)
+  return decideVolume({ volume, attachments, isDeleted })
 }
 
+const nothing = (why: string): object => ({ kind: 'nothing', why })
+const DELETE = { kind: 'delete', isDeleted: false, attachedTo: undefined }
+const FOREIGN = nothing('another provisioner is responsible')
+const NOT_RELEASED = nothing('its claim has not released it')
+const RETAINED = nothing('its volume is retained')
+
 describe('decideVolume', () => {
-  it.each<[string, Partial<ProvisionerVolume>, string]>([
-    ['released', {}, 'delete'],
-    ['released and protected', PROTECTED, 'delete'],
-    ['released, protected and deleted', { ...PROTECTED, deleting: true }, 'delete'],
-    ['released and deleted without our finalizer', { deleting: true }, 'nothing'],
-    ['of another provisioner', { ours: false }, 'nothing'],
-    ['released on another node', { isReachable: false }, 'nothing'],
-    ['bound', { phase: 'Bound' }, 'addFinalizer'],
-    ['bound and protected', { phase: 'Bound', ...PROTECTED }, 'nothing'],
-    ['bound and deleted', { phase: 'Bound', ...PROTECTED, deleting: true }, 'nothing'],
-    ['available', { phase: 'Available' }, 'nothing'],
-    ['failed', { phase: 'Failed' }, 'nothing'],
-    ['released with policy Retain', { reclaimPolicy: 'Retain' }, 'nothing'],
-    ['released and protected with policy Retain', { reclaimPolicy: 'Retain', ...PROTECTED }, 'removeFinalizer'],
-    ['released with an unknown policy', { reclaimPolicy: 'Later' }, 'nothing'],
-  ])('`decideVolume` chooses the next step for a volume that is %s', (_state, changes, decision) => {
-    expect(decided(changes)).toEqual([decision])
+  it.each<[string, Partial<ProvisionerVolume>, object]>([
+    ['released', {}, DELETE],
+    ['released and protected', PROTECTED, DELETE],
+    ['released, protected and deleted', { ...PROTECTED, deleting: true }, DELETE],
+    ['released and deleted without our finalizer', { deleting: true }, nothing('its volume is gone already')],
+    ['of another provisioner', { ours: false }, FOREIGN],
+    ['released on another node', { isReachable: false }, nothing('only processes on other nodes can reach it')],
+    ['bound', { phase: 'Bound' }, { kind: 'addFinalizer' }],
+    ['bound and protected', { phase: 'Bound', ...PROTECTED }, NOT_RELEASED],
+    ['bound and deleted', { phase: 'Bound', ...PROTECTED, deleting: true }, NOT_RELEASED],
+    ['available', { phase: 'Available' }, NOT_RELEASED],
+    ['failed', { phase: 'Failed' }, NOT_RELEASED],
+    ['released with policy Retain', { reclaimPolicy: 'Retain' }, RETAINED],
+    [
+      'released and protected with policy Retain',
+      { reclaimPolicy: 'Retain', ...PROTECTED },
+      { kind: 'removeFinalizer' },
+    ],
+    ['released with an unknown policy', { reclaimPolicy: 'Later' }, RETAINED],
+  ])('`decideVolume` chooses the next step for a volume that is %s', (_state, changes, step) => {
+    expect(decided(changes)).toEqual([step])
+  })
+
+  it('the step that deletes a volume names a node to which the volume is attached', () => {
+    expect(decided({}, { nodes: ['node-1', 'node-2'] })).toEqual([{ ...DELETE, attachedTo: 'node-1' }])
+  })
+
+  it('the step that deletes a volume contains that the driver has already deleted the volume', () => {
+    expect(decided({}, { isDeleted: true })).toEqual([{ ...DELETE, isDeleted: true }])
   })
 })
