@@ -6,14 +6,11 @@ import { codeBlocks } from '../../../../tools/docs/documents.ts'
 import { attachment } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { pause } from '../../harness/waiting.ts'
 import { attached, getAttachment, scene } from '../../rows/attacher/scene.ts'
 
 /** Compares the messages of an attach with the example in docs/architecture.md. */
 
 const DOCUMENT = resolve(import.meta.dirname, '../../../../docs/architecture.md')
-/** How long the test waits until the attacher's watch has delivered the PersistentVolume. */
-const VOLUME_SEEN_MS = 200
 
 interface Message {
   readonly time: number
@@ -29,8 +26,8 @@ test('an attach sends exactly the messages that docs/architecture.md shows', { o
     prepare: (each) => each.on('ControllerPublishVolume', { reply: { publishContext: { device: '/dev/xvdb' } } }),
   })
   const source = { fsType: 'ext4', volumeAttributes: { tier: 'fast' } }
-  await t.createVolume('pv', { csi: source })
-  await pause(VOLUME_SEEN_MS)
+  const pv = await t.createVolume('pv', { csi: source })
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
   const before = attacher.gate.requests.length
   const va = attachment(t.name('va'), t.driverName, { pv: t.name('pv'), node })
   await t.create(VOLUME_ATTACHMENTS, va)

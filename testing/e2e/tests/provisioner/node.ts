@@ -145,7 +145,7 @@ test('a provisioner instance on a node without enough capacity does not select t
   const here = await site(t, { prepare: (each) => each.on('GetCapacity', { reply: { availableCapacity: 5n } }) })
   await createClaim(t)
   await calls(here.driver, 'GetCapacity')
-  await pause(500)
+  await provision(t, { ...on(here.node), suffix: '-later' })
   equal(await selected(t), undefined)
   equal(await eventsOf(t, claimRef(t).name), [])
 })

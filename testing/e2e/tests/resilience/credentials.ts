@@ -8,7 +8,7 @@ import { userWith } from '../../harness/api/user.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../../rows/attacher/scene.ts'
 import {
   bound,
@@ -55,7 +55,8 @@ for (const app of ['attacher', 'resizer'] as const) {
       const sidecar = await t.sidecar({ driver, user })
       const refused = (verb: string): string => `User "${user.name}" cannot ${verb} resource "${resource}"`
       await logs(sidecar, refused('list'), refused('watch'))
-      await pause(500)
+      const refusals = (): number => sidecar.gate.forbidden().filter((path) => path.endsWith(resource)).length
+      await eventually('three refusals', () => refusals() >= 3)
       equal(sidecar.exit, undefined)
       await permit(t)
       await t.watching(sidecar, resource)

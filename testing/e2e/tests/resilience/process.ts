@@ -55,7 +55,7 @@ for (const { what, at: moment } of MOMENTS) {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     at.attacher.signal('SIGTERM')
-    await pause(400)
+    await at.attacher.line('Received SIGTERM or SIGINT signal')
     release()
     equal((await at.attacher.end()).code, 0)
     const va = await getAttachment(t)
