@@ -38,6 +38,8 @@ interface Row<At, Setup> extends TestOptions {
 
 /** The time without a new line after which a recorded step has ended. */
 const QUIET_MS = 6_000
+/** The same for a Go sidecar that is compared with its trace: it often repeats its first try at once. */
+const REPEATED_MS = 1_500
 
 /**
  * Returns a function that adds a row to a group. The trace of a row is recorded from the Go sidecar beside the file of the
@@ -64,8 +66,9 @@ export function rowsOf<At, Setup extends object>(
       for (const [index, step] of steps.entries()) {
         const actions = [step].flat() as readonly Action<At>[]
         for (const { run } of actions) await run(t, at)
-        if (RECORDS) await untilQuiet(trace)
+        if (RECORDS) await untilQuiet(trace, QUIET_MS)
         else await untilLines(trace, t.ours, recorded[index])
+        if (!RECORDS && !t.ours) await untilQuiet(trace, REPEATED_MS)
         if (t.sidecars.some(({ exit }) => exit === undefined)) await laterWork(t, at, `${LATER}${index}`)
         seen.push({ name: actions.map(({ name }) => name).join(', '), lines: trace.take() })
       }
@@ -119,9 +122,9 @@ async function untilLines(trace: Trace, isOurs: boolean, step: RecordedStep | un
   }
 }
 
-async function untilQuiet(trace: Trace): Promise<void> {
+async function untilQuiet(trace: Trace, quietMs: number): Promise<void> {
   for (let before = -1; before < trace.lines.length; ) {
     before = trace.lines.length
-    await pause(QUIET_MS)
+    await pause(quietMs)
   }
 }
