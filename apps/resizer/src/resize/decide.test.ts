@@ -262,6 +262,11 @@ describe('decideResize', () => {
     expect(isSizeAtRest(claim, volume, DRIVER)).toBe(true)
   })
 
+  it('`isSizeAtRest` is false while the volume of a claim is not cached', () => {
+    const { claim } = viewOf({ steps: [] })
+    expect(isSizeAtRest(claim, undefined, DRIVER)).toBe(false)
+  })
+
   it('the first patch of an expansion sets the status ControllerResizeInProgress only for a new size', () => {
     const marks = ['1536Mi', '2Gi'].map((allocated) => {
       const step = decideResize(viewOf({ claim: { ...infeasible, allocated }, steps: [] })).at(-1)
