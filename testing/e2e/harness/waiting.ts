@@ -42,6 +42,11 @@ export async function eventually<T>(
   }
 }
 
+/** Repeats work until it returns false, with a pause of this length after each repetition. */
+export async function repeat(everyMs: number, work: () => Promise<boolean> | boolean): Promise<void> {
+  while (await work()) await pause(everyMs)
+}
+
 /** Polls for the whole time, and throws as soon as `look` returns a value. */
 export async function never(description: string, check: () => unknown, forMs: number): Promise<void> {
   const end = performance.now() + forMs

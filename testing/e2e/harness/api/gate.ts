@@ -40,6 +40,8 @@ export class Gate {
   readonly requests: WireRequest[] = []
   /** The fault rules. For each request, the first rule that returns a fault decides. */
   readonly rules: FaultRule[] = []
+  /** The number of connections so far, also of those without a request. */
+  connections = 0
   readonly #upstream: string
   readonly #agent: Agent
   readonly #server: Server
@@ -60,6 +62,7 @@ export class Gate {
       this.#handle(incoming, response).catch(() => response.destroy())
     })
     this.#server.on('connection', (socket: Socket) => {
+      this.connections += 1
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
       socket.on('error', () => undefined)

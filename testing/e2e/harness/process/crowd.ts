@@ -1,11 +1,12 @@
 // Keeps a port busy: `node crowd.ts slow|tls PORT COUNT`. It is a separate process, so that its work does not delay
 // the measurements of the test.
 //   slow: each client sends its request one byte at a time, and connects again when the connection is closed.
+//   Prints "over" when each client has sent ten bytes, or was disconnected.
 //   tls: opens connections that stop during the TLS handshake, stop during the request, or send a whole request.
 //   Prints "over" when the server has closed the connections with unfinished handshakes.
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { pause } from '../waiting.ts'
+import { pause, repeat } from '../waiting.ts'
 
 const [port = 0, count = 0] = process.argv.slice(3).map(Number)
 const BETWEEN_BYTES_MS = 100
@@ -14,21 +15,34 @@ const BETWEEN_CONNECTIONS_MS = 3
 /** The first bytes of a TLS ClientHello. The client never sends the rest. */
 const HALF_A_HELLO = '\x16\x03\x01\x01\x00\x01\x00'
 
-async function slowRequest(): Promise<void> {
+/** The clients that have not sent ten bytes and were not disconnected. */
+let starting = count
+const MIN_BYTES = 10
+
+function begun(): void {
+  starting -= 1
+  if (starting === 0) process.stdout.write('over\n')
+}
+
+async function slowRequest(enough: () => void): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.on('error', () => undefined).resume()
-  for (const byte of SLOW_REQUEST) {
+  for (const [index, byte] of [...SLOW_REQUEST].entries()) {
     if (socket.destroyed) break
+    if (index === MIN_BYTES) enough()
     socket.write(byte)
     await Promise.race([pause(BETWEEN_BYTES_MS), closed])
   }
   socket.destroy()
   await closed
+  enough()
 }
 
 async function slowClient(): Promise<never> {
-  for (;;) await slowRequest()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  void promise.then(begun)
+  for (;;) await slowRequest(resolve)
 }
 
 function saying(socket: Socket, event: string, bytes: string): Socket {
@@ -63,7 +77,7 @@ async function tlsClients(): Promise<void> {
       .resume()
     await pause(BETWEEN_CONNECTIONS_MS)
   }
-  while (shaking > 0) await pause(50)
+  await repeat(50, () => shaking > 0)
   process.stdout.write('over\n')
   await new Promise(() => setInterval(() => undefined, 60_000))
 }

@@ -1,7 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { createServer } from 'node:https'
 import { resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { NAMESPACES } from '@csi-sidecars/kube-types'
 import { makeAuthority } from '@csi-sidecars/testkit'
 import { exampleFile, helmPath, render } from '../../../../charts/tests/helm.ts'
@@ -12,12 +11,12 @@ import { listen } from '../../harness/listen.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { apiServer, controlPlaneBinaries } from '../../harness/programs/binaries.ts'
 import { check, LONG, testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, pause, repeat } from '../../harness/waiting.ts'
+import { FLOW_CONTROL, flowSchemaApplied } from '../flow-control.ts'
 import { createAll, renderInto, tokenOf } from './rendered.ts'
 
 /** Tests of the chart's FlowSchema, which gives requests for Leases priority, on a real API server. */
 
-const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
 const REAL = { only: 'ours', notOne: true, target: 'real' } as const
 const VALUES = { flowSchema: { enabled: true } }
 
@@ -107,7 +106,7 @@ async function saturated(server: ControlPlane): Promise<void> {
   const noises = tokens.map((each) => makeNoise(server, each, noise.signal))
   const before = await slowestRenewal(server, token)
   await server.api.call('POST', `${FLOW_CONTROL}/flowschemas`, { body: schema })
-  await sleep(3000)
+  await flowSchemaApplied(server.api, schema?.metadata?.name ?? '')
   const after = await slowestRenewal(server, token)
   noise.abort()
   await Promise.all(noises)
@@ -125,12 +124,12 @@ async function slowestRenewal(server: ControlPlane, token: string): Promise<numb
   let lease = await server.api.call('POST', leases, { body })
   const end = performance.now() + SECONDS * 1000
   let [last, slowest] = [performance.now(), 0]
-  while (performance.now() < end) {
+  await repeat(1000, async () => {
     const renewed = await orRefused(api.call('PUT', `${leases}/${name}`, { body: lease }))
     slowest = Math.max(slowest, performance.now() - last)
     if (renewed !== undefined) [lease, last] = [renewed, performance.now()]
-    await sleep(1000)
-  }
+    return performance.now() < end
+  })
   api.close()
   return Math.round(slowest)
 }
@@ -178,7 +177,7 @@ async function slowWebhook(): Promise<Webhook> {
   const ca = makeAuthority('ca')
   const server = createServer(ca.server('webhook'), (asked, answer) => {
     asked.resume()
-    setTimeout(() => answer.writeHead(500).end(), SEAT_HELD_MS)
+    void pause(SEAT_HELD_MS).then(() => answer.writeHead(500).end())
   })
   const { port, [Symbol.dispose]: close } = await listen(server)
   const webhook = {

@@ -92,6 +92,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   ] as const) {
     test(`with ${what}, the sidecar sends no request, logs the error and keeps running`, async (t) => {
       const sidecar = await reading(t, ({ cluster }) => void Object.assign(cluster, change))
+      await eventually('three connections', () => sidecar.gate.connections >= 3)
       await eventually('a line about the certificate', () =>
         sidecar.lines.find((line) => /certificate|wrong\.example\.com/.test(line)),
       )

@@ -135,8 +135,15 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('probes are answered at once after 300 slow clients have disconnected', { alone: 'machine' }, async (t) => {
     const sidecar = await serving(t, { args: ['--leader-election'], env })
-    const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], { stdio: 'inherit' })
-    await pause(3000).finally(() => stop(crowd))
+    const crowd = start(process.execPath, [CROWD, 'slow', `${sidecar.port}`, '300'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const printed = textOf(crowd.stdout)
+    try {
+      await eventually('a part of a request from each client', () => printed() === 'over\n')
+    } finally {
+      await stop(crowd)
+    }
     const paths = t.ours ? ['/healthz/leader-election', '/livez', '/readyz'] : ['/healthz/leader-election']
     for (const path of paths) await recovered(sidecar, path)
   })

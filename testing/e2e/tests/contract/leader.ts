@@ -8,7 +8,7 @@ import { assertContains } from '../../harness/process/sidecar.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { renewed } from '../../rows/work.ts'
+import { renewed, scene, work } from '../../rows/work.ts'
 
 const QUICK = [
   '--leader-election',
@@ -202,7 +202,8 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('without leader election, the sidecar sends no request for Leases and has no Lease metric', async (t) => {
-    const sidecar = await t.running()
+    const { sidecar } = await scene(t)
+    await work(t)
     equal(sidecar.gate.requestsOf('leases'), [])
     equal((await sidecar.metrics()).value('leader_election_master_status'), undefined)
   })

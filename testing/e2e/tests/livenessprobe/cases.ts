@@ -7,7 +7,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { driverProcess, type Script } from '../../harness/driver/driver.ts'
 import { goProgram } from '../../harness/programs/binaries.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
 
@@ -59,6 +59,18 @@ export async function get(port: number, path = '/healthz'): Promise<HealthAnswer
 
 export async function listening(port: number): Promise<void> {
   await eventually('it listens', async () => (await get(port)) !== 'refused')
+}
+
+/** Waits until the process logs its first line. */
+async function started({ sidecar }: Probe): Promise<void> {
+  await eventually('a log line', () => sidecar.lines.length > 0)
+}
+
+/** Reports whether the livenessprobe knew the name of the driver before it listened. */
+function listenedAfterName(probe: Probe): boolean {
+  const all = messages(probe)
+  const [named, listens] = [all.indexOf('CSI driver name'), all.indexOf('ServeMux listening')]
+  return named >= 0 && named < listens
 }
 
 /** Returns the messages of the log lines, without the message `Version`, which only one implementation logs. */
@@ -141,15 +153,16 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'a driver that starts late, ends and starts again',
-    expected: ['refused', OK, failed(OVERDUE), OK],
+    expected: ['refused', OK, true, failed(OVERDUE), OK],
     see: async (t, start) => {
       const driver = t.idleDriver()
-      const { port, sidecar } = await start({ socket: driver.socket, args: ['--probe-timeout=700ms'] })
-      await pause(1000)
+      const probe = await start({ socket: driver.socket, args: ['--probe-timeout=700ms'] })
+      const { port, sidecar } = probe
+      await started(probe)
       const seen: unknown[] = [await get(port)]
       await driver.start()
       await listening(port)
-      seen.push(await get(port))
+      seen.push(await get(port), listenedAfterName(probe))
       driver.kill()
       seen.push(await get(port))
       await driver.start()
@@ -188,38 +201,42 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'a driver that returns its name slowly',
-    expected: ['refused', OK],
+    expected: ['refused', OK, true],
     see: async (t, start) => {
       const driver = await t.driver()
       const { promise, resolve } = Promise.withResolvers<void>()
       driver.on('GetPluginInfo', { reply: { name: t.driverName, vendorVersion: '1', manifest: {} }, after: promise })
-      const { port } = await start({ socket: driver.socket })
+      const probe = await start({ socket: driver.socket })
       await eventually('the call', () => driver.callsOf('GetPluginInfo').length > 0)
-      await pause(1000)
-      const before = await get(port)
+      const before = await get(probe.port)
       resolve()
-      await listening(port)
-      return [before, await get(port)]
+      await listening(probe.port)
+      return [before, await get(probe.port), listenedAfterName(probe)]
     },
   },
   {
     what: 'a socket that is a file or belongs to a silent server, until SIGTERM',
     expected: [
-      ['refused', { code: null, signal: 'SIGTERM' }],
-      ['refused', { code: null, signal: 'SIGTERM' }],
+      ['refused', { code: null, signal: 'SIGTERM' }, []],
+      ['refused', { code: null, signal: 'SIGTERM' }, []],
     ],
     see: async (t, start) => {
       const file = join(t.folder, `file-${Math.random()}.sock`)
       writeFileSync(file, '')
       const silent = join(t.folder, `silent-${Math.random()}.sock`)
-      const server = createServer(() => {}).listen(silent)
+      let connected = false
+      const server = createServer(() => {
+        connected = true
+      }).listen(silent)
       const seen: unknown[] = []
       for (const socket of [file, silent]) {
-        const { port, sidecar } = await start({ socket })
-        await pause(1000)
-        const before = await get(port)
-        const { code, signal } = await sidecar.endBy('SIGTERM')
-        seen.push([before, { code, signal }])
+        const probe = await start({ socket })
+        await started(probe)
+        if (socket === silent) await eventually('a connection', () => connected)
+        const before = await get(probe.port)
+        const { code, signal } = await probe.sidecar.endBy('SIGTERM')
+        const listened = messages(probe).filter((message) => message === 'ServeMux listening')
+        seen.push([before, { code, signal }, listened])
       }
       server.close()
       return seen

@@ -6,7 +6,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { driverProcess } from '../../harness/driver/driver.ts'
 import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, repeat } from '../../harness/waiting.ts'
 import { allAttached, attach, suffixes } from '../../rows/attacher/scene.ts'
 import { ELECTION, type WorkScene } from '../../rows/work.ts'
 import { scene } from '../resilience/one-process.ts'
@@ -72,21 +72,20 @@ test('the livenessprobe answers 500 while the driver process is stopped, and 200
   const at = await three(t, { driver: t.idleDriver({ socket }), args: ['--livenessprobe-probe-timeout=1s'] })
   const statuses: number[] = []
   let asking = true
-  const client = async (): Promise<void> => {
-    while (asking) {
+  const client = (): Promise<void> =>
+    repeat(20, async () => {
       statuses.push(((await get(at.port)) as HealthAnswer).status)
-      await pause(20)
-    }
-  }
+      return asking
+    })
   const clients = Array.from({ length: 20 }, client)
   const work = suffixes(20).map((suffix) => attach(t, at, { suffix }))
   driver.signal('SIGSTOP')
-  await pause(2500)
+  // Calls that the driver has answered before the stop may still end.
+  await eventually('only answers of 500', () => {
+    const last = statuses.slice(-clients.length)
+    return last.length === clients.length && last.every((status) => status === 500)
+  })
   const from = statuses.length
-  ok(
-    statuses.slice(-5).every((status) => status === 500),
-    String(statuses.slice(-5)),
-  )
   driver.signal('SIGCONT')
   await Promise.all(work)
   await allAttached(t, suffixes(20))
@@ -116,8 +115,7 @@ test('10,000 requests to the livenessprobe leak no memory and no open files', {
   const before = openFiles(sidecar.pid)
   const memory = memoryOf(sidecar.pid).rss
   await round(10_000)
-  await pause(1000)
+  await eventually(`the end of all connections, ${before} files before`, () => openFiles(sidecar.pid) <= before)
   const grown = memoryOf(sidecar.pid).rss - memory
   ok(grown < 4, `${grown} MiB`)
-  ok(openFiles(sidecar.pid) <= before, `${openFiles(sidecar.pid)} open files, ${before} before`)
 })

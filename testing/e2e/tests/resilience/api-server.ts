@@ -2,7 +2,8 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { Api } from '../../harness/api/api.ts'
 import { type Gate, tooMany } from '../../harness/api/gate.ts'
-import type { TestContext } from '../../harness/context.ts'
+import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import {
@@ -19,22 +20,42 @@ import {
 } from '../../rows/attacher/scene.ts'
 import { conditionsOf, expands, raised, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
 import { ELECTION, QUICK } from '../../rows/work.ts'
+import { FLOW_CONTROL, flowSchemaApplied } from '../flow-control.ts'
 
 const test = testsOf('attacher', 'API loss')
 const resizer = testsOf('resizer', 'API loss')
 
-for (const awayMs of [5000, 40_000]) {
-  test(`after ${awayMs / 1000} s without the API server, running and new attaches complete without an error`, {
+interface Outage {
+  readonly gate: Gate
+  readonly sidecar: RunningSidecar
+  readonly driver: FakeDriver
+  readonly answer: () => void
+}
+
+/** Disconnects the API server, lets the driver answer its call, and returns when the leader has lost its Lease. */
+async function loseApiServer({ gate, sidecar, driver, answer }: Outage): Promise<void> {
+  await gate.close()
+  answer()
+  await eventually('the answer of the driver', () => driver.calls.every(({ end }) => end !== undefined))
+  await sidecar.line('Failed to renew lease')
+}
+
+for (const [how, moreMs] of [
+  ['in which the leader loses its Lease', 0],
+  ['of more than 40 s', 40_000],
+] as const) {
+  test(`after an outage of the API server ${how}, running and new attaches complete without an error`, {
     only: 'ours',
-    ...(awayMs > 5000 && { long: 'real' }),
+    ...(moreMs > 0 && { long: 'real' }),
   }, async (t) => {
     const at = await scene(t, { args: ELECTION })
-    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after: 1500 })
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    at.driver.on('ControllerPublishVolume', { reply: { publishContext: { a: 'b' } }, after })
     await attach(t, at, { suffix: '-a' })
     await eventually('a call', () => volumeCalls(at.driver).length > 0)
-    await at.attacher.gate.close()
+    await loseApiServer({ gate: at.attacher.gate, sidecar: at.attacher, driver: at.driver, answer })
     await attach(t, at, { suffix: '-b' })
-    await pause(awayMs)
+    if (moreMs > 0) await pause(moreMs)
     await at.attacher.gate.open()
     const back = Date.now()
     const { status } = await attached(t, t.name('va-a'))
@@ -63,11 +84,11 @@ test('the attacher misses no event although its watches are dropped repeatedly',
 
 resizer('an expansion completes if the driver answers during an API server outage', { only: 'ours' }, async (t) => {
   const at = await resizerScene(t, { args: ELECTION })
-  at.driver.on('ControllerExpandVolume', { reply: {}, after: 1500 })
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+  at.driver.on('ControllerExpandVolume', { reply: {}, after })
   await raised(t)
   await eventually('a call', () => expands(at).length > 0)
-  await at.resizer.gate.close()
-  await eventually('the answer of the driver', () => expands(at)[0]?.end !== undefined)
+  await loseApiServer({ gate: at.resizer.gate, sidecar: at.resizer, driver: at.driver, answer })
   await at.resizer.gate.open()
   const claim = await resized(t, '2Gi')
   equal(conditionsOf(claim), [])
@@ -115,12 +136,15 @@ const faults = testsOf('attacher', 'API faults', { only: 'ours' })
 
 const CLOSING = 'No answer from the API server, closing the connections that are older than the request'
 
-/** Starts an attacher, lets it attach a volume, and waits until it has nothing to do. */
+/** The connections rest for this time, before a fault is injected into them. */
+const AT_REST_MS = 5000
+
+/** Starts an attacher, lets it attach a volume, and then leaves its connections at rest. */
 async function attachedAtRest(t: TestContext, election: boolean): ReturnType<typeof scene> {
   const at = await scene(t, { args: [...QUICK, ...(election ? ['--leader-election'] : [])] })
   if (election) await at.attacher.line('became leader, starting')
   await attachAndWait(t, at, { suffix: '-a' })
-  await pause(5000)
+  await pause(AT_REST_MS)
   return at
 }
 
@@ -173,6 +197,9 @@ faults('the attacher does not log a broken answer of the API server that may con
   const va = await attachFailed(t, 'no JSON')
   const message = va.status?.attachError?.message ?? ''
   ok(!/aHVud|password/.test(message), message)
+  // Log lines are in order: after a line of a later attach, all lines of the failure are read.
+  await attachAndWait(t, at, { suffix: '-later' })
+  await at.attacher.line(t.name('va-later'))
   equal(at.attacher.linesWith('aHVud'), [])
 })
 
@@ -240,7 +267,6 @@ limits(
     await at.attacher.line('became leader, starting')
     const undo = await limitUser(t.api, { name: t.name('limited'), user: at.attacher.user.name })
     try {
-      await pause(2000)
       await attachMany(t, at, 200)
       await manyAttached(t, 200, 45_000)
     } finally {
@@ -251,8 +277,6 @@ limits(
     equal(at.attacher.linesWith('Stopped leading'), [])
   },
 )
-
-const FLOW_CONTROL = '/apis/flowcontrol.apiserver.k8s.io/v1'
 
 /**
  * Creates a priority level of the API server for one user, with the smallest share. The API server rejects all requests
@@ -285,6 +309,7 @@ async function limitUser(api: Api, { name, user }: { name: string; user: string 
       },
     },
   })
+  await flowSchemaApplied(api, name)
   return async () => {
     for (const plural of ['flowschemas', 'prioritylevelconfigurations']) {
       await api.call('DELETE', `${FLOW_CONTROL}/${plural}/${name}`)

@@ -8,7 +8,7 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { detachAndWait, getAttachment } from '../../rows/attacher/scene.ts'
 import { getClaim } from '../../rows/resizer/scene.ts'
-import { begin, done, ELECTION, renewed, surroundings, type WorkScene } from '../../rows/work.ts'
+import { begin, done, ELECTION, renewed, surroundings, WATCHED, type WorkScene } from '../../rows/work.ts'
 
 type Replica = Omit<WorkScene, 'node'>
 
@@ -31,10 +31,15 @@ async function leaderAndStandby(t: TestContext): Promise<{ readonly first: Repli
   return { first, second }
 }
 
-/** Checks that a standby does not lead while the leader renews its Lease. */
-async function staysStandby(standby: Replica, leader: Replica): Promise<void> {
-  await renewed(leader.sidecar)
-  equal(standby.sidecar.linesWith('became leader'), [])
+/** Checks that a standby reads the Lease of a running leader twice more, but does not take it. */
+async function staysStandby({ sidecar }: Replica): Promise<void> {
+  const { gate } = sidecar
+  const reads = (): number =>
+    gate.requestsOf('leases').filter(({ method, watch, end }) => method === 'GET' && !watch && end).length
+  const before = reads()
+  await eventually('two reads of the Lease', () => reads() >= before + 2)
+  equal(gate.writes('leases'), [])
+  equal(sidecar.linesWith('became leader'), [])
 }
 
 /** Waits until all replicas that watch have received the object of `begin`. */
@@ -70,12 +75,15 @@ for (const app of ['attacher', 'resizer'] as const) {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
     await renewed(first.sidecar)
-    first.driver.on(call, { reply: {}, after: 5000 })
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    first.driver.on(call, { reply: {}, after })
     await begin(t, { suffix: '-long' })
     await eventually('the call', () => calls(t, first).length > 0)
     first.sidecar.signal('SIGTERM')
     await first.sidecar.line('Received SIGTERM or SIGINT signal')
     await begin(t, { suffix: '-next' })
+    await staysStandby(second)
+    answer()
     equal((await first.sidecar.end()).code, 0)
     await done(t, { suffix: '-long', within: 0 })
     await done(t, { suffix: '-next', within: 20_000 })
@@ -89,11 +97,15 @@ for (const app of ['attacher', 'resizer'] as const) {
   shared('a new leader whose watches were silent reads the objects again before its first driver call', async (t) => {
     await surroundings(t)
     const { first, second } = await leaderAndStandby(t)
-    first.driver.on(call, { reply: {}, after: 2000 })
+    // A standby of the Go sidecar has no watches.
+    if (t.ours) await t.watching(second.sidecar, ...WATCHED[app])
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    first.driver.on(call, { reply: {}, after })
     await begin(t, { suffix: '-a' })
     await eventually('the call', () => calls(t, first).length > 0)
     await received(t, '-a')
     second.sidecar.gate.muteWatches()
+    answer()
     await done(t, { suffix: '-a', within: 20_000 })
     if (app === 'attacher') await detachAndWait(t, t.name('va-a'))
     await first.sidecar.endBy('SIGTERM')
@@ -168,7 +180,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-a', within: 20_000 })
     const second = await replica(t, 'ours')
     await second.sidecar.line('Attempting to acquire leader lease...')
-    await staysStandby(second, first)
+    await staysStandby(second)
     first.sidecar.signal('SIGTERM')
     await begin(t, { suffix: '-b' })
     await first.sidecar.end()
@@ -176,7 +188,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-b', within: 20_000 })
     const third = await original(t, 'go-two', true)
     await third.sidecar.line('Attempting to acquire leader lease...')
-    await staysStandby(third, second)
+    await staysStandby(third)
     equal((await second.sidecar.endBy('SIGTERM')).code, 0)
     await begin(t, { suffix: '-c' })
     await leads(third)
@@ -201,7 +213,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await done(t, { suffix: '-a', within: 20_000 })
     const third = await original(t, 'go-two', false)
     await third.sidecar.line('Attempting to acquire leader lease...')
-    await staysStandby(third, second)
+    await staysStandby(third)
     second.sidecar.signal('SIGKILL')
     await begin(t, { suffix: '-b' })
     await done(t, { suffix: '-b' })

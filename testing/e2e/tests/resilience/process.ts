@@ -5,7 +5,7 @@ import { hold } from '../../harness/api/gate.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { start } from '../../harness/process/processes.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   type AttacherScene,
   attach,
@@ -134,10 +134,11 @@ for (const testBoth of [test, resizer]) {
     equal(before.length, 1)
     for (let times = 0; times < 3; times += 1) {
       sidecar.signal('SIGUSR1')
-      await pause(300)
+      // The process handles the signal before it answers a later request.
+      await sidecar.http('/livez')
     }
     equal(listening(sidecar.pid), before)
     equal(sidecar.linesWith('Debugger'), [])
-    equal((await sidecar.http('/readyz')).code, 200)
+    await eventually('readiness', async () => (await sidecar.http('/readyz')).code === 200)
   })
 }

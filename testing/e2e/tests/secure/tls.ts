@@ -11,7 +11,7 @@ import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, repeat } from '../../harness/waiting.ts'
 import { begin, done, scene } from '../../rows/work.ts'
 import { collecting, exportTo, TRACING, traceOf } from '../contract/traces.ts'
 
@@ -79,14 +79,14 @@ for (const app of ['attacher', 'resizer'] as const) {
     let over = false
     const loads = [true, false].map(async (kept) => {
       const scraper = new Scraper({ port: sidecar.port, ca: ca.cert + other.cert, client, kept })
-      while (!over) {
+      await repeat(5, async () => {
         scrapes += 1
         await scraper.get('/metrics').then(
           ({ code }) => code === 200 || wrong.push(`${code}`),
           (error: unknown) => wrong.push(String(error)),
         )
-        await pause(5)
-      }
+        return !over
+      })
     })
     const shows = (name: string) =>
       eventually(`certificate ${name}`, async () => (await shownAt(sidecar.port)) === name)
