@@ -19,7 +19,7 @@ import { median } from '../harness/median.ts'
 import { memoryLimit, memoryOf } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { copied } from '../harness/programs/binaries.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { eventually, pause, repeat } from '../harness/waiting.ts'
 import { attach, attached, detachAndWait } from '../rows/attacher/scene.ts'
 import { claimRef, createClaim, provisioned, setPhase } from '../rows/provisioner/scene.ts'
 import { raised } from '../rows/resizer/scene.ts'
@@ -227,7 +227,7 @@ async function disturb({ sidecar, driver }: WorkScene, { going, tally }: Soak): 
 async function watch({ sidecar }: WorkScene, { going, tally }: Soak, samples: Sample[]): Promise<void> {
   const began = Date.now()
   for (let next = began + SAMPLE_EVERY_MS; going(); next += SAMPLE_EVERY_MS) {
-    while (Date.now() < next && going()) await pause(500)
+    await repeat(500, () => Date.now() < next && going())
     if (sidecar.exit !== undefined) return
     const metrics = await eventually('metrics', () => sidecar.metrics())
     const sample = {

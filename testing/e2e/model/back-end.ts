@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Occurrences, type Random } from '@csi-sidecars/disturb'
 import { type Call, createdVolume, type DriverReply, type FakeDriver, requiredBytes } from '../harness/driver/driver.ts'
-import { pause } from '../harness/waiting.ts'
+import { pause, repeat } from '../harness/waiting.ts'
 import { CREATED, described } from '../rows/snapshotter/scene.ts'
 
 export const FIRST_BYTES = 1024 ** 3
@@ -304,11 +304,11 @@ export class BackEnd {
     const began = performance.now()
     await pause(outcome.ms)
     const isLate = call.cancelled && performance.now() - began > outcome.ms + MAX_LATE_MS
-    while (!when() && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
+    await repeat(LOOK_EVERY_MS, () => !when() && alive() && !call.cancelled)
     if (outcome.applies && alive() && when() && !isLate) apply()
     if (alive() && isFinal(outcome)) undo?.()
     running.delete(key)
-    while (outcome.ends === 'never' && alive() && !call.cancelled) await pause(LOOK_EVERY_MS)
+    await repeat(LOOK_EVERY_MS, () => outcome.ends === 'never' && alive() && !call.cancelled)
   }
 
   /** Returns random numbers that depend only on the call and on how often it was repeated. */

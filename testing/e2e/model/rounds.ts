@@ -1,4 +1,4 @@
-import { pause } from '../harness/waiting.ts'
+import { repeat } from '../harness/waiting.ts'
 
 const EVERY_MS = 150
 
@@ -13,7 +13,10 @@ export class Rounds {
   }
 
   start(): void {
-    void this.#repeat()
+    void repeat(EVERY_MS, async () => {
+      await this.now().catch(() => undefined)
+      return !this.#ended
+    })
   }
 
   /** Runs `work` as soon as the current round has ended. Default: a regular round. */
@@ -29,12 +32,5 @@ export class Rounds {
   async end(): Promise<void> {
     this.#ended = true
     await this.#last.catch(() => undefined)
-  }
-
-  async #repeat(): Promise<void> {
-    while (!this.#ended) {
-      await this.now().catch(() => undefined)
-      await pause(EVERY_MS)
-    }
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import { refused } from '../harness/api/api.ts'
 import type { TestContext } from '../harness/context.ts'
-import { pause } from '../harness/waiting.ts'
+import { repeat } from '../harness/waiting.ts'
 import {
   createClass,
   createContent,
@@ -322,9 +322,11 @@ export class SnapshotModel {
     failingDeletions.set(handle, FAILED_DELETIONS)
     await remove(this.#t, ref.name, resource)
     // No call follows if the process is down.
-    for (let left = LOOKS; left > 0 && failingDeletions.get(handle) === FAILED_DELETIONS; left -= 1) {
-      await pause(LOOK_MS)
-    }
+    let left = LOOKS
+    await repeat(LOOK_MS, () => {
+      left -= 1
+      return left >= 0 && failingDeletions.get(handle) === FAILED_DELETIONS
+    })
     this.#delayWatch(resource.plural)
     await this.#setRetain(index)
   }

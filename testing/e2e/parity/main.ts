@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readArguments } from '@csi-sidecars/command'
 import { build, controlPlaneBinaries, hasGo } from '../harness/programs/binaries.ts'
-import { pause } from '../harness/waiting.ts'
+import { repeat } from '../harness/waiting.ts'
 import type { Scenario, ScenarioSide } from './scenario.ts'
 import { attachScenarios } from './scenarios/attach.ts'
 import { bindScenarios } from './scenarios/bind.ts'
@@ -162,16 +162,17 @@ async function settle(
   const end = performance.now() + Math.max(...limits)
   let last = ''
   let since = performance.now()
-  for (;;) {
-    const views = await viewsOf(active, sides)
+  let views = await viewsOf(active, sides)
+  await repeat(LOOK_MS, async () => {
+    views = await viewsOf(active, sides)
     const now = performance.now()
     const text = JSON.stringify([...views.values()].flat().map(({ objects, events }) => [plain(objects), [...events]]))
     if (text !== last) since = now
     last = text
     const waits = active.some(({ id, scenario }) => !isThere(views.get(id), scenario, at))
-    if ((now - since > QUIET_MS && !waits) || now > end) return views
-    await pause(LOOK_MS)
-  }
+    return (now - since <= QUIET_MS || waits) && now <= end
+  })
+  return views
 }
 
 function plain(objects: View['objects']): unknown {

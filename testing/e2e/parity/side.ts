@@ -21,7 +21,7 @@ import { startControllerManager, startControlPlane } from '../harness/api/contro
 import { kubeconfigOf } from '../harness/context.ts'
 import { stop, temporaryFolder } from '../harness/process/processes.ts'
 import { apiServer, executablesOf } from '../harness/programs/binaries.ts'
-import { pause } from '../harness/waiting.ts'
+import { repeat } from '../harness/waiting.ts'
 import type { ScenarioSide } from './scenario.ts'
 import type { Objects } from './view.ts'
 
@@ -149,10 +149,10 @@ const PERIOD_MS = 100
  * it never ends, and with `stuck` the volume is never detached.
  */
 async function playAttacher(api: Api, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  await repeat(PERIOD_MS, async () => {
     for (const attachment of await api.list(VOLUME_ATTACHMENTS)) await serve(attachment, api)
-    await pause(PERIOD_MS)
-  }
+    return !signal.aborted
+  })
 }
 
 async function serve({ metadata, spec, status }: VolumeAttachment, api: Api): Promise<void> {
