@@ -101,7 +101,6 @@ async function answered(t: Parameters<FaultCase['run']>[0], { asked, answer, ran
   await survives(t, { gate }, async () => {
     if (!ends) return
     await eventually('an injected fault', () => injected.count > 0)
-    await pause(1500)
     injected.end()
     await touch(t)
   })

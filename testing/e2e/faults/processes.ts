@@ -1,10 +1,11 @@
 import { equal, ok } from 'node:assert'
+import type { Socket } from 'node:net'
 import { APPS } from '@csi-sidecars/sidecars'
 import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { memoryOf } from '../harness/process/memory.ts'
 import { connections, MAX_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
 import { sound, soundLines } from '../harness/process/sound.ts'
-import { pause } from '../harness/waiting.ts'
+import { eventually, pause } from '../harness/waiting.ts'
 import { scene } from '../rows/work.ts'
 import { begin, done, type FaultCase, QUICK } from './case.ts'
 
@@ -42,7 +43,8 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
 async function clients(sidecar: RunningSidecar, bytes: string, count = 200): Promise<void> {
   const before = memoryOf(sidecar.pid).rss
   const sockets = connections(sidecar, count, bytes)
-  await pause(500)
+  const isSent = (socket: Socket): boolean => socket.destroyed || (!socket.connecting && socket.writableLength === 0)
+  await eventually('sent bytes', () => sockets.every(isSent))
   const during = memoryOf(sidecar.pid).rss
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, '/livez')
@@ -61,12 +63,12 @@ export const processCases: readonly FaultCase[] = APPS.flatMap((app) => [
     ([fault, blow]): FaultCase => ({ app, kind: 'processes', fault, run: (t) => withDisturbance(t, blow) }),
   ),
   ...ENDS.flatMap(([signal, code]) =>
-    [0, 50, 150, 300, 600].map(
-      (ms): FaultCase => ({
+    [0, 1, 2, 3, 4].map(
+      (count): FaultCase => ({
         app,
         kind: 'processes',
-        fault: `${signal} ${ms} ms after the work began`,
-        run: (t) => ended(t, signal, { code, ms }),
+        fault: `${signal} after ${count} requests of the work`,
+        run: (t) => ended(t, signal, { code, count }),
       }),
     ),
   ),
@@ -85,11 +87,12 @@ async function withDisturbance(t: TestContext, blow: (sidecar: RunningSidecar) =
 async function ended(
   t: TestContext,
   signal: NodeJS.Signals,
-  { code, ms }: { readonly code: number | null; readonly ms: number },
+  { code, count }: { readonly code: number | null; readonly count: number },
 ): Promise<void> {
   const { sidecar, driver } = await scene(t, { args: QUICK, watches: ['persistentvolumes'] })
+  const { length } = sidecar.gate.requests
   const begun = begin(t)
-  await pause(ms)
+  await eventually(`${count} requests`, () => sidecar.gate.requests.length >= length + count, { every: 1 })
   const exit = await sidecar.endBy(signal)
   equal(exit.code, code)
   soundLines(sidecar)
