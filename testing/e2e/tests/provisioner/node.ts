@@ -4,7 +4,7 @@ import { userWith } from '../../harness/api/user.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, never, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   affinityTo,
   calls,
@@ -99,11 +99,14 @@ test('exactly one provisioner instance selects its node for a claim with immedia
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
-  await provision(t)
-  await pause(700)
-  const owner = sites.find((each) => creates(each) > 0)
+  const uid = await createClaim(t)
+  await provisioned(t, uid)
+  await provision(t, { suffix: '-later' })
+  const createsOf = ({ driver }: Site): number =>
+    driver.fieldsOf('CreateVolume', 'name').filter((name) => String(name).endsWith(uid)).length
+  const owner = sites.find((each) => createsOf(each) > 0)
   equal(await selected(t), owner?.node)
-  equal(sites.map(creates).sort(), [0, 1])
+  equal(sites.map(createsOf).sort(), [0, 1])
   const [call] = owner?.driver.callsOf('GetCapacity') ?? []
   equal(call?.request, {
     accessible_topology: { segments: { host: owner === sites[0] ? 'a' : 'b' } },
@@ -111,6 +114,15 @@ test('exactly one provisioner instance selects its node for a claim with immedia
     volume_capabilities: [{ access_mode: { mode: 'SINGLE_NODE_WRITER' }, mount: { fs_type: 'xfs' } }],
   })
 })
+
+/** Provisions a claim whose node is selected, which takes no GetCapacity call. Earlier events had their effect before. */
+async function provisionSelected(t: TestContext, { node }: Site): Promise<void> {
+  await createClass(t, LATE, 'late')
+  await provision(t, { ...on(node), suffix: '-later', spec: { storageClassName: t.name('late') } })
+}
+
+/** With this flag, a provisioner selects its node without a noticeable delay. */
+const AT_ONCE = '--node-deployment-base-delay=1ms'
 
 /** Claims for which the provisioner of a node must not select this node. */
 const LEFT: readonly (readonly [what: string, parts: object, args?: readonly string[]])[] = [
@@ -125,9 +137,9 @@ const LEFT: readonly (readonly [what: string, parts: object, args?: readonly str
 for (const [what, parts, args = []] of LEFT) {
   test(`a provisioner instance does not select its node for a claim ${what}`, async (t) => {
     await createClass(t, parts)
-    const here = await site(t, { args })
+    const here = await site(t, { args: [AT_ONCE, ...args] })
     await createClaim(t)
-    await pause(1_500)
+    await provisionSelected(t, here)
     equal([here.driver.callsOf('GetCapacity').length, await selected(t)], [0, undefined])
   })
 }
@@ -176,13 +188,17 @@ test('after ResourceExhausted, a claim loses its selected node, and a provisione
 
 test('a provisioner instance ignores a claim while another node is selected', async (t) => {
   await createClass(t)
-  const here = await site(t, { args: ['--node-deployment-base-delay=2s', '--node-deployment-max-delay=2s'] })
+  await createClass(t, { parameters: { of: 'later' } }, 'other')
+  const here = await site(t, { args: ['--node-deployment-max-delay=500ms'] })
   await createClaim(t)
   await select(t, 'other')
-  await pause(100)
+  await t.received(PERSISTENT_VOLUME_CLAIMS, await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t)))
+  const questions = (): number =>
+    here.driver.fieldsOf('GetCapacity', 'parameters').filter((parameters) => parameters === undefined).length
   // The GetCapacity calls before this moment do not count: the random delay of the start decides how many there are.
-  const { length } = here.driver.callsOf('GetCapacity')
-  await never('a question', () => here.driver.callsOf('GetCapacity').length > length, 2_400)
+  const before = questions()
+  for (const suffix of ['-later', '-last']) await provision(t, { suffix, spec: { storageClassName: t.name('other') } })
+  equal(questions(), before)
   await select(t, null)
   await taken(t, here.node)
 })
@@ -212,14 +228,16 @@ strays(
 
 strays('a claim keeps a node that has the driver, and a node whose CSINode does not exist yet', async (t) => {
   await createClass(t, LATE)
-  await createNodes(t, { known: { labels: {}, keys: ['host'] } })
+  await createNodes(t, { known: { labels: {}, keys: ['host'] }, bare: { labels: {} } })
   await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: t.name('young') } })
   const here = await site(t, { args: RESCHEDULING })
   for (const what of ['known', 'young']) {
     await createClaim(t, { ...on(t.name(what)), suffix: `-${what}` })
     await eventually(`a check of ${what}`, () => checksOf(here, t.name(what)) > 0)
   }
-  await provision(t, { ...on(here.node), suffix: '-later' })
+  // A later claim loses its node.
+  await createClaim(t, { ...on(t.name('bare')), suffix: '-bare' })
+  await eventually('a claim without a node', async () => (await selected(t, '-bare')) === undefined)
   for (const what of ['known', 'young']) {
     equal(await selected(t, `-${what}`), t.name(what))
     equal(await eventsOf(t, claimRef(t, `-${what}`).name), [])
