@@ -46,14 +46,3 @@ export async function eventually<T>(
 export async function repeat(everyMs: number, work: () => Promise<boolean> | boolean): Promise<void> {
   while (await work()) await pause(everyMs)
 }
-
-/** Polls for the whole time, and throws as soon as `look` returns a value. */
-export async function never(description: string, check: () => unknown, forMs: number): Promise<void> {
-  const end = performance.now() + forMs
-  for (;;) {
-    const seen = await check()
-    if (seen) throw new Error(`there must not be: ${description}; seen: ${JSON.stringify(seen)}`)
-    if (performance.now() > end) return
-    await pause(40)
-  }
-}
