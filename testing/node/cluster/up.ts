@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path'
 import { provideImages } from '../build/images.ts'
 import { lacksPrograms, providePrograms } from '../build/programs.ts'
-import type { DriverChoice, KubernetesVersion, NodeSettings } from '../command/options.ts'
+import { DEFAULT_VERSION, type DriverChoice, type KubernetesVersion, type NodeSettings } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'
 import { createCgroups, emptyRoot, type Hierarchies, nodeCgroups, processCgroups } from '../machine/cgroups.ts'
 import { checkForStart } from '../machine/checks.ts'
@@ -25,7 +25,7 @@ export type Print = (line: string) => void
 /** Starts a node, after it has built what is missing. Removes a node that was killed or whose start was interrupted. */
 export async function up(settings: NodeSettings, print: Print): Promise<NodeRecord> {
   if (runningNode()?.isReady === true) throw new RefusedError('a node runs already: npm run node -- down')
-  const { kubernetes = '1.36', driver = { kind: 'ours' } } = settings
+  const { kubernetes = DEFAULT_VERSION, driver = { kind: 'ours' } } = settings
   const found = checkForStart(lacksPrograms(kubernetes))
   await removeNode()
   providePrograms(kubernetes, print)

@@ -5,6 +5,7 @@ import { RefusedError } from './refusal.ts'
 /** The minor versions of Kubernetes that a node can have. The first is the default. */
 export const VERSIONS = ['1.36', '1.37'] as const
 export type KubernetesVersion = (typeof VERSIONS)[number]
+export const DEFAULT_VERSION: KubernetesVersion = '1.36'
 
 /**
  * The sidecars of the driver: the Go sidecars, our image for each of them, or one process of ours that our Helm

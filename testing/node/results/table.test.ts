@@ -12,8 +12,8 @@ const result = (command: string, seconds: number, text = 'nothing is left'): Run
 it('a row has the last text of a command, and the median time of its last three runs', () => {
   const runs = [100, 31, 33, 35].map((seconds) => result('life', seconds))
   expect(rows([...runs, result('swap', 8, 'no byte is lost')])).toEqual([
-    ['`life`', 'nothing is left', '33 s, median of 3', '1.36, ours'],
-    ['`swap`', 'no byte is lost', '8 s', '1.36, ours'],
+    ['`life`', 'nothing is left', '33 s, median of 3'],
+    ['`swap`', 'no byte is lost', '8 s'],
   ])
 })
 
@@ -24,6 +24,6 @@ it('runs on other versions of Kubernetes have a row of their own', () => {
 it('the line of the last run is that of its driver, although another driver has a later row', () => {
   const run = { ...result('life', 5), driver: 'hostpath' } as const
   expect(lineOfLast([run, result('life', 7), run])).toBe(
-    '`life`: nothing is left: 5 s, median of 2: 1.36, csi-driver-host-path',
+    '`life`, csi-driver-host-path: nothing is left: 5 s, median of 2',
   )
 })

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { code, table, withSection } from '../../../tools/docs/markdown.ts'
 import { median } from '../../e2e/harness/median.ts'
-import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
+import { DEFAULT_VERSION, type DriverChoice, type KubernetesVersion } from '../command/options.ts'
 import { FOLDERS } from '../machine/folders.ts'
 
 /** The result of one run of a command. */
@@ -39,7 +39,7 @@ export function rows(results: readonly RunResult[]): readonly (readonly string[]
     if (last === undefined) return []
     const rounds = group.slice(-ROUNDS).map(({ seconds }) => seconds)
     const time = `${Math.round(median(rounds))} s${rounds.length === 1 ? '' : `, median of ${rounds.length}`}`
-    return [[code(last.command), last.text, time, kindOf(last)]]
+    return [[code(last.command) + settingsOf(last), last.text, time]]
   })
 }
 
@@ -51,12 +51,17 @@ export function lineOfLast(results: readonly RunResult[]): string | undefined {
 
 /** Writes the table of docs/testing.md. */
 export function writeTable(results: readonly RunResult[]): void {
-  const text = table(['`npm run node --`', 'result', 'time', 'Kubernetes, driver'], rows(results))
+  const text = table(['`npm run node --`', 'result', 'time'], rows(results))
   writeFileSync(DOCUMENT, withSection(readFileSync(DOCUMENT, 'utf8'), SECTION, text))
 }
 
 const keyOf = ({ command, kubernetes, driver }: RunResult): string => `${command} ${kubernetes} ${driver}`
 
-function kindOf({ kubernetes, driver }: RunResult): string {
-  return `${kubernetes}, ${driver === 'ours' ? 'ours' : 'csi-driver-host-path'}`
+/** Returns the settings that are not the defaults. */
+function settingsOf({ kubernetes, driver }: RunResult): string {
+  const settings = [
+    ...(kubernetes === DEFAULT_VERSION ? [] : [`Kubernetes ${kubernetes}`]),
+    ...(driver === 'ours' ? [] : ['csi-driver-host-path']),
+  ]
+  return settings.map((each) => `, ${each}`).join('')
 }

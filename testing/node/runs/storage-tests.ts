@@ -98,7 +98,7 @@ function summary(run: TestRun, go: TestRun, print: Print): Omit<StorageTestResul
   if (go.size === 0) return { text: counts, isGood }
   for (const line of differences(go, run)) print(line)
   const times = commonSeconds(go, run)
-  return { text: `${counts}; the common tests take ${times.other} s, and ${times.go} s with Go`, isGood }
+  return { text: `${counts}; common tests ${times.other} s, with Go ${times.go} s`, isGood }
 }
 
 function reportIn(folder: string): TestRun {
