@@ -57,10 +57,10 @@ withHelm('rendered arguments', () => {
   const everyFlag = (app: AppName): Values =>
     keysOf(app)
       .filter(({ flag }) => flag.name === 'tls-self-signed' || !isAlone(app, flag.name))
-      .reduce((values, key) => merged(values, at(pathOf(key, app), key.sample)), merged(patient(app), files))
+      .reduce((values, key) => merged(values, at(pathOf(key, app), key.testValue)), merged(patient(app), files))
   const rendered = new Map(APPS.map((app) => [app, sidecar(render({ values: everyFlag(app) }), app).args ?? []]))
   const alone = (app: AppName, key: FlagKey): readonly string[] =>
-    sidecar(render({ values: merged(base, at(pathOf(key, app), key.sample)) }), app).args ?? []
+    sidecar(render({ values: merged(base, at(pathOf(key, app), key.testValue)) }), app).args ?? []
 
   it.each(FLAGS)('the container of the $app gets --$flag if its value is set', ({ app, flag, key }) => {
     const args = isAlone(app, flag) ? alone(app, key) : (rendered.get(app) ?? [])

@@ -16,7 +16,7 @@ const OWN_FLAGS = APPS.flatMap((app) =>
   FLAG_KEYS.filter(({ section }) => section === app || section === EACH)
     // The resizer's --timeout is left out, because with it the chart omits two other flags of this list.
     .filter(({ flag }) => !(app === 'resizer' && flag.name === 'timeout'))
-    .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.sample, textOf(key)] as const),
+    .map((key) => [`--${app}-${key.flag.name}`, pathOf(key, app), key.testValue, textOf(key)] as const),
 )
 
 /** The paths of all values in the sections `attacher` and `resizer`, each with a value other than its default. */
@@ -35,7 +35,7 @@ function leavesOf(value: unknown, path: string): readonly (readonly [path: strin
  */
 function otherThan(path: string, value: unknown): unknown {
   const flag = FLAG_KEYS.find((key) => APPS.some((app) => pathOf(key, app) === path))
-  if (flag !== undefined) return flag.sample
+  if (flag !== undefined) return flag.testValue
   const example = get(readValues(exampleFile('every-value')), path)
   if (example !== undefined && JSON.stringify(example) !== JSON.stringify(value)) return example
   if (Array.isArray(value)) return []

@@ -16,7 +16,7 @@ const IN_CHART = [...SIDECARS, ...PREVIEWS]
 export const APPS: readonly AppName[] = IN_CHART.map(({ app }) => app)
 
 /** The key of values.yaml that sets a flag. */
-export interface FlagKey extends Exclude<ChartKey, { none: string }> {
+export interface FlagKey extends Exclude<ChartKey, { notInChartBecause: string }> {
   readonly flag: Flag
   /** The section of values.yaml with the key: a sidecar, `PROCESS`, `EACH`, or a common section such as `logging`. */
   readonly section: string
@@ -51,7 +51,7 @@ export const FLAG_KEYS: readonly FlagKey[] = [
 
 function keyOf(flag: Flag, section: string): readonly FlagKey[] {
   const { chart } = flag
-  if (chart === undefined || 'none' in chart) return []
+  if (chart === undefined || 'notInChartBecause' in chart) return []
   const [first = '', ...rest] = chart.key.split('.')
   const isOwn = rest.length === 0 || isOf(APPS, section)
   return [{ ...chart, flag, section: isOwn ? section : first, name: isOwn ? chart.key : rest.join('.') }]
@@ -61,7 +61,7 @@ function keyOf(flag: Flag, section: string): readonly FlagKey[] {
 export function notInValues(app: AppName): Readonly<Record<string, string>> {
   return Object.fromEntries(
     FLAG_TABLES[app].flatMap(({ name, chart }: Flag) =>
-      chart !== undefined && 'none' in chart ? [[name, chart.none]] : [],
+      chart !== undefined && 'notInChartBecause' in chart ? [[name, chart.notInChartBecause]] : [],
     ),
   )
 }
@@ -76,9 +76,9 @@ export function pathOf({ key, section }: FlagKey, app: AppName): string {
   return isOf([PROCESS, EACH, ...APPS], section) ? `${app}.${key}` : key
 }
 
-/** Returns the sample value of the flag as text for the command line. */
-export function textOf({ sample, text }: FlagKey): string {
-  return text ?? String(sample)
+/** Returns the test value of the flag as text for the command line. */
+export function textOf({ testValue, testArgument }: FlagKey): string {
+  return testArgument ?? String(testValue)
 }
 
 /** Returns the path of the value that sets a flag. Undefined if no value sets it. */

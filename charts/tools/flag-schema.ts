@@ -11,7 +11,7 @@ type Properties = { [key: string]: Schema }
 export function withFlags(schema: unknown): Schema {
   const result = structuredClone(schema) as Schema
   for (const key of FLAG_KEYS) {
-    if (key.by === undefined) for (const section of sectionsOf(key)) setProperty(result, section, key)
+    if (key.template === undefined) for (const section of sectionsOf(key)) setProperty(result, section, key)
   }
   for (const { key, description } of documentedValues()) {
     const property = propertyAt(result, key.split('.'))
@@ -36,7 +36,7 @@ function setProperty(schema: Schema, section: string, key: FlagKey): void {
 }
 
 /** Returns undefined for texts and lists, whose valid values are written by hand. */
-function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schema | undefined {
+function propertyOf({ flag, minimum, testValue }: FlagKey, isOfOne: boolean): Schema | undefined {
   // Null leaves a flag at its default. Only sections of sidecars allow null.
   const orNull = (type: string): unknown => (isOfOne ? [type, 'null'] : type)
   const least = minimum === undefined ? {} : { minimum }
@@ -57,7 +57,7 @@ function propertyOf({ flag, minimum, sample }: FlagKey, isOfOne: boolean): Schem
     case 'labels':
       return { $ref: '#/definitions/flagLabels' }
     default:
-      if (typeof sample !== 'string' && !Array.isArray(sample)) {
+      if (typeof testValue !== 'string' && !Array.isArray(testValue)) {
         throw new Error(`charts/tools/flag-schema.ts does not know what values --${flag.name} (${flag.type}) may have`)
       }
       return undefined

@@ -11,7 +11,7 @@ Each template takes a dict: \`section\` is the part of the values, \`prefix\` is
 
 /** Returns templates/_flags.tpl: the arguments of every flag whose value is passed unchanged. */
 export function flagTemplates(keys: readonly FlagKey[] = FLAG_KEYS): string {
-  const plain = keys.filter(({ by }) => by === undefined)
+  const plain = keys.filter(({ template }) => template === undefined)
   const sections = [...new Set(plain.map(({ section }) => section))].sort((a, b) => rank(a) - rank(b))
   const ofApps = APPS.flatMap((app) => [gatesTemplate(app), ofProcessTemplate(app)])
   return [HEAD, ...sections.map((section) => template(section, plain)), ...ofApps].join('\n')
@@ -65,9 +65,9 @@ function argument(key: FlagKey): string {
   return `{{- include "csi-sidecars.flag" (dict "prefix" .prefix "name" "${key.flag.name}" "value" ${expressionOf(key)}) -}}`
 }
 
-function expressionOf({ flag, name, sample }: FlagKey): string {
+function expressionOf({ flag, name, testValue }: FlagKey): string {
   const value = `.section.${name}`
   if (flag.type === 'gates') return `(include "csi-sidecars.pairs" (dict "map" ${value} "between" "="))`
   if (flag.type === 'labels') return `(include "csi-sidecars.pairs" (dict "map" ${value} "between" ":"))`
-  return Array.isArray(sample) ? `(join "," ${value})` : value
+  return Array.isArray(testValue) ? `(join "," ${value})` : value
 }

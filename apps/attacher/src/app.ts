@@ -49,13 +49,13 @@ export const attacher: App<typeof ATTACHER_FLAGS, GateName> = {
     gatesFailed: 'failed to store flag gates',
     clientFailed: 'Failed to create a Clientset',
     endpointFailed: 'Failed to start HTTP server at specified address and metrics path',
-    gatesFirst: true,
-    logsGates: true,
-    endpointFirst: true,
-    logsDriver: true,
+    checksGatesBeforeVersion: true,
+    logsRequestedGates: true,
+    opensServerBeforeHandshake: true,
+    startLogNamesDriver: true,
   },
   configure: ({ values }) => ({
-    errors: {
+    errorsBeforeStep: {
       apiClient:
         values['worker-threads'] === 0 ? new StartError('Option -worker-threads must be greater than zero') : undefined,
     },

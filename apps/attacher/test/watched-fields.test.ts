@@ -11,7 +11,7 @@ import type { AttachmentView } from '../src/volume-attachment/observe.ts'
 type Unwatched<T> = Readonly<Partial<Record<keyof T, string>>>
 
 const UNWATCHED_ATTACHMENT: Unwatched<CachedAttachment> = {
-  annotated: 'says only how a patch is made',
+  hasAnnotations: 'says only how a patch is made',
   nodeName: 'immutable',
   remembered: 'written together with our finalizer',
   uid: 'another object is added',

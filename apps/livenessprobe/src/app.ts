@@ -85,7 +85,7 @@ export function checkAddresses(values: Values): void {
 
 /** Serves `/healthz`, and metrics if a flag sets an address for them. */
 export async function openEndpoints(
-  { flags, log, alone, atEnd }: LivenessParts,
+  { flags, log, isOnlyApp, atEnd }: LivenessParts,
   health: Routes,
   metrics: Metrics,
 ): Promise<void> {
@@ -110,7 +110,7 @@ export async function openEndpoints(
   closeAtEnd(
     await listenHttp({ address, routes, log }).catch((cause: unknown) => {
       // The livenessprobe alone exits with 0, as in Go. With controllers, 0 would mean that their work is done.
-      throw new StartError('Failed to start http server', { cause, exitCode: alone ? 0 : 1 })
+      throw new StartError('Failed to start http server', { cause, exitCode: isOnlyApp ? 0 : 1 })
     }),
   )
 }

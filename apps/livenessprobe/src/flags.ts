@@ -9,14 +9,14 @@ export const FLAGS = [
     help:
       'Port on which /healthz is served, on all addresses, without metrics. Excludes the http-endpoint of the ' +
       'livenessprobe.',
-    chart: { key: 'port', sample: 9809, text: '9809', by: 'hand' },
+    chart: { key: 'port', testValue: 9809, testArgument: '9809', template: 'handwritten' },
   },
   {
     name: 'probe-timeout',
     type: 'duration',
     default: 3_000,
     help: 'How long the CSI driver may take to answer a Probe, the connection to it included.',
-    chart: { key: 'probeTimeout', sample: '4s' },
+    chart: { key: 'probeTimeout', testValue: '4s' },
   },
 ] as const satisfies readonly Flag[]
 

@@ -51,22 +51,22 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
   start: {
     flagSyntax: 'pflag',
-    bothAddresses: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    bothAddressesError: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
     gatesFailed: { sentence: (cause) => cause, exitCode: FATAL },
     configFailed: sentence('Failed to create config', FATAL),
     clientFailed: sentence('Failed to create client', FATAL),
     endpointFailed: ENDPOINT_FAILED,
-    gatesFirst: true,
+    checksGatesBeforeVersion: true,
   },
   configure: (flags, env) => ({
     master: flags.values.master,
     kubeconfig: env['KUBECONFIG'] ?? '',
-    errors: { version: nodeNameError(flags, env), apiClient: lengthError(flags) },
+    errorsBeforeStep: { version: nodeNameError(flags, env), apiClient: lengthError(flags) },
     onEachNode: flags.values['node-deployment'],
     profilesPage: flags.values['enable-pprof'],
     handshake: handshakeOf(flags.values),
   }),
-  askServer: (server) => attributesClassGate(server.gates, server),
+  adaptGatesToServer: (server) => attributesClassGate(server.gates, server),
   controllers: openControllers,
 }
 

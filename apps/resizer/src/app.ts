@@ -20,12 +20,12 @@ import {
 } from '@csi-sidecars/sidecar'
 import type { Logger } from '@csi-sidecars/telemetry'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
-import { openAll, openClasses } from './caches/open.ts'
+import { openClasses, openClusterCaches } from './caches/open.ts'
 import { RESIZER_FLAGS } from './flags.ts'
 import { handshakeOf } from './handshake.ts'
 import { modifyController } from './modify/controller.ts'
 import { unsupportedModifyController } from './modify-unsupported/controller.ts'
-import { openOfNode } from './node/open.ts'
+import { openNodeCaches } from './node/open.ts'
 import { queueName, type ResizerParts, type ResizerSettings, type ResizerTerm } from './parts.ts'
 import { resizeController } from './resize/controller.ts'
 
@@ -52,17 +52,17 @@ export const resizer: App<typeof RESIZER_FLAGS, GateName> = {
   gates: RESIZER_GATES,
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${sanitizeName(driverName)}` },
   start: {
-    bothAddresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
+    bothAddressesError: 'Only one of `--metrics-address` and `--http-endpoint` can be set.',
     configFailed: 'Failed to create cluster config',
     clientFailed: 'Failed to create kube client',
   },
   configure: (flags, env) => ({
-    contradiction: whyNoNodeDeployment(flags, env),
+    flagConflict: whyNoNodeDeployment(flags, env),
     master: flags.values.master,
     onEachNode: flags.values['node-deployment'],
     handshake: handshakeOf({ probeMs: flags.values.timeout, ...limitsOf(flags) }),
   }),
-  async askServer(server) {
+  async adaptGatesToServer(server) {
     return await attributesClassGate(server.gates, server)
   },
   controllers: chooseControllers,
@@ -121,7 +121,7 @@ function chooseControllers(openParts: ResizerAppParts): AppControllers {
   const nodeName = nodeNameOf(flags, env)
   if (nodeName !== undefined) log.info('Acting only on volumes of this node', { node: nodeName })
   const options = { caches, driverName: driver.name, resyncMs, clock, log }
-  const opened = nodeName === undefined ? openAll(options) : openOfNode({ ...options, nodeName })
+  const opened = nodeName === undefined ? openClusterCaches(options) : openNodeCaches({ ...options, nodeName })
   const informers = { ...opened, classes: modifies ? openClasses(options) : undefined }
   const component = `external-resizer ${driver.name}`
   const recorder = createRecorder({ client, component, clock, log })

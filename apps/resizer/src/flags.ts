@@ -8,7 +8,7 @@ export const RESIZER_FLAGS = [
     type: 'bool',
     default: false,
     help: 'Send the names of claim and PersistentVolume to the driver with each modification.',
-    chart: { key: 'extraModifyMetadata', sample: true },
+    chart: { key: 'extraModifyMetadata', testValue: true },
   },
   {
     name: 'handle-volume-inuse-error',
@@ -17,21 +17,21 @@ export const RESIZER_FLAGS = [
     help:
       'When the driver refuses to expand a volume in use, wait until no pod uses its claim. Pods are read only after ' +
       'such a refusal, and only in the namespaces of such claims. With 20 or more of them, all namespaces are read.',
-    chart: { key: 'handleVolumeInUseError', sample: false },
+    chart: { key: 'handleVolumeInUseError', testValue: false },
   },
   {
     name: 'master',
     type: 'string',
     default: '',
     help: 'URL of the API server. Overrides the one in --kubeconfig.',
-    chart: { key: 'master', sample: 'https://api.example.com' },
+    chart: { key: 'master', testValue: 'https://api.example.com' },
   },
   {
     name: 'modify-timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for a modification of a volume. Ignored where --timeout is given.',
-    chart: { key: 'modifyTimeout', sample: '37s' },
+    chart: { key: 'modifyTimeout', testValue: '37s' },
   },
   {
     name: 'node-deployment',
@@ -40,35 +40,35 @@ export const RESIZER_FLAGS = [
     help:
       'Run beside the driver on each node, without leader election, and act only on volumes whose nodeAffinity names ' +
       'this node alone.',
-    chart: { key: 'nodeDeployment', sample: false },
+    chart: { key: 'nodeDeployment', testValue: false },
   },
   {
     name: 'node-name',
     type: 'string',
     default: '',
     help: 'Name of the Node for --node-deployment. Empty: the environment variable NODE_NAME.',
-    chart: { none: 'the chart sets NODE_NAME' },
+    chart: { notInChartBecause: 'the chart sets NODE_NAME' },
   },
   {
     name: 'resize-timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for an expansion of a volume. Ignored where --timeout is given.',
-    chart: { key: 'resizeTimeout', sample: '38s' },
+    chart: { key: 'resizeTimeout', testValue: '38s' },
   },
   {
     name: 'resync-period',
     type: 'duration',
     default: 10 * MINUTE,
     help: 'How often every claim is checked without a change. 0: never.',
-    chart: { key: 'resyncPeriod', sample: '39m' },
+    chart: { key: 'resyncPeriod', testValue: '39m' },
   },
   {
     name: 'timeout',
     type: 'duration',
     default: 10 * SECOND,
     help: 'Longest wait for each Probe. Where it is given, also for each expansion and modification.',
-    chart: { key: 'timeout', sample: '36s' },
+    chart: { key: 'timeout', testValue: '36s' },
   },
   {
     name: 'workers',
@@ -78,6 +78,6 @@ export const RESIZER_FLAGS = [
     help:
       'How many claims each of the two controllers works on at the same time. When retried claims occupy all workers, ' +
       'others still start: up to 40 % more calls. With 1 worker there are no more. 0: no work is done.',
-    chart: { key: 'workers', sample: 7, minimum: 1 },
+    chart: { key: 'workers', testValue: 7, minimum: 1 },
   },
 ] as const satisfies readonly Flag[]

@@ -7,7 +7,6 @@ import {
   type App,
   type AppControllers,
   type AppParts,
-  bothAddresses,
   type Cache,
   ENDPOINT_FAILED,
   FATAL,
@@ -15,6 +14,7 @@ import {
   RELEASE_ON_EXIT,
   StartError,
   sentence,
+  setsBothAddresses,
 } from '@csi-sidecars/sidecar'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { contentController } from './content/controller.ts'
@@ -53,16 +53,16 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   lease: { prefix: LEASE_PREFIX, component: (driverName) => `${LEASE_PREFIX}${driverName.replaceAll('/', '-')}` },
   start: {
     gatesFailed: sentence('Error while parsing feature gates', FATAL),
-    bothAddresses: undefined,
+    bothAddressesError: undefined,
     configFailed: { sentence: (cause) => cause },
     clientFailed: { sentence: (cause) => cause },
     endpointFailed: ENDPOINT_FAILED,
-    gatesFirst: true,
-    endpointFirst: true,
-    interruptIsSuccess: true,
+    checksGatesBeforeVersion: true,
+    opensServerBeforeHandshake: true,
+    exitsWithZeroOnSigint: true,
   },
   configure: ({ values }, { NODE_NAME = '' }) => ({
-    errors: {
+    errorsBeforeStep: {
       apiConfig:
         values['node-deployment'] && values['leader-election']
           ? refusal('Leader election cannot happen when node-deployment is set to true')
@@ -78,7 +78,7 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
 /** Returns the error that ends the start when the API client is created. Undefined if there is none. */
 function clientErrorOf(values: SnapshotterAppParts['flags']['values'], nodeName: string): StartError | undefined {
   if (values['node-deployment'] && nodeName === '') return new StartError(NO_NODE, { exitCode: FATAL })
-  if (bothAddresses(values)) return refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
+  if (setsBothAddresses(values)) return refusal('only one of `--metrics-address` and `--http-endpoint` can be set.')
   return undefined
 }
 

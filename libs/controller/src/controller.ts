@@ -77,7 +77,7 @@ export interface TraceSubject {
 }
 
 /** A cache that `reconcile` reads. */
-export type ReadCache = Pick<Informer<unknown, never>, 'caughtUp'>
+export type ReadCache = Pick<Informer<unknown, never>, 'ensureListedSince'>
 
 /**
  * A description of a controller, which `runTerm` runs: it fills the queue from the sources, and acts on each outcome.

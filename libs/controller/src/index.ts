@@ -21,7 +21,7 @@ export {
   removeFinalizer,
 } from './finalizers.ts'
 export type { PendingTable, PendingWork, WorkSubject } from './pending.ts'
-export { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
+export { checked, endPlan, next, type PlanCheck, type PlanCheckResult, planOf } from './plan.ts'
 export { adaptToPressure } from './pressure.ts'
 export {
   bringsNews,

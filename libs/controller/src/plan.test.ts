@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals'
-import { checked, last, next, type PlanCheck, planOf } from './plan.ts'
+import { checked, endPlan, next, type PlanCheck, planOf } from './plan.ts'
 
 type Check = PlanCheck<number, string>
 
 const addsNothing: Check = () => undefined
 const addsOne: Check = (fact) => next(`one ${fact}`)
-const endsWithTwo: Check = (fact) => last(`two ${fact}`, 'three')
-const ends: Check = () => last()
+const endsWithTwo: Check = (fact) => endPlan(`two ${fact}`, 'three')
+const ends: Check = () => endPlan()
 const throws: Check = () => {
   throw new Error('asked')
 }

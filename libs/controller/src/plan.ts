@@ -36,7 +36,7 @@ export function next<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
 }
 
 /** Ends the plan with these steps. */
-export function last<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
+export function endPlan<Step>(...steps: readonly Step[]): PlanCheckResult<Step> {
   return { steps, isLast: true }
 }
 

@@ -287,9 +287,9 @@ describe('stopping', () => {
 
   test('`runTerm` never starts a controller whose caches are not ready', async () => {
     const steps: string[] = []
-    const caughtUp = (_: number, stop: AbortSignal): Promise<void> =>
+    const ensureListedSince = (_: number, stop: AbortSignal): Promise<void> =>
       new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason), { once: true }))
-    const term = new Term([SETTLED], { caches: [{ caughtUp }], onStart: () => steps.push('start') })
+    const term = new Term([SETTLED], { caches: [{ ensureListedSince }], onStart: () => steps.push('start') })
     term.stop.abort(shutdown)
     await term.ended
     expect(steps).toEqual([])

@@ -51,7 +51,7 @@ export async function runTerm(lead: Lead, controllers: readonly AnyController[],
 }
 
 async function runController(lead: Lead, controller: AnyController, options: TermOptions): Promise<void> {
-  if (!(await caughtUp(controller.caches, lead))) return
+  if (!(await listCachesAgain(controller.caches, lead))) return
   controller.onStart?.()
   // Each controller has separate signals, because a signal with the listeners of all idle workers would be slow.
   using stop = scope(lead.stop)
@@ -78,9 +78,9 @@ async function runController(lead: Lead, controller: AnyController, options: Ter
  * Waits until the caches contain all writes of an earlier leader: the caches of a standby may be old, and show work
  * that is already done. Resolves with false if `stop` is aborted first.
  */
-async function caughtUp(caches: readonly ReadCache[], { stop, soleSince }: Lead): Promise<boolean> {
+async function listCachesAgain(caches: readonly ReadCache[], { stop, soleSince }: Lead): Promise<boolean> {
   try {
-    await Promise.all(caches.map((cache) => cache.caughtUp(soleSince, stop)))
+    await Promise.all(caches.map((cache) => cache.ensureListedSince(soleSince, stop)))
     return true
   } catch (error) {
     if (stop.aborted && isAbort(error)) return false

@@ -162,7 +162,7 @@ test('a stopped informer can be started again, and reports the changes that it h
   expect(cache.heard).toEqual(['added a', 'added b', 'deleted a', 'change b'])
 })
 
-describe('caughtUp', () => {
+describe('ensureListedSince', () => {
   let asked: string[]
   beforeEach(async () => {
     asked = []
@@ -178,8 +178,8 @@ describe('caughtUp', () => {
     await cache.clock.advance(100)
   })
 
-  test('`caughtUp` lists again, and the watch continues from that list', async () => {
-    const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
+  test('`ensureListedSince` lists again, and the watch continues from that list', async () => {
+    const caughtUp = cache.informer.ensureListedSince(cache.clock.monotonic(), cache.stop.signal)
     await cache.clock.advance(0)
     await caughtUp
     expect({ asked, keys: cache.keys, heard: cache.heard }).toEqual({
@@ -193,42 +193,42 @@ describe('caughtUp', () => {
     expect(cache.keys).toEqual(['a', 'b', 'c'])
   })
 
-  test('`caughtUp` does not list again if the last list began after the given moment', async () => {
-    await cache.informer.caughtUp(0, cache.stop.signal)
+  test('`ensureListedSince` does not list again if the last list began after the given moment', async () => {
+    await cache.informer.ensureListedSince(0, cache.stop.signal)
     expect(asked).toEqual(['watch'])
   })
 
-  test('`caughtUp` lists once for all waiting callers', async () => {
+  test('`ensureListedSince` lists once for all waiting callers', async () => {
     const now = cache.clock.monotonic()
-    const all = [now, now - 1, now].map((since) => cache.informer.caughtUp(since, cache.stop.signal))
+    const all = [now, now - 1, now].map((since) => cache.informer.ensureListedSince(since, cache.stop.signal))
     await cache.clock.advance(0)
     await Promise.all(all)
     expect(asked).toEqual(['watch', 'watch'])
   })
 
-  test('`caughtUp` cuts the pause after a refused watch short', async () => {
+  test('`ensureListedSince` cuts the pause after a refused watch short', async () => {
     cache.server.restart(100)
     await cache.clock.advance(200)
-    const caughtUp = cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)
+    const caughtUp = cache.informer.ensureListedSince(cache.clock.monotonic(), cache.stop.signal)
     await cache.clock.advance(0)
     await caughtUp
     expect(cache.keys).toEqual(['a', 'b'])
   })
 
-  test('`caughtUp` rejects when its signal is aborted', async () => {
+  test('`ensureListedSince` rejects when its signal is aborted', async () => {
     cache.server.restart(100)
     await cache.clock.advance(0)
-    const waiting = expect(cache.informer.caughtUp(cache.clock.monotonic(), cache.stop.signal)).rejects.toThrow(
-      'the test is over',
-    )
+    const waiting = expect(
+      cache.informer.ensureListedSince(cache.clock.monotonic(), cache.stop.signal),
+    ).rejects.toThrow('the test is over')
     cache.stop.abort(new Error('the test is over'))
     await waiting
     await cache.clock.advance(100)
   })
 })
 
-test('`caughtUp` waits for the first list of the informer', async () => {
-  const caughtUp = cache.informer.caughtUp(Number.NEGATIVE_INFINITY, cache.stop.signal)
+test('`ensureListedSince` waits for the first list of the informer', async () => {
+  const caughtUp = cache.informer.ensureListedSince(Number.NEGATIVE_INFINITY, cache.stop.signal)
   cache.server.upsert('a')
   await cache.start()
   await caughtUp

@@ -17,7 +17,7 @@ import { type Replica, Watcher } from './watcher.ts'
  * A state never goes back: neither a list nor a late answer restores an older state or a deleted object. After a lost
  * connection the informer resumes the watch, or lists again.
  *
- * Caveats: the store may be behind the server. Call `caughtUp` before a decision that an earlier leader may have made
+ * Caveats: the store may be behind the server. Call `ensureListedSince` before a decision that an earlier leader may have made
  * already. Handlers run synchronously and must be short.
  *
  * Errors: an error of a handler or of the projection is logged, and the informer continues. `run` rejects only for a
@@ -33,7 +33,7 @@ export interface Informer<T, W = unknown> {
    * Resolves when the store is at least as new as the server was at `since`, in monotonic milliseconds of the clock.
    * Lists again if the last list was requested before `since`.
    */
-  caughtUp(since: number, signal: AbortSignal): Promise<void>
+  ensureListedSince(since: number, signal: AbortSignal): Promise<void>
   /**
    * Puts the answer to our own write into the store, before the watch delivers it. Returns the stored object, which may
    * be newer, or undefined if the projection rejects it or the object is deleted.
@@ -128,8 +128,8 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     }
   }
 
-  caughtUp(since: number, signal: AbortSignal): Promise<void> {
-    return this.#watcher.caughtUp(since, signal)
+  ensureListedSince(since: number, signal: AbortSignal): Promise<void> {
+    return this.#watcher.ensureListedSince(since, signal)
   }
 
   storeOwnWrite(object: W): T | undefined {

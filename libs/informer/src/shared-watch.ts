@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { type Replica, Watcher } from './watcher.ts'
 
 /** The list and watch that fill one cache. */
-export type Feed = Pick<Watcher<KubeObject>, 'run' | 'caughtUp'>
+export type Feed = Pick<Watcher<KubeObject>, 'run' | 'ensureListedSince'>
 
 /** A cache that a shared watch fills. `onActivity` is called whenever the server sends something. */
 interface Subscriber<W> {
@@ -42,7 +42,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
         this.#running ??= this.#watcher.run(signal)
         return abortable(this.#running, signal)
       },
-      caughtUp: (since, signal) => this.#watcher.caughtUp(since, signal),
+      ensureListedSince: (since, signal) => this.#watcher.ensureListedSince(since, signal),
     }
   }
 

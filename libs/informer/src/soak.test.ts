@@ -75,7 +75,7 @@ async function catchUp(
 ) {
   const before = new Map([...server.objects].map(([key, { value }]) => [key, value]))
   const last = server.version
-  await informer.caughtUp(now, signal)
+  await informer.ensureListedSince(now, signal)
   for (const { key, value } of informer.store.values()) {
     expect(value).toBeGreaterThanOrEqual(before.get(key) ?? last + 1)
   }

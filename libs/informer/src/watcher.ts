@@ -70,7 +70,7 @@ export class Watcher<W> {
   /** The request time of the list in the replica, and the request time of the running list. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
-  /** The newest `since` that a caller has passed to `caughtUp`. */
+  /** The newest `since` that a caller has passed to `ensureListedSince`. */
   #wantedSince = Number.NEGATIVE_INFINITY
   #listed = Promise.withResolvers<void>()
   /** The number of frames that the current stream has delivered. */
@@ -106,7 +106,7 @@ export class Watcher<W> {
   }
 
   /** Resolves when the replica has a list that was requested at `since` or later. */
-  async caughtUp(since: number, signal: AbortSignal): Promise<void> {
+  async ensureListedSince(since: number, signal: AbortSignal): Promise<void> {
     this.#wantedSince = Math.max(this.#wantedSince, since)
     if (this.#outdated) this.#interrupt?.abort(new CancelledError('a newer list is wanted'))
     while (this.#listedSince < since || this.#listedSince === Number.NEGATIVE_INFINITY) {
@@ -114,7 +114,7 @@ export class Watcher<W> {
     }
   }
 
-  /** True if the current watch must end, because a caller of `caughtUp` needs a newer list. */
+  /** True if the current watch must end, because a caller of `ensureListedSince` needs a newer list. */
   get #outdated(): boolean {
     return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
   }

@@ -19,10 +19,10 @@ export type AppFlags<T extends FlagTable = FlagTable> = Flags<readonly [...typeo
 /**
  * Describes one sidecar: the facts that users see, and the functions that the start of the process calls.
  *
- * Guarantees: `main` calls `configure`, then `askServer`, then `controllers`, once each. Several apps in one process
+ * Guarantees: `main` calls `configure`, then `adaptGatesToServer`, then `controllers`, once each. Several apps in one process
  * share the client, the driver and the caches; each app has its own flags, gates and Lease.
  *
- * Caveats: `askServer` and `controllers` run on every replica, leader or not. Only controllers of a leader may write.
+ * Caveats: `adaptGatesToServer` and `controllers` run on every replica, leader or not. Only controllers of a leader may write.
  *
  * Errors: a `StartError` ends the start with one log line and its exit code. Any other error counts as a bug.
  */
@@ -43,7 +43,7 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
   /** Derives settings from the command line, before the log is open. Default: none. */
   configure?(flags: AppFlags<T>, env: NodeJS.ProcessEnv): AppSettings
   /** Asks the API server for its features. Returns changed gates. Undefined: no change. */
-  askServer?(
+  adaptGatesToServer?(
     server: Pick<AppParts<T, N>, 'client' | 'log' | 'env' | 'signal' | 'flags' | 'gates'>,
   ): Promise<FeatureGates<N> | undefined>
   /** Chooses the controllers by the driver's capabilities. Throws StartError if none of them applies. */
@@ -53,9 +53,9 @@ export interface App<T extends FlagTable = FlagTable, N extends string = string>
 /** The settings that follow from an app's command line. */
 export interface AppSettings {
   /** The error of contradictory flags. The process prints it and ends with code 2. */
-  readonly contradiction?: string | undefined
+  readonly flagConflict?: string | undefined
   /** The errors of the command line, by the step of the start that they prevent. An error ends the process. */
-  readonly errors?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
+  readonly errorsBeforeStep?: Readonly<Partial<Record<'version' | 'apiConfig' | 'apiClient', StartError | undefined>>>
   /** The URL of the API server, instead of the kubeconfig's. Default: empty, without effect. */
   readonly master?: string
   /** The path of a kubeconfig file, instead of --kubeconfig. Default: empty, without effect. */
@@ -78,20 +78,20 @@ export interface StartTable {
   /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
   /** The error if both --metrics-address and --http-endpoint are set. Undefined: only the app itself checks this. */
-  readonly bothAddresses: string | undefined
+  readonly bothAddressesError: string | undefined
   readonly configFailed: string | SentenceFailure
   readonly clientFailed: string | SentenceFailure
   readonly endpointFailed: string | SentenceFailure
   /** True: feature gates are checked before --version and the address flags. False: afterwards. */
-  readonly gatesFirst: boolean
+  readonly checksGatesBeforeVersion: boolean
   /** True: the log line about an invalid feature gate lists all set gates. */
-  readonly logsGates: boolean
+  readonly logsRequestedGates: boolean
   /** True: the HTTP server opens before the capabilities of the driver are read. */
-  readonly endpointFirst: boolean
+  readonly opensServerBeforeHandshake: boolean
   /** True: SIGINT ends a started process with exit code 0 if it neither elects a leader nor drains work. */
-  readonly interruptIsSuccess: boolean
+  readonly exitsWithZeroOnSigint: boolean
   /** True: all log lines of the start contain the driver's name once it is known. False: only one line contains it. */
-  readonly logsDriver: boolean
+  readonly startLogNamesDriver: boolean
 }
 
 /** Everything from which an app creates its controllers. Apps share all objects but `flags`, `gates` and `log`. */
@@ -155,16 +155,16 @@ export interface DriverAppParts<T extends FlagTable = FlagTable>
   extends Pick<StartContext, 'clock' | 'log' | 'signal' | 'atEnd'> {
   readonly flags: AppFlags<T>
   /** True if no other app runs in the process. */
-  readonly alone: boolean
+  readonly isOnlyApp: boolean
 }
 
 /** Throws the first error that an app reports for this step of the start. Must be called right before the step. */
 export function throwErrorBefore(
-  step: keyof NonNullable<AppSettings['errors']>,
+  step: keyof NonNullable<AppSettings['errorsBeforeStep']>,
   sidecars: readonly { readonly settings: AppSettings }[],
 ): void {
   for (const { settings } of sidecars) {
-    const error = settings.errors?.[step]
+    const error = settings.errorsBeforeStep?.[step]
     if (error !== undefined) throw error
   }
 }

@@ -9,7 +9,7 @@ export {
   RELEASE_ON_EXIT,
   resolveGates,
 } from './flags/feature-gates.ts'
-export { bothAddresses, leaseTimingError, loggingError, type StandardFlags } from './flags/flag-checks.ts'
+export { leaseTimingError, loggingError, type StandardFlags, setsBothAddresses } from './flags/flag-checks.ts'
 export { FLAG_TYPES, type FlagType } from './flags/flag-types.ts'
 export { type ChartKey, type Flag, type FlagTable, parseFlags } from './flags/go-flags.ts'
 export { goDuration } from './flags/go-values.ts'

@@ -26,10 +26,10 @@ export interface CachedAttachment extends Cached {
    * The deletion time in seconds since 1970, or the creation time if the attachment is not being deleted. It is a whole
    * number, because V8 stores small integers without an allocation.
    */
-  readonly dueSeconds: number | undefined
+  readonly requestedAtSeconds: number | undefined
   readonly finalizers: readonly string[] | undefined
   /** True if the VolumeAttachment has any annotations. */
-  readonly annotated: boolean
+  readonly hasAnnotations: boolean
   /** The node ID in the annotation `csi.alpha.kubernetes.io/node-id`. */
   readonly nodeId: string | undefined
   /** The published volume, from the annotations of `--recover-lost-volumes`. */
@@ -39,7 +39,7 @@ export interface CachedAttachment extends Cached {
   readonly attachError: VolumeError | undefined
   readonly detachError: VolumeError | undefined
   /** All other metadata as one text, to detect changes. Empty if there is none. */
-  readonly rest: string
+  readonly otherMetadata: string
 }
 
 /** The handle of a published volume, and the UID of its PersistentVolume. */
@@ -66,16 +66,16 @@ export function attachmentProjection(
       inlineSpec: inline != null ? callSpec(inline, intern) : undefined,
       nodeName: ours ? intern.text(asText(va.spec.nodeName) ?? '') : '',
       deleting: metadata?.deletionTimestamp != null,
-      dueSeconds: ours ? asSeconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
+      requestedAtSeconds: ours ? asSeconds(metadata?.deletionTimestamp ?? metadata?.creationTimestamp) : undefined,
       finalizers: ours ? intern.list(asTexts(metadata?.finalizers)) : undefined,
-      annotated: ours && Object.keys(metadata?.annotations ?? {}).length > 0,
+      hasAnnotations: ours && Object.keys(metadata?.annotations ?? {}).length > 0,
       nodeId: ours ? intern.text(asText(metadata?.annotations?.[NODE_ID_ANNOTATION])) : undefined,
       remembered: ours && remember ? rememberedOf(metadata?.annotations) : undefined,
       attached: ours ? status?.attached : undefined,
       metadata: ours ? intern.map(asTextMap(status?.attachmentMetadata)) : undefined,
       attachError: ours ? (status?.attachError ?? undefined) : undefined,
       detachError: ours ? (status?.detachError ?? undefined) : undefined,
-      rest: ours ? restOf(va) : '',
+      otherMetadata: ours ? otherMetadataOf(va) : '',
     }
   }
 }
@@ -86,7 +86,7 @@ function rememberedOf(annotations: Readonly<Record<string, string>> = {}): Remem
   return handle === undefined || uid === undefined ? undefined : { handle, uid }
 }
 
-function restOf({ metadata }: VolumeAttachment): string {
+function otherMetadataOf({ metadata }: VolumeAttachment): string {
   const {
     [NODE_ID_ANNOTATION]: _,
     [HANDLE_ANNOTATION]: __,

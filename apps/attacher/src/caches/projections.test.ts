@@ -139,7 +139,7 @@ describe('projections', () => {
       ['ours', false],
       ['pvName', 'x'],
       ['deleting', false],
-      ['annotated', false],
+      ['hasAnnotations', false],
     ])
   })
 
@@ -170,7 +170,7 @@ describe('projections', () => {
   })
 
   it('a cached attachment changes with its labels, annotations and owners, but not with their order', () => {
-    const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).rest
+    const rest = (metadata: object): string => attachmentProjection(DRIVER)({ ...VA, metadata } as never).otherMetadata
     expect(rest({ labels: { a: '1', b: '2' } })).toBe(rest({ labels: { b: '2', a: '1' } }))
     const all = [{ labels: { a: '1' } }, { annotations: { a: '1' } }, { ownerReferences: [{ name: 'a' }] }]
     expect(new Set(all.map(rest)).size).toBe(3)

@@ -1,4 +1,4 @@
-import { last, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
+import { endPlan, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
 import { type Patch, removeFinalizerPatch } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
@@ -44,17 +44,19 @@ export function decideRelease(view: ReleaseView): readonly ReleaseStep[] {
 }
 
 function finalizerWasRemoved({ pv, attachments, finalizerRemoved, settings }: ReleaseView): Result {
-  return finalizerRemoved && needsFinalizer(pv, attachments, settings) ? last({ kind: 'restoreFinalizer' }) : undefined
+  return finalizerRemoved && needsFinalizer(pv, attachments, settings)
+    ? endPlan({ kind: 'restoreFinalizer' })
+    : undefined
 }
 
 function finalizerIsNeedless({ pv, attachments, settings }: ReleaseView): Result {
   const patch = releasePatch(pv, attachments, settings)
-  return patch && last({ kind: 'removeFinalizer', patch })
+  return patch && endPlan({ kind: 'removeFinalizer', patch })
 }
 
 function isStillAttached({ pv, attachments, settings }: ReleaseView): Result {
   if (!concernsUs(pv, settings)) return undefined
-  return last({ kind: 'awaitDetach', waitsFor: attachments.map(({ key }) => ({ kind: 'attachment', name: key })) })
+  return endPlan({ kind: 'awaitDetach', waitsFor: attachments.map(({ key }) => ({ kind: 'attachment', name: key })) })
 }
 
 export function concernsUs(pv: CachedVolume, settings: VolumeReleaseSettings): boolean {

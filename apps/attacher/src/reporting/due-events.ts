@@ -16,12 +16,12 @@ export interface FailureSeries {
 }
 
 /** The shortest time between two events about one object. */
-export const PERIOD_MS = 60_000
+export const MIN_EVENT_INTERVAL_MS = 60_000
 /**
  * The age at which failing work gets its first event. The attach/detach controller writes an event on the pod at once,
  * and most failures end within this time.
  */
-export const QUIET_MS = 10_000
+export const FIRST_EVENT_AFTER_MS = 10_000
 
 /** The events of one selection, and the number of skipped events. */
 export interface SelectedEvents {
@@ -48,7 +48,7 @@ export class FailureSeriesTable {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#deduplicator = new EventDeduplicator({ clock, minIntervalMs: PERIOD_MS })
+    this.#deduplicator = new EventDeduplicator({ clock, minIntervalMs: MIN_EVENT_INTERVAL_MS })
   }
 
   /** Begins a choice of at most `maxEvents` events among the due events. */
@@ -60,9 +60,9 @@ export class FailureSeriesTable {
       now,
       lastSelectionAt,
       maxEvents,
-      isDue: (work) => this.#deduplicator.isDue(idOf(work), causeOf(work)),
+      isDue: (work) => this.#deduplicator.isDue(idOf(work), failedTryOf(work)),
       recordedAt: (work) => this.#series.get(idOf(work))?.recordedAt,
-      end: (failing) => this.#retain(failing),
+      onResult: (failing) => this.#retain(failing),
     })
   }
 
@@ -76,7 +76,7 @@ export class FailureSeriesTable {
     const id = idOf(work)
     const series = this.#series.get(id) ?? { recordedAt: 0, tries: 0, events: new Map(), claim: undefined }
     this.#series.set(id, Object.assign(series, { recordedAt: this.#clock.now(), tries: work.tries }))
-    this.#deduplicator.record(id, causeOf(work))
+    this.#deduplicator.record(id, failedTryOf(work))
     return series
   }
 
@@ -114,7 +114,7 @@ interface SelectionOptions {
   /** Returns the time of the last event about the object, if any. */
   readonly recordedAt: (work: PendingWork) => number | undefined
   /** Called with the IDs of all failing objects. */
-  readonly end: (failing: Set<string>) => void
+  readonly onResult: (failing: Set<string>) => void
 }
 
 /** Chooses the due events of all pending work. The caller adds the work in batches and can pause between them. */
@@ -138,7 +138,7 @@ class EventSelection {
 
   /** Returns the chosen events, and ends the selection. */
   result(): SelectedEvents {
-    this.#options.end(this.#failing)
+    this.#options.onResult(this.#failing)
     return { chosen: this.#chosen, skipped: this.#skipped }
   }
 
@@ -159,19 +159,19 @@ class EventSelection {
   #hasWaitedAnotherMinute(work: PendingWork): boolean {
     const { now, lastSelectionAt, recordedAt } = this.#options
     const last = recordedAt(work)
-    const dueAt = last === undefined ? work.since + QUIET_MS : last + PERIOD_MS
-    const minutesAt = (time: number): number => Math.floor(Math.max(0, time - dueAt) / PERIOD_MS)
+    const dueAt = last === undefined ? work.since + FIRST_EVENT_AFTER_MS : last + MIN_EVENT_INTERVAL_MS
+    const minutesAt = (time: number): number => Math.floor(Math.max(0, time - dueAt) / MIN_EVENT_INTERVAL_MS)
     return minutesAt(now) > minutesAt(lastSelectionAt)
   }
 }
 
 function isReported({ operation, object, message, since }: PendingWork, now: number): boolean {
   if (object?.kind !== 'VolumeAttachment' || message === undefined) return false
-  return (operation === 'attach' || operation === 'detach') && now - since >= QUIET_MS
+  return (operation === 'attach' || operation === 'detach') && now - since >= FIRST_EVENT_AFTER_MS
 }
 
 /** Returns the cause of an event: a new try is one, because the event counts the tries. */
-function causeOf({ tries, message }: PendingWork): string {
+function failedTryOf({ tries, message }: PendingWork): string {
   return `${tries} ${message}`
 }
 

@@ -18,23 +18,23 @@ export function attachment(change: Partial<CachedAttachment> = {}): CachedAttach
     inlineSpec: undefined,
     nodeName: 'node1',
     deleting: false,
-    dueSeconds: undefined,
+    requestedAtSeconds: undefined,
     finalizers: undefined,
-    annotated: false,
+    hasAnnotations: false,
     nodeId: undefined,
     remembered: undefined,
     attached: false,
     metadata: undefined,
     attachError: undefined,
     detachError: undefined,
-    rest: '',
+    otherMetadata: '',
     ...change,
   }
 }
 
 /** Attachment `va1` with our finalizer and the node ID. */
 export function withFinalizer(change: Partial<CachedAttachment> = {}): CachedAttachment {
-  return attachment({ finalizers: [FINALIZER], annotated: true, nodeId: 'node1-id', ...change })
+  return attachment({ finalizers: [FINALIZER], hasAnnotations: true, nodeId: 'node1-id', ...change })
 }
 
 export const csi = (source: object = {}): NonNullable<NonNullable<PersistentVolume['spec']>['csi']> => ({

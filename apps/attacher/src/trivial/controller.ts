@@ -37,7 +37,7 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
       subject(key) {
         const va = attachments.store.get(key)
         if (va === undefined || !va.ours || va.attached === true) return undefined
-        const { pvName: volume, nodeName: node, dueSeconds: sinceSeconds } = va
+        const { pvName: volume, nodeName: node, requestedAtSeconds: sinceSeconds } = va
         return { operation: 'attach', object: objectOf(va), volume, node, sinceSeconds }
       },
     },

@@ -1,4 +1,4 @@
-import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { endPlan, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import type { Patch } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { triviallyAttachedPatch } from '../volume-attachment/patches.ts'
@@ -30,14 +30,14 @@ export function decideTrivial(view: TrivialView): readonly TrivialStep[] {
 }
 
 function isForeignOrAttached({ va }: TrivialView): Result {
-  return !va.ours || va.attached === true ? last() : undefined
+  return !va.ours || va.attached === true ? endPlan() : undefined
 }
 
 function isUndoneRepeatedly({ undoneWaitMs }: TrivialView): Result {
-  return undoneWaitMs > 0 ? last({ kind: 'postpone', ms: undoneWaitMs }) : undefined
+  return undoneWaitMs > 0 ? endPlan({ kind: 'postpone', ms: undoneWaitMs }) : undefined
 }
 
 function isNotAttached({ va }: TrivialView): Result {
   const patch = triviallyAttachedPatch(va)
-  return patch && last({ kind: 'markAttached', patch })
+  return patch && endPlan({ kind: 'markAttached', patch })
 }

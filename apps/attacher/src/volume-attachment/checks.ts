@@ -1,5 +1,5 @@
 import { invariant } from '@csi-sidecars/base'
-import { checked, last, next, type PlanCheckResult } from '@csi-sidecars/controller'
+import { checked, endPlan, next, type PlanCheckResult } from '@csi-sidecars/controller'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { PublishRequest, PublishSource, UsableSource } from '../volumes/call-source.ts'
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
@@ -13,7 +13,7 @@ type AttachCheck = PlanCheckResult<AttachStep>
 
 export function volumeIsDeleting({ view, pv }: AttachFacts): AttachCheck {
   if (pv?.deleting !== true) return undefined
-  return last(
+  return endPlan(
     volumeFailure(view.volume, `PersistentVolume "${pv.key}" is marked for deletion`, 'PersistentVolumeDeleting'),
   )
 }
@@ -26,11 +26,11 @@ export function volumeLacksFinalizer({ view, pv }: AttachFacts): AttachCheck {
 export function sourceIsUnknown({ view: { volume }, source }: CallFacts): PlanCheckResult<FailStep> {
   if (source.ok) return undefined
   const isMissing = volume.kind === 'pv' && volume.pv === undefined
-  return last(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
+  return endPlan(volumeFailure(volume, source.message, isMissing ? 'PersistentVolumeMissing' : undefined))
 }
 
 export function accessModesAreUnsupported({ view, modesError }: AttachFacts): AttachCheck {
-  return modesError === undefined ? undefined : last(volumeFailure(view.volume, modesError))
+  return modesError === undefined ? undefined : endPlan(volumeFailure(view.volume, modesError))
 }
 
 export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
@@ -40,7 +40,7 @@ export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanC
 }
 
 export function csiNodeHasNoId({ view, nodeId }: AttachFacts): AttachCheck {
-  return nodeId === undefined ? last(nodeFailure(view)) : undefined
+  return nodeId === undefined ? endPlan(nodeFailure(view)) : undefined
 }
 
 export function attachmentLacksFinalizer({ view, source, pv, nodeId }: AttachFacts): AttachCheck {
@@ -62,7 +62,7 @@ export function volumeMustBePublished({ view, source, nodeId, capability }: Atta
     readonly: csi.readOnly === true && view.capabilities.publishReadonly,
     volumeContext: csi.volumeAttributes ?? {},
   }
-  return last({ kind: 'publish', request, migrated })
+  return endPlan({ kind: 'publish', request, migrated })
 }
 
 /** Returns a source that was checked before. Throws if it is not usable. */

@@ -1,4 +1,4 @@
-import { checked, last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { checked, endPlan, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
 import { hasStaleError, nodeFailure, secretIsReferenced, sourceIsUnknown, usable } from './checks.ts'
@@ -34,15 +34,15 @@ function hasFinalizer({ va, settings }: AttachmentView): boolean {
 function onlyStatusIsLeft({ view }: CallFacts): DetachCheck {
   const { va, statusPending, listingAgrees, settings } = view
   const isOutdated = statusPending || (listingAgrees && hasStaleError(va, settings.finalizer))
-  return !hasFinalizer(view) && !view.listingDiffers && isOutdated ? last({ kind: 'markDetached' }) : undefined
+  return !hasFinalizer(view) && !view.listingDiffers && isOutdated ? endPlan({ kind: 'markDetached' }) : undefined
 }
 
 function isDetached({ view }: CallFacts): DetachCheck {
-  return hasFinalizer(view) || view.listingDiffers ? undefined : last()
+  return hasFinalizer(view) || view.listingDiffers ? undefined : endPlan()
 }
 
 function lostVolumeIsDetached({ view }: CallFacts): DetachCheck {
-  return view.lostDetached && !view.listingDiffers ? last(removeFinalizer(view)) : undefined
+  return view.lostDetached && !view.listingDiffers ? endPlan(removeFinalizer(view)) : undefined
 }
 
 function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
@@ -53,7 +53,7 @@ function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
   if (pv.uid === remembered.uid || (source.ok && source.csi.volumeHandle === remembered.handle)) return undefined
   const replaced = `PersistentVolume "${pv.key}" was recreated after the attach`
   const message = `${replaced}: its uid is ${pv.uid}, the uid of the attached volume was ${remembered.uid}`
-  return last({ kind: 'block', message, waitsFor: { kind: 'volumeGone', name: pv.key }, obstacle: undefined })
+  return endPlan({ kind: 'block', message, waitsFor: { kind: 'volumeGone', name: pv.key }, obstacle: undefined })
 }
 
 function volumeIsLost({ view, source }: CallFacts): DetachCheck {
@@ -63,9 +63,9 @@ function volumeIsLost({ view, source }: CallFacts): DetachCheck {
   const request = rememberedRequest(view)
   if (request === undefined) {
     const waitsFor = { kind: 'volume', name } as const
-    return last({ kind: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
+    return endPlan({ kind: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
   }
-  return last<DetachStep>(
+  return endPlan<DetachStep>(
     { kind: 'confirmLost', name },
     { kind: 'unpublish', request, migrated: false, lost: true },
     removeFinalizer(view),
@@ -81,7 +81,7 @@ function rememberedRequest(view: AttachmentView): UnpublishRequest | undefined {
 }
 
 function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
-  return nodeIdOf(view, usable(source).csi.volumeHandle) === undefined ? last(nodeFailure(view)) : undefined
+  return nodeIdOf(view, usable(source).csi.volumeHandle) === undefined ? endPlan(nodeFailure(view)) : undefined
 }
 
 function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
@@ -91,7 +91,7 @@ function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
 }
 
 function finalizerIsLeft({ view }: CallFacts): DetachCheck {
-  return hasFinalizer(view) ? last(removeFinalizer(view)) : undefined
+  return hasFinalizer(view) ? endPlan(removeFinalizer(view)) : undefined
 }
 
 function removeFinalizer({ settings }: AttachmentView): DetachStep {

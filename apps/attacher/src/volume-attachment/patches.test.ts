@@ -45,7 +45,7 @@ describe('addFinalizerPatch', () => {
     },
     {
       name: 'adds the node ID to foreign annotations, and the finalizer to an empty list',
-      va: attachment({ annotated: true, finalizers: [] }),
+      va: attachment({ hasAnnotations: true, finalizers: [] }),
       operations: [
         { op: 'add', path: NODE_ID, value: 'n' },
         { op: 'test', path: '/metadata/finalizers', value: [] },
@@ -54,7 +54,7 @@ describe('addFinalizerPatch', () => {
     },
     {
       name: 'adds only the finalizer, after foreign finalizers, if the node ID is stored',
-      va: attachment({ annotated: true, nodeId: 'n', finalizers: ['b/b', 'a/a'] }),
+      va: attachment({ hasAnnotations: true, nodeId: 'n', finalizers: ['b/b', 'a/a'] }),
       operations: [
         { op: 'test', path: '/metadata/finalizers', value: ['b/b', 'a/a'] },
         { op: 'add', path: '/metadata/finalizers/-', value: FINALIZER },

@@ -48,10 +48,13 @@ export function restoreFinalizerPatch(va: CachedAttachment, finalizer: string): 
   return testedPatch(va, addFinalizer(va, finalizer))
 }
 
-function annotate({ annotated }: CachedAttachment, annotations: Readonly<Record<string, string>>): readonly object[] {
+function annotate(
+  { hasAnnotations }: CachedAttachment,
+  annotations: Readonly<Record<string, string>>,
+): readonly object[] {
   const names = Object.keys(annotations)
   if (names.length === 0) return []
-  if (annotated) {
+  if (hasAnnotations) {
     return names.map((name) => ({ op: 'add', path: `${ANNOTATIONS}/${escaped(name)}`, value: annotations[name] }))
   }
   return [

@@ -42,13 +42,21 @@ const SUBJECT = {
 
 describe('subjectOf', () => {
   it.each([
-    ['an attach since the creation', attachment({ dueSeconds: SINCE_SECONDS }), { ...SUBJECT, operation: 'attach' }],
+    [
+      'an attach since the creation',
+      attachment({ requestedAtSeconds: SINCE_SECONDS }),
+      { ...SUBJECT, operation: 'attach' },
+    ],
     [
       'a detach since the deletion',
-      withFinalizer({ deleting: true, attached: true, dueSeconds: SINCE_SECONDS }),
+      withFinalizer({ deleting: true, attached: true, requestedAtSeconds: SINCE_SECONDS }),
       { ...SUBJECT, operation: 'detach' },
     ],
-    ['nothing for an attached attachment', withFinalizer({ attached: true, dueSeconds: SINCE_SECONDS }), undefined],
+    [
+      'nothing for an attached attachment',
+      withFinalizer({ attached: true, requestedAtSeconds: SINCE_SECONDS }),
+      undefined,
+    ],
     ['nothing for a deleted attachment without our finalizer', attachment({ deleting: true }), undefined],
     ['nothing for an attachment of another attacher', attachment({ ours: false }), undefined],
     ['nothing for an attachment that is gone', undefined, undefined],
@@ -59,7 +67,7 @@ describe('subjectOf', () => {
   it('the pending work shows an attach without a start time if a listing lacks an attached volume', () => {
     memory.update({ uid: 'va1-uid' }, { listing: 'different' })
     const expected = { ...SUBJECT, operation: 'attach', sinceSeconds: undefined }
-    expect(subject(withFinalizer({ attached: true, dueSeconds: SINCE_SECONDS }))).toEqual(expected)
+    expect(subject(withFinalizer({ attached: true, requestedAtSeconds: SINCE_SECONDS }))).toEqual(expected)
   })
 
   it('the pending work shows a detach while the status of a detached attachment is outdated', () => {

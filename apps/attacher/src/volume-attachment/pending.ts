@@ -40,7 +40,7 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
     volume: va.pvName,
     node: va.nodeName,
     // A ListVolumes listing started this work, so the age of the attachment is not the age of the work.
-    sinceSeconds: view.listingDiffers || view.listingAgrees ? undefined : va.dueSeconds,
+    sinceSeconds: view.listingDiffers || view.listingAgrees ? undefined : va.requestedAtSeconds,
     obstacle: end.kind === 'fail' || end.kind === 'block' ? end.obstacle : undefined,
   }
 }

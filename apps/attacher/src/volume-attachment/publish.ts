@@ -68,7 +68,8 @@ export async function markAttached(run: AttachmentRun, context: PublishContext):
   try {
     saved = await stored.writeStatus((va) => attachedPatch(va, context))
     // The answer may contain an error or an old publish context that the cache lacked. A second patch removes them.
-    if (stored.newest.attached === true) await stored.writeStatus((va) => attachedPatch(va, context))
+    const mayHaveStaleFields = stored.newest.attached === true
+    if (mayHaveStaleFields) await stored.writeStatus((va) => attachedPatch(va, context))
   } catch (error) {
     // The volume is attached, and only the status does not show it. So no error is recorded, and the run is repeated.
     run.signal.throwIfAborted()

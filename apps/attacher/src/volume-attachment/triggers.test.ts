@@ -85,7 +85,7 @@ describe('onAttachment', () => {
     {
       name: 'a label on an attached attachment',
       before: withFinalizer({ attached: true }),
-      after: withFinalizer({ attached: true, rest: '[[["a","b"]],[],[]]' }),
+      after: withFinalizer({ attached: true, otherMetadata: '[[["a","b"]],[],[]]' }),
       origin: 'change',
       runs: false,
     },
@@ -142,7 +142,7 @@ describe('onAttachment', () => {
     {
       name: 'a label changed during the back-off',
       before: withFinalizer({ attachError: error }),
-      after: withFinalizer({ attachError: error, rest: '[[["a","b"]],[],[]]' }),
+      after: withFinalizer({ attachError: error, otherMetadata: '[[["a","b"]],[],[]]' }),
       origin: 'change',
       runs: true,
     },

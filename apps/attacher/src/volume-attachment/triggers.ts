@@ -67,7 +67,7 @@ export function hasError(va: CachedAttachment): boolean {
 function othersChanged(before: CachedAttachment, after: CachedAttachment, ownFinalizer: string): boolean {
   return (
     before.deleting !== after.deleting ||
-    before.rest !== after.rest ||
+    before.otherMetadata !== after.otherMetadata ||
     listed(before.finalizers, ownFinalizer) !== listed(after.finalizers, ownFinalizer)
   )
 }

@@ -48,7 +48,7 @@ export function claimProjection(
   return ({ metadata = {}, spec = {}, status }, intern = new Interner()) => {
     const { namespace = '', name = '', resourceVersion = '', uid = '', finalizers } = metadata
     const volumeName = spec.volumeName ?? ''
-    const settled = volumeName !== '' && (status?.phase === 'Bound' || status?.phase === 'Lost')
+    const isSettled = volumeName !== '' && (status?.phase === 'Bound' || status?.phase === 'Lost')
     const size: unknown = spec.resources?.requests?.['storage']
     return {
       key: `${namespace}/${name}`,
@@ -61,7 +61,7 @@ export function claimProjection(
       size: size == null ? undefined : intern.text(String(size)),
       classField: intern.text(spec.storageClassName),
       requestedVolume:
-        settled && finalizers?.includes(finalizer) !== true ? undefined : requestedVolume(metadata, spec),
+        isSettled && finalizers?.includes(finalizer) !== true ? undefined : requestedVolume(metadata, spec),
     }
   }
 }
@@ -83,7 +83,7 @@ function requestedVolume(
 }
 
 /** Returns the provisioner that the PV controller has written into the claim's annotations. */
-export function ownerOf({ requestedVolume }: ProvisionerClaim): string | undefined {
+export function provisionerOf({ requestedVolume }: ProvisionerClaim): string | undefined {
   return requestedVolume?.annotations[STORAGE_PROVISIONER] ?? requestedVolume?.annotations[BETA_STORAGE_PROVISIONER]
 }
 
@@ -101,7 +101,7 @@ export function selectedNode({ requestedVolume }: ProvisionerClaim): string | un
 }
 
 /** Returns the node for which CreateVolume is called, from the current or the alpha annotation. Empty: any node. */
-export function nodeOfRequest({ requestedVolume }: ProvisionerClaim): string {
+export function creationNodeOf({ requestedVolume }: ProvisionerClaim): string {
   return requestedVolume?.annotations[SELECTED_NODE] ?? requestedVolume?.annotations[ALPHA_SELECTED_NODE] ?? ''
 }
 
@@ -126,7 +126,7 @@ export const CLAIM_KIND = 'PersistentVolumeClaim'
 export const SNAPSHOT_GROUP = 'snapshot.storage.k8s.io'
 
 /** Returns the index keys of a claim: the snapshot or the claim from which the volume of the claim is copied. */
-export function sourceKeys(claim: ProvisionerClaim): readonly string[] {
+export function sourceIndexKeys(claim: ProvisionerClaim): readonly string[] {
   const { dataSource, dataSourceRef } = claim.requestedVolume ?? {}
   const { namespace } = namespacedRef(claim.key)
   if (dataSource?.kind === CLAIM_KIND) return [cloneKey(`${namespace}/${dataSource.name}`)]

@@ -21,7 +21,7 @@ import {
 } from '@csi-sidecars/kube-types'
 import type { CacheRegistry } from '@csi-sidecars/sidecar'
 import type { LocalNode } from '../node/local-node.ts'
-import { claimProjection, type ProvisionerClaim, sourceKeys } from './claim.ts'
+import { claimProjection, type ProvisionerClaim, sourceIndexKeys } from './claim.ts'
 import {
   type Class,
   type ProvisionerAttachment,
@@ -82,7 +82,7 @@ export function openCaches({ caches, names, claimFinalizer, attaches, nodes, nod
       project: claimProjection(claimFinalizer),
       indexes: {
         [CLAIMS_BY_UID]: ({ requestedVolume, uid }) => (requestedVolume === undefined ? [] : [uid]),
-        [CLAIMS_BY_SOURCE]: sourceKeys,
+        [CLAIMS_BY_SOURCE]: sourceIndexKeys,
       },
       resyncMs: RESYNC_MS,
     }),

@@ -1,4 +1,4 @@
-import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { endPlan, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import type { Class } from '../caches/cluster.ts'
 import type { CapacityItem } from './items.ts'
 import { type Capacity, type CapacityObject, isUpToDate } from './object.ts'
@@ -67,7 +67,7 @@ function objectsAreNeedless({ item, objects }: CapacityView): PlanCheckResult<Ca
 }
 
 function isNotRequired({ item, class: storageClass }: CapacityView): PlanCheckResult<CapacityStep> {
-  return item === undefined || storageClass === undefined ? last() : undefined
+  return item === undefined || storageClass === undefined ? endPlan() : undefined
 }
 
 function capacityIsUnknown({ item, class: storageClass, objects }: CapacityView): PlanCheckResult<CapacityStep> {
@@ -76,10 +76,10 @@ function capacityIsUnknown({ item, class: storageClass, objects }: CapacityView)
 }
 
 function objectIsMissing({ item, object, capacity }: PublicationView): PlanCheckResult<PublicationStep> {
-  return object === undefined ? last({ kind: 'create', item, capacity }) : undefined
+  return object === undefined ? endPlan({ kind: 'create', item, capacity }) : undefined
 }
 
 function objectIsOutdated({ object, capacity }: PublicationView): PlanCheckResult<PublicationStep> {
   if (object === undefined || isUpToDate(object, capacity)) return undefined
-  return last({ kind: 'update', object, capacity })
+  return endPlan({ kind: 'update', object, capacity })
 }

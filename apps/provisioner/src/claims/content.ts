@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import type { VolumeContentSource } from '@csi-sidecars/csi-proto'
 import { namespacedRef, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
-import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceKeys } from '../caches/claim.ts'
+import { claimProjection, isPending, type ProvisionerClaim, snapshotKey, sourceIndexKeys } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
@@ -114,7 +114,7 @@ export async function isListedRestoring(deps: ClaimDeps, key: string, signal: Ab
     priority: 'low',
   } as const
   for await (const { items } of deps.api.list(PERSISTENT_VOLUME_CLAIMS, options)) {
-    if (items.some((each) => sourceKeys(each).includes(snapshotKey(key)) && waits(each, deps))) return true
+    if (items.some((each) => sourceIndexKeys(each).includes(snapshotKey(key)) && waits(each, deps))) return true
   }
   return false
 }

@@ -49,8 +49,8 @@ export function claimControllers(term: TermParts, memory: ClaimMemory): readonly
     ...term,
     topology: settings.topology ? topologyNodes(term) : undefined,
     memory,
-    storeLater: (name) => unsaved.add(name),
-    claimAgain: (uid) => again.add(uid),
+    finishCreationLater: (name) => unsaved.add(name),
+    enqueueClaimAgain: (uid) => again.add(uid),
   }
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   const sweep = (stop: AbortSignal): Promise<void> => {

@@ -1,4 +1,4 @@
-import { last, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { endPlan, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import type { CreationFailure } from './failure.ts'
 
@@ -70,7 +70,7 @@ export function decideFailure(view: FailureView): readonly FailureStep[] {
 }
 
 function isPopulated(view: FailureView): Result {
-  return view.isPopulated ? last({ kind: 'ignore' }) : undefined
+  return view.isPopulated ? endPlan({ kind: 'ignore' }) : undefined
 }
 
 /** Before the call, the class may be the cause: users correct it by deleting and recreating it. */
@@ -98,7 +98,7 @@ function cannotBeRepeated({ failure, isOtherRequest: isOther, isLasting }: Failu
 }
 
 function mayStillRun({ failure: { state } }: FailureView): Result {
-  return state === 'background' || state === 'unchanged' ? last({ kind: 'retry' }) : undefined
+  return state === 'background' || state === 'unchanged' ? endPlan({ kind: 'retry' }) : undefined
 }
 
 function callHasEnded({ failure }: FailureView): Result {
@@ -110,15 +110,15 @@ function claimMustBeReleased(view: FailureView): Result {
 }
 
 function otherNodeMaySucceed(view: FailureView): Result {
-  return reschedules(view) ? last({ kind: 'reschedule' }) : undefined
+  return reschedules(view) ? endPlan({ kind: 'reschedule' }) : undefined
 }
 
 function isInfeasible({ failure, className }: FailureView): Result {
-  return failure.infeasible ? last({ kind: 'pause', waitsFor: classOf(className) }) : undefined
+  return failure.infeasible ? endPlan({ kind: 'pause', waitsFor: classOf(className) }) : undefined
 }
 
 function hasFailed(): Result {
-  return last({ kind: 'retry' })
+  return endPlan({ kind: 'retry' })
 }
 
 function reschedules({ failure, hasSelectedNode }: FailureView): boolean {

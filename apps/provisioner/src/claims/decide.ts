@@ -1,5 +1,12 @@
-import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
-import { classNameOf, isPending, migratedTo, ownerOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
+import { endPlan, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import {
+  classNameOf,
+  isPending,
+  migratedTo,
+  type ProvisionerClaim,
+  provisionerOf,
+  selectedNode,
+} from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { isKnown, type ProvisionerVolume } from '../caches/volume.ts'
 import type { LocalNode } from '../node/local-node.ts'
@@ -86,7 +93,7 @@ export function decideClaim(view: ClaimView): readonly ProvisionStep[] {
 function volumeIsBeingStored({ unsaved, volumeName = '' }: ClaimView): Result {
   if (!unsaved) return undefined
   const waitsFor = { kind: 'volume', name: volumeName } as const
-  return last({ kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor })
+  return endPlan({ kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor })
 }
 
 function volumeIsStored(view: ClaimView): Result {
@@ -97,7 +104,7 @@ function volumeNameIsInUse({ existing }: ClaimView): Result {
   if (existing === undefined) return undefined
   const { key } = existing
   const message = `the PersistentVolume ${key} has the name of the volume and belongs to another claim`
-  return last({ kind: 'fail', message, waitsFor: { kind: 'volume', name: key }, report: true })
+  return endPlan({ kind: 'fail', message, waitsFor: { kind: 'volume', name: key }, report: true })
 }
 
 function callIsUncertain(view: ClaimView): Result {
@@ -111,7 +118,7 @@ function deletedClaimHasFinalizer(view: ClaimView): Result {
 }
 
 function isPaused({ pausedForMs }: ClaimView): Result {
-  return pausedForMs > 0 ? last({ kind: 'pause', ms: pausedForMs }) : undefined
+  return pausedForMs > 0 ? endPlan({ kind: 'pause', ms: pausedForMs }) : undefined
 }
 
 function claimWithFinalizerHasOtherVolume(view: ClaimView): Result {
@@ -130,7 +137,9 @@ function isForeign(view: ClaimView): Result {
 }
 
 function isBeingDeleted({ claim, settings }: ClaimView): Result {
-  return claim.deleting && settings.finalizeClaims ? last({ kind: 'nothing', why: 'it is being deleted' }) : undefined
+  return claim.deleting && settings.finalizeClaims
+    ? endPlan({ kind: 'nothing', why: 'it is being deleted' })
+    : undefined
 }
 
 function otherNodeMayBeWithoutDriver(view: ClaimView): Result {
@@ -140,13 +149,13 @@ function otherNodeMayBeWithoutDriver(view: ClaimView): Result {
   const { rescheduleAfterMs } = settings.node
   if (rescheduleAfterMs === 0 || !isKnown(storageClass.provisioner, settings.names)) return undefined
   return mayLoseNode(claim, settings)
-    ? last({ kind: 'checkNode', node: selected, afterMs: rescheduleAfterMs })
+    ? endPlan({ kind: 'checkNode', node: selected, afterMs: rescheduleAfterMs })
     : undefined
 }
 
 function otherNodeIsSelected(view: ClaimView): Result {
   if (!isElsewhere(view) || !selectedNode(view.claim)) return undefined
-  return last({ kind: 'nothing', why: 'another node is selected' })
+  return endPlan({ kind: 'nothing', why: 'another node is selected' })
 }
 
 function nodeIsSelectedByOthers(view: ClaimView): Result {
@@ -154,29 +163,29 @@ function nodeIsSelectedByOthers(view: ClaimView): Result {
   if (!isElsewhere(view) || storageClass === undefined) return undefined
   const isImmediate = !storageClass.waitsForConsumer && settings.node?.immediateBinding === true
   if (isImmediate && isKnown(storageClass.provisioner, settings.names)) return undefined
-  return last({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
 }
 
 function classExcludesNode(view: ClaimView): Result {
   const { claim, class: storageClass, allowsNode } = view
   if (!isElsewhere(view) || storageClass === undefined || allowsNode) return undefined
-  return last({ kind: 'nothing', why: 'the class does not allow this node', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'the class does not allow this node', waitsFor: classOf(claim) })
 }
 
 function nodeMustBeSelected(view: ClaimView): Result {
   const { class: storageClass, settings } = view
   if (!isElsewhere(view) || storageClass === undefined || settings.node === undefined) return undefined
-  return last({ kind: 'selectNode', class: storageClass, node: settings.node })
+  return endPlan({ kind: 'selectNode', class: storageClass, node: settings.node })
 }
 
 function consumerIsMissing({ claim, class: storageClass }: ClaimView): Result {
   if (storageClass?.waitsForConsumer !== true || selectedNode(claim)) return undefined
-  return last({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
 }
 
 function classIsForeign({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
-  return last({ kind: 'nothing', why: 'the class has another provisioner', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'the class has another provisioner', waitsFor: classOf(claim) })
 }
 
 function mustBeCreated(view: ClaimView): Result {
@@ -186,29 +195,29 @@ function mustBeCreated(view: ClaimView): Result {
 function classIsMissing({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass !== undefined) return undefined
   const message = `storageClass "${classNameOf(claim)}" not found`
-  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
+  return endPlan({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function classBelongsToOther({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
   const message = `storageClass "${classNameOf(claim)}" has another provisioner`
-  return last({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
+  return endPlan({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function canBeCreated({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined) return undefined
   const mustAddFinalizer = settings.finalizeClaims && !claim.deleting && !hasOurFinalizer(claim, settings)
-  return last({ kind: 'provision', class: storageClass, mustAddFinalizer })
+  return endPlan({ kind: 'provision', class: storageClass, mustAddFinalizer })
 }
 
 /** Ends the plan with the creation of the volume, or with the failure of its request. */
 function create(view: ClaimView): Result {
-  return last(...planOf(CREATION_CHECKS, view))
+  return endPlan(...planOf(CREATION_CHECKS, view))
 }
 
 /** Ends the plan of a claim without further work. Our finalizer is removed. */
 function finish({ claim, settings }: ClaimView, why: string): Result {
-  return last({ kind: hasOurFinalizer(claim, settings) ? 'release' : 'nothing', why })
+  return endPlan({ kind: hasOurFinalizer(claim, settings) ? 'release' : 'nothing', why })
 }
 
 function classOf(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
@@ -242,6 +251,6 @@ export function hasOurFinalizer(
 }
 
 export function isOurs(claim: ProvisionerClaim, { names }: Pick<DecisionSettings, 'names'>): boolean {
-  const owner = ownerOf(claim)
+  const owner = provisionerOf(claim)
   return (owner === names.driver || migratedTo(claim) === names.driver) && isKnown(owner, names)
 }

@@ -12,7 +12,7 @@ import { prepare, prepareAgain } from './prepare.ts'
 import type { Prepared } from './prepared.ts'
 import { recordFailure } from './record-failure.ts'
 import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
-import { settleUnsaved } from './save.ts'
+import { finishCreationNowOrLater } from './save.ts'
 
 interface Work {
   readonly claim: ProvisionerClaim
@@ -51,7 +51,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
   }
   deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
-  const stored = await settleUnsaved(run, unsaved)
+  const stored = await finishCreationNowOrLater(run, unsaved)
   await releaseSource(run, claim)
   return stored === undefined ? DONE : await recordFailure(run, { ...work, error: stored, isRepeated })
 }

@@ -2,7 +2,7 @@ import { messageOf, unreachable } from '@csi-sidecars/base'
 import { AGAIN, failureLog, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo, withoutFinalizer } from '@csi-sidecars/kube-types'
 import { UNQUOTED } from '@csi-sidecars/telemetry'
-import { nodeOfRequest, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
+import { creationNodeOf, type ProvisionerClaim, selectedNode } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
 import { isLasting } from '../request/failure.ts'
 import { PopulatorError } from '../sources/data-source.ts'
@@ -32,7 +32,7 @@ export async function recordFailure(run: ReconcileRun, failed: FailedTry): Promi
   const { deps } = run
   const { claim, class: storageClass, error, isRepeated } = failed
   const { memory, settings, driver } = deps
-  const mayReschedule = settings.topology && nodeOfRequest(claim) !== ''
+  const mayReschedule = settings.topology && creationNodeOf(claim) !== ''
   const failure = creationFailure(error, { mayReschedule, isRepeated })
   const steps = decideFailure({
     failure,
@@ -112,7 +112,7 @@ function logAnswer(
   { failure, mayReschedule }: { readonly failure: CreationFailure; readonly mayReschedule: boolean },
 ): void {
   const { topology } = deps.settings
-  const inputs = `supports topology = ${topology}, node selected ${nodeOfRequest(claim)} => may reschedule = ${mayReschedule}`
+  const inputs = `supports topology = ${topology}, node selected ${creationNodeOf(claim)} => may reschedule = ${mayReschedule}`
   const state = STATE_NAMES[failure.state]
   log.v(5)?.info(`CreateVolume failed, ${inputs} => state = ${state}: ${failure.message}`, UNQUOTED)
 }

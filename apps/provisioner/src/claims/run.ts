@@ -14,9 +14,9 @@ export interface ClaimDeps extends Omit<TermParts, 'topology'> {
   readonly topology: TopologyNodes | undefined
   readonly memory: ClaimMemory
   /** Enqueues the PersistentVolume with this name, so that it is stored later. */
-  readonly storeLater: (name: string) => void
+  readonly finishCreationLater: (name: string) => void
   /** Enqueues the claim with this UID again. */
-  readonly claimAgain: (uid: string) => void
+  readonly enqueueClaimAgain: (uid: string) => void
 }
 
 /** The dependencies of one run for one claim. */

@@ -17,7 +17,7 @@ import type { ClaimRun } from './run.ts'
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
  * deletes a volume to which no PersistentVolume refers. Throws if neither storing nor deleting is possible now.
  */
-async function saveVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+async function storeOrDeleteVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const { pv, created, claim } = unsaved
   const name = nameOf(pv)
@@ -75,27 +75,27 @@ function nameOf({ metadata }: PersistentVolume): string {
  * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if
  * another PersistentVolume has its name.
  */
-export async function settleUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+export async function finishCreationNowOrLater(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
   // An aborted run leaves the entry in `unsaved`, so that a later run stores the PersistentVolume.
   deps.memory.unsaved.set(name, unsaved)
   try {
-    return await storeUnsaved(run, unsaved)
+    return await finishCreation(run, unsaved)
   } catch (error) {
     run.signal.throwIfAborted()
     reportUnsaved(run, unsaved, error)
-    deps.storeLater(name)
+    deps.finishCreationLater(name)
     return undefined
   }
 }
 
 /** Tries once to store the PersistentVolume. Throws if the attempt must be repeated. */
-export async function storeUnsaved(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+export async function finishCreation(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
   const { memory } = run.deps
   const { claim, pv } = unsaved
   const name = nameOf(pv)
-  const conflict = await saveVolume(run, unsaved)
+  const conflict = await storeOrDeleteVolume(run, unsaved)
   memory.unsaved.delete(name)
   memory.recordFinished(claim.uid)
   if (conflict !== undefined) return conflict
@@ -113,13 +113,13 @@ export function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unkn
 
 /** Removes our finalizer from the claim. If that fails, the next run of the claim removes the finalizer. */
 async function releaseClaim(run: ClaimRun, claim: ProvisionerClaim): Promise<void> {
-  const { settings, claimAgain } = run.deps
+  const { settings, enqueueClaimAgain } = run.deps
   if (!hasOurFinalizer(cachedClaim(claim.uid, run.deps) ?? claim, settings)) return
   try {
     await run.stored.removeFinalizer({ finalizer: settings.claimFinalizer })
   } catch (error) {
     run.signal.throwIfAborted()
     failureLog(error, run.log)?.error(error, 'Failed to remove the finalizer of the claim')
-    claimAgain(claim.uid)
+    enqueueClaimAgain(claim.uid)
   }
 }

@@ -2,7 +2,7 @@ import { type Controller, SETTLED, type Source } from '@csi-sidecars/controller'
 import { CLAIM_EVENTS, recordEventOnce } from './events.ts'
 import { forgetGone } from './forget.ts'
 import { type ClaimDeps, newRun } from './run.ts'
-import { reportUnsaved, storeUnsaved } from './save.ts'
+import { finishCreation, reportUnsaved } from './save.ts'
 
 const WORKERS = 10
 /** The back-off with which the Go original retries to store PersistentVolumes. */
@@ -23,9 +23,9 @@ export function unsavedController(deps: ClaimDeps, source: Source): Controller {
       if (unsaved === undefined) return SETTLED
       const run = newRun(unsaved.claim, { deps, log: deps.log.with({ PV: name }), controllerRun })
       try {
-        const conflict = await storeUnsaved(run, unsaved)
+        const conflict = await finishCreation(run, unsaved)
         if (conflict !== undefined) recordEventOnce(run, unsaved.claim, CLAIM_EVENTS.failed(conflict.message))
-        deps.claimAgain(unsaved.claim.uid)
+        deps.enqueueClaimAgain(unsaved.claim.uid)
         forgetGone(unsaved.claim.uid, deps)
         return SETTLED
       } catch (error) {

@@ -12,7 +12,7 @@ import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { namespacedRef, type PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { cloneKey, isPending, type ProvisionerClaim, sourceKeys } from '../caches/claim.ts'
+import { cloneKey, isPending, type ProvisionerClaim, sourceIndexKeys } from '../caches/claim.ts'
 import { CLONE_FINALIZER } from '../caches/names.ts'
 import { CLAIMS_BY_SOURCE } from '../caches/open.ts'
 import { StoredClaim } from '../stored-claim.ts'
@@ -53,7 +53,7 @@ export function cloneReleaseController(options: ReleaseOptions): Controller<Rele
 function wakesOnClone(event: InformerEvent<ProvisionerClaim>): readonly WakeEvent<'clone'>[] {
   if (event.type === 'updated' && event.before.phase === event.after.phase) return []
   const clone = event.type === 'updated' ? event.before : event.object
-  return sourceKeys(clone).map((name) => ({ kind: 'clone', name }))
+  return sourceIndexKeys(clone).map((name) => ({ kind: 'clone', name }))
 }
 
 const onClaim: Trigger<ProvisionerClaim> = (event) => {

@@ -2,7 +2,7 @@ import type { Topology, TopologyRequirement } from '@csi-sidecars/csi-proto'
 import type { Reader } from '@csi-sidecars/informer'
 import { namespacedRef, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { nodeOfRequest, type ProvisionerClaim } from '../caches/claim.ts'
+import { creationNodeOf, type ProvisionerClaim } from '../caches/claim.ts'
 import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
 import { ProvisionError } from '../request/failure.ts'
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
@@ -31,7 +31,7 @@ export function topologyRules(
   settings: { readonly strictTopology: boolean; readonly immediateTopology: boolean },
 ): TopologyRules {
   const { strictTopology: strict, immediateTopology: immediate } = settings
-  return { claimName: namespacedRef(claim.key).name, node: nodeOfRequest(claim), allowed, strict, immediate }
+  return { claimName: namespacedRef(claim.key).name, node: creationNodeOf(claim), allowed, strict, immediate }
 }
 
 /** Reports whether the allowed topologies of the StorageClass include the node. */

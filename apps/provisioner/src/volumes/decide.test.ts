@@ -12,15 +12,18 @@ const PROTECTED = { finalizers: [VOLUME_FINALIZER] }
 /** Returns the steps for a released volume of this driver with other fields. */
 function decided(
   changes: Partial<ProvisionerVolume>,
-  { nodes = [], isDeleted = false }: { readonly nodes?: readonly string[]; readonly isDeleted?: boolean } = {},
+  {
+    nodes = [],
+    isDeletedByDriver = false,
+  }: { readonly nodes?: readonly string[]; readonly isDeletedByDriver?: boolean } = {},
 ): readonly PersistentVolumeStep[] {
   const attachments = nodes.map((node) => ({ node }) as never)
   const volume = { ...RELEASED, ...changes } as ProvisionerVolume
-  return decideVolume({ volume, attachments, isDeleted })
+  return decideVolume({ volume, attachments, isDeletedByDriver })
 }
 
 const nothing = (why: string): object => ({ kind: 'nothing', why })
-const DELETE = { kind: 'delete', isDeleted: false, attachedTo: undefined }
+const DELETE = { kind: 'delete', isDeletedByDriver: false, attachedTo: undefined }
 const FOREIGN = nothing('another provisioner is responsible')
 const NOT_RELEASED = nothing('its claim has not released it')
 const RETAINED = nothing('its volume is retained')
@@ -54,6 +57,6 @@ describe('decideVolume', () => {
   })
 
   it('the step that deletes a volume contains that the driver has already deleted the volume', () => {
-    expect(decided({}, { isDeleted: true })).toEqual([{ ...DELETE, isDeleted: true }])
+    expect(decided({}, { isDeletedByDriver: true })).toEqual([{ ...DELETE, isDeletedByDriver: true }])
   })
 })

@@ -1,4 +1,4 @@
-import { last, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
+import { endPlan, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import type { ProvisionerAttachment } from '../caches/cluster.ts'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
@@ -8,7 +8,7 @@ export interface DeletionView {
   readonly volume: ProvisionerVolume
   readonly attachments: readonly ProvisionerAttachment[]
   /** True if this process has already deleted the volume at the driver. */
-  readonly isDeleted: boolean
+  readonly isDeletedByDriver: boolean
 }
 
 export type PersistentVolumeStep =
@@ -17,10 +17,10 @@ export type PersistentVolumeStep =
   | { readonly kind: 'removeFinalizer' }
   | DeleteStep
 
-/** Deletes the PersistentVolume. If `isDeleted` is false, the volume at the driver is deleted first. */
+/** Deletes the PersistentVolume. If `isDeletedByDriver` is false, the volume at the driver is deleted first. */
 export interface DeleteStep {
   readonly kind: 'delete'
-  readonly isDeleted: boolean
+  readonly isDeletedByDriver: boolean
   /** A node to which the volume is attached, by the cache. Undefined: none. */
   readonly attachedTo: string | undefined
 }
@@ -61,12 +61,12 @@ function isForeign({ volume }: DeletionView): Result {
 function boundVolumeLacksFinalizer({ volume }: DeletionView): Result {
   const { phase, reclaimPolicy, deleting } = volume
   const mayNeedFinalizer = reclaimPolicy === 'Delete' && phase === 'Bound' && !deleting
-  return mayNeedFinalizer && !isProtected(volume) ? last({ kind: 'addFinalizer' }) : undefined
+  return mayNeedFinalizer && !isProtected(volume) ? endPlan({ kind: 'addFinalizer' }) : undefined
 }
 
 function retainedVolumeHasFinalizer({ volume }: DeletionView): Result {
   const keepsVolume = volume.reclaimPolicy === 'Retain' || volume.reclaimPolicy === 'Recycle'
-  return keepsVolume && isProtected(volume) ? last({ kind: 'removeFinalizer' }) : undefined
+  return keepsVolume && isProtected(volume) ? endPlan({ kind: 'removeFinalizer' }) : undefined
 }
 
 function volumeIsGone({ volume }: DeletionView): Result {
@@ -85,10 +85,10 @@ function isElsewhere({ volume }: DeletionView): Result {
   return volume.isReachable ? undefined : nothing('only processes on other nodes can reach it')
 }
 
-function mustBeDeleted({ attachments, isDeleted }: DeletionView): Result {
-  return last({ kind: 'delete', isDeleted, attachedTo: attachments[0]?.node })
+function mustBeDeleted({ attachments, isDeletedByDriver }: DeletionView): Result {
+  return endPlan({ kind: 'delete', isDeletedByDriver, attachedTo: attachments[0]?.node })
 }
 
 function nothing(why: string): Result {
-  return last({ kind: 'nothing', why })
+  return endPlan({ kind: 'nothing', why })
 }

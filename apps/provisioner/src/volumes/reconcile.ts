@@ -79,27 +79,31 @@ type Reread =
   | { readonly pv?: undefined; readonly outcome: Outcome }
 
 /** Reads the PersistentVolume and decides again: the user may have just retained the volume or bound it again. */
-async function readReleased(run: VolumeRun, { key, uid }: ProvisionerVolume, isDeleted: boolean): Promise<Reread> {
+async function readReleased(
+  run: VolumeRun,
+  { key, uid }: ProvisionerVolume,
+  isDeletedByDriver: boolean,
+): Promise<Reread> {
   const pv = await readAgain(run, key)
   const current = run.deps.volumes.store.get(key)
   if (pv === undefined || current === undefined) return { outcome: SETTLED }
-  const mustDelete = current.uid === uid && isToBeDeleted({ volume: current, isDeleted })
+  const mustDelete = current.uid === uid && isToBeDeleted({ volume: current, isDeletedByDriver })
   return mustDelete ? { pv, current } : { outcome: AGAIN }
 }
 
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
-  { isDeleted, attachedTo }: DeleteStep,
+  { isDeletedByDriver, attachedTo }: DeleteStep,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   run.waitFor({ kind: 'attachment', name: volume.key }, { kind: 'endOfUse', name: volume.claimUid ?? '' })
-  const { pv, outcome } = await readReleased(run, volume, isDeleted)
+  const { pv, outcome } = await readReleased(run, volume, isDeletedByDriver)
   if (pv === undefined) return outcome
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {
-    if (!isDeleted) {
+    if (!isDeletedByDriver) {
       const changed = await deleteAtDriver(run, volume, { pv, attachedTo })
       if (changed !== undefined) return changed
     }

@@ -40,7 +40,11 @@ export interface AttributesClass extends Cached {
 }
 
 /** Opens the caches of the claims and volumes of the whole cluster. */
-export function openAll({ caches, driverName, resyncMs }: ResizerCacheOptions): Pick<Informers, 'claims' | 'volumes'> {
+export function openClusterCaches({
+  caches,
+  driverName,
+  resyncMs,
+}: ResizerCacheOptions): Pick<Informers, 'claims' | 'volumes'> {
   const volumes = caches.open('PersistentVolumes', {
     resource: PERSISTENT_VOLUMES,
     message: PERSISTENT_VOLUME_MESSAGE,

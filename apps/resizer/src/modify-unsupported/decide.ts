@@ -1,4 +1,4 @@
-import { last, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
+import { endPlan, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 
@@ -38,19 +38,19 @@ export function asksForClass({ phase, wantedClass, currentClass }: ResizerClaim)
 }
 
 function classIsNotRequested({ claim }: UnsupportedView): Result {
-  return asksForClass(claim) ? undefined : last()
+  return asksForClass(claim) ? undefined : endPlan()
 }
 
 function volumeIsMissing({ claim, volume }: UnsupportedView): Result {
   if (volume !== undefined) return undefined
-  return last({ kind: 'awaitVolume', waitsFor: { kind: 'volume', name: claim.volumeName } })
+  return endPlan({ kind: 'awaitVolume', waitsFor: { kind: 'volume', name: claim.volumeName } })
 }
 
 function volumeIsForeign({ volume }: UnsupportedView): Result {
-  return volume?.kind === 'own' ? undefined : last()
+  return volume?.kind === 'own' ? undefined : endPlan()
 }
 
 function classCannotBeApplied({ claim }: UnsupportedView): Result {
   const waitsFor = { kind: 'capability', name: 'MODIFY_VOLUME' } as const
-  return last({ kind: 'report', className: claim.wantedClass, waitsFor })
+  return endPlan({ kind: 'report', className: claim.wantedClass, waitsFor })
 }

@@ -1,6 +1,6 @@
 import {
   checked,
-  last,
+  endPlan,
   next,
   type PlanCheck,
   type PlanCheckResult,
@@ -98,9 +98,9 @@ function volumeIsMissing({ view: { claim, volume, nodeDeployment } }: ModifyFact
   if (volume !== undefined) return undefined
   const { key, volumeName } = claim
   const waitsFor = { kind: 'volume', name: volumeName } as const
-  if (nodeDeployment) return last({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
+  if (nodeDeployment) return endPlan({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
   const message = `Get PV "${volumeName}" of pvc "${key}" in PVInformer cache failed: persistentvolume "${volumeName}" not found`
-  return last({ kind: 'fail', message, waitsFor })
+  return endPlan({ kind: 'fail', message, waitsFor })
 }
 
 function volumeIsForeign({ view: { volume } }: ModifyFacts): Result {
@@ -112,7 +112,7 @@ function claimIsNotReady({ view: { claim } }: ModifyFacts): Result {
 }
 
 function wasRefused({ view: { claim, slow } }: ModifyFacts): Result {
-  return slow && asksForItsTarget(claim) ? last({ kind: 'skip' }) : undefined
+  return slow && asksForItsTarget(claim) ? endPlan({ kind: 'skip' }) : undefined
 }
 
 function refusalIsOutdated({ view: { slow } }: ModifyFacts): Result {
@@ -126,19 +126,19 @@ function hasRequestedClass({ view: { claim } }: ModifyFacts): Result {
 function requestIsWithdrawn({ view: { claim }, continues }: ModifyFacts): Result {
   if (continues || claim.wantedClass !== '') return undefined
   return isModifying(claim)
-    ? last({ kind: 'cancel', patch: cancelPatch(claim) })
+    ? endPlan({ kind: 'cancel', patch: cancelPatch(claim) })
     : noop('stop reconcile for rolled back PVC')
 }
 
 function classOfRunningCallIsMissing({ continues, className, target }: ModifyFacts): Result {
   if (!continues || target !== undefined) return undefined
   const message = `get VAC with vac name ${className} in VACInformer cache failed: volumeattributesclass.storage.k8s.io "${className}" not found`
-  return last({ kind: 'stall', className, message, waitsFor: { kind: 'class', name: className } })
+  return endPlan({ kind: 'stall', className, message, waitsFor: { kind: 'class', name: className } })
 }
 
 function classIsMissing({ view: { claim }, className, target }: ModifyFacts): Result {
   if (target !== undefined) return undefined
-  return last({ kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { kind: 'class', name: className } })
+  return endPlan({ kind: 'pend', patch: pendingPatch(claim), className, waitsFor: { kind: 'class', name: className } })
 }
 
 function classIsForeign({ view: { volume, isClassReported }, target }: ModifyFacts): Result {
@@ -153,7 +153,7 @@ function startIsNotRecorded({ view: { claim, now }, continues, className }: Modi
 }
 
 function mustBeModified({ view: { volume }, target }: ModifyFacts): Result {
-  return last({ kind: 'modify', target: checked(target), volume: checked(volume) })
+  return endPlan({ kind: 'modify', target: checked(target), volume: checked(volume) })
 }
 
 function hasItsClass({ modifyVolumeStatus, wantedClass, currentClass }: ResizerClaim): boolean {
@@ -166,5 +166,5 @@ function asksForItsTarget({ modifyVolumeStatus, wantedClass }: ResizerClaim): bo
 
 /** Ends the plan without work. */
 function noop(why: string): Result {
-  return last({ kind: 'noop', why })
+  return endPlan({ kind: 'noop', why })
 }

@@ -26,7 +26,7 @@ function scene({ synced = true } = {}) {
         get: (key: string) => (volumes.has(key) ? ({ key } as ResizerClaim) : undefined),
         whenSynced: () => state.synced.promise,
       },
-      caughtUp: async () => {
+      ensureListedSince: async () => {
         state.lists += 1
       },
     },

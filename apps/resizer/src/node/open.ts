@@ -17,7 +17,7 @@ import { OwnVolumes } from './owner.ts'
 
 /** The caches that may be behind each other. */
 export interface ClaimsOfNewVolumesOptions {
-  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'caughtUp'>
+  readonly claims: Pick<Informer<ResizerClaim, never>, 'store' | 'ensureListedSince'>
   readonly volumes: Pick<Informer<ResizerVolume, never>, 'store' | 'subscribe'>
   readonly clock: Clock
 }
@@ -26,7 +26,7 @@ export interface ClaimsOfNewVolumesOptions {
  * Opens the caches for `--node-deployment`: the volumes of this node and their claims. The node is read first, because
  * it selects the volumes. The claims are read last, because the volumes select them.
  */
-export function openOfNode({
+export function openNodeCaches({
   caches,
   driverName,
   nodeName,
@@ -54,8 +54,8 @@ export function openOfNode({
     resyncMs,
   })
   const runVolumes = async (signal: AbortSignal): Promise<void> => {
-    // Only a list shows the volumes that a changed node now owns. `caughtUp` rejects only when the process ends.
-    const listAgain = (): void => void volumes.caughtUp(clock.monotonic(), signal).catch(() => undefined)
+    // Only a list shows the volumes that a changed node now owns. `ensureListedSince` rejects only when the process ends.
+    const listAgain = (): void => void volumes.ensureListedSince(clock.monotonic(), signal).catch(() => undefined)
     using undo = new DisposableStack()
     undo.defer(node.onChange(listAgain))
     await volumes.run(signal)
@@ -95,9 +95,9 @@ function cacheAfter(
 }
 
 /** The usual time until a watch event brings the claim of a new volume. Kubernetes binds the claim after the volume. */
-const FOR_THE_EVENT_MS = 1_000
+const USUAL_EVENT_DELAY_MS = 1_000
 /** The minimum pause between two lists, because each list reads all claims. */
-const BETWEEN_LISTS_MS = 30_000
+const MIN_LIST_INTERVAL_MS = 30_000
 
 /**
  * Lists the claims again if the cache lacks the claim of a new volume. The cache drops claims whose volumes are not on
@@ -128,13 +128,13 @@ export async function followClaimsOfNewVolumes(
         await aborted(idle.signal)
         signal.throwIfAborted()
       }
-      await clock.sleep(Math.max(FOR_THE_EVENT_MS, listedAt + BETWEEN_LISTS_MS - clock.monotonic()), signal)
+      await clock.sleep(Math.max(USUAL_EVENT_DELAY_MS, listedAt + MIN_LIST_INTERVAL_MS - clock.monotonic()), signal)
       await claims.store.whenSynced(signal)
       const isMissing = [...missing.values()].some((key) => claims.store.get(key) === undefined)
       missing.clear()
       if (!isMissing) continue
       listedAt = clock.monotonic()
-      await claims.caughtUp(listedAt, signal)
+      await claims.ensureListedSince(listedAt, signal)
     }
   } catch (error) {
     if (!signal.aborted) throw error

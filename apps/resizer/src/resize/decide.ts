@@ -1,6 +1,6 @@
 import {
   checked,
-  last,
+  endPlan,
   next,
   type PlanCheck,
   type PlanCheckResult,
@@ -110,8 +110,8 @@ function claimIsUnbound({ claim }: ResizeView): Result {
 function volumeIsMissing({ claim: { key, volumeName }, volume, settings }: ResizeView): Result {
   if (volume !== undefined) return undefined
   const waitsFor = { kind: 'volume', name: volumeName } as const
-  if (settings.nodeDeployment) return last({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
-  return last({ kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor })
+  if (settings.nodeDeployment) return endPlan({ kind: 'noop', why: 'The PV is not of this node', waitsFor })
+  return endPlan({ kind: 'fail', message: `PV "${volumeName}" bound to pvc "${key}" not found`, waitsFor })
 }
 
 function hasRequestedSize({ claim, volume }: ResizeView): Result {
@@ -120,7 +120,7 @@ function hasRequestedSize({ claim, volume }: ResizeView): Result {
 
 function sizesDiffer(view: ResizeView): Result {
   const volume = checked(view.volume)
-  return last(...planOf(SIZE_CHECKS, { view, volume, read: readSizes(view.claim, volume) }))
+  return endPlan(...planOf(SIZE_CHECKS, { view, volume, read: readSizes(view.claim, volume) }))
 }
 
 function oldSizeIsLeft({ view, volume, read }: ResizeFacts): Result {
@@ -155,11 +155,13 @@ function targetIsDue({ view, volume, read }: ResizeFacts): Result {
   const target = targetFor(view, read.sizes)
   const { allocated } = read.sizes
   const isNewSize = allocated === undefined || target.size === undefined || !allocated.equals(target.size)
-  return last(...planOf(EXPANSION_CHECKS, { view, volume, target, isNewSize }))
+  return endPlan(...planOf(EXPANSION_CHECKS, { view, volume, target, isNewSize }))
 }
 
 function nodeMustExpand({ target: { row, size } }: ExpansionFacts): Result {
-  return size === undefined ? last({ kind: 'noop', why: 'Waiting for the node to expand the volume', row }) : undefined
+  return size === undefined
+    ? endPlan({ kind: 'noop', why: 'Waiting for the node to expand the volume', row })
+    : undefined
 }
 
 function targetIsImpossible({ volume, target }: ExpansionFacts): Result {
@@ -172,12 +174,12 @@ function wasRefused({ view: { claim } }: ExpansionFacts): Result {
 }
 
 function isDelayed({ view: { slowForMs }, isNewSize }: ExpansionFacts): Result {
-  return isNewSize || slowForMs === undefined ? undefined : last({ kind: 'postpone', ms: slowForMs })
+  return isNewSize || slowForMs === undefined ? undefined : endPlan({ kind: 'postpone', ms: slowForMs })
 }
 
 function mustBeExpanded({ view: { claim, now }, target: { row, size }, isNewSize }: ExpansionFacts): Result {
   const target = checked(size)
-  return last({ kind: 'start', patch: startPatch(claim, { target, newSize: isNewSize }, now), target, row })
+  return endPlan({ kind: 'start', patch: startPatch(claim, { target, newSize: isNewSize }, now), target, row })
 }
 
 /** Reports whether the claim requests no more than its capacity. */
@@ -211,7 +213,7 @@ function whyNotBound(claim: ResizerClaim, volume: ResizerVolume): string | undef
 }
 
 function reject(volume: ResizerVolume, message: string): Result {
-  return last({ kind: 'reject', message, waitsFor: { kind: 'volume', name: volume.key } })
+  return endPlan({ kind: 'reject', message, waitsFor: { kind: 'volume', name: volume.key } })
 }
 
 function noNeed(): Result {
@@ -220,5 +222,5 @@ function noNeed(): Result {
 
 /** Ends the plan without work. */
 function noop(why: string): Result {
-  return last({ kind: 'noop', why })
+  return endPlan({ kind: 'noop', why })
 }

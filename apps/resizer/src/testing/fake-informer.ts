@@ -43,7 +43,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
 
   async run(): Promise<void> {}
 
-  async caughtUp(): Promise<void> {}
+  async ensureListedSince(): Promise<void> {}
 
   /** Stops the cache, as if its process had ended. */
   close(): void {

@@ -1,4 +1,4 @@
-import { last, next, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
+import { endPlan, next, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
 import { type Content, type SnapshotClass, unclearedHandle } from '../caches/content.ts'
 import type { Kind } from './kinds.ts'
 import { hasFinalizer } from './patches.ts'
@@ -86,39 +86,41 @@ export function decide(view: ContentView): readonly ContentStep[] {
 }
 
 function isForeign(view: ContentView): Result {
-  return isOurs(view) ? undefined : last()
+  return isOurs(view) ? undefined : endPlan()
 }
 
 function mustBeDeleted(view: ContentView): Result {
-  return isToBeDeleted(view.content) ? last(...planOf(DELETION_CHECKS, view)) : undefined
+  return isToBeDeleted(view.content) ? endPlan(...planOf(DELETION_CHECKS, view)) : undefined
 }
 
 function isNew({ content }: ContentView): Result {
   if (!isDynamic(content) || content.status !== undefined || content.memberOf !== undefined) return undefined
-  return last({ kind: 'create', phase: 'create' })
+  return endPlan({ kind: 'create', phase: 'create' })
 }
 
 function isReady({ content }: ContentView): Result {
   if (content.status?.ready !== true) return undefined
-  return content.beingCreated ? last({ kind: 'removeBeingCreated' }) : last()
+  return content.beingCreated ? endPlan({ kind: 'removeBeingCreated' }) : endPlan()
 }
 
 function existsInDriver({ content: { preProvisioned, status } }: ContentView): Result {
   const isMemberWithHandles = status?.groupHandle !== undefined && status.handle !== undefined
-  return preProvisioned !== undefined || isMemberWithHandles ? last({ kind: 'check' }) : undefined
+  return preProvisioned !== undefined || isMemberWithHandles ? endPlan({ kind: 'check' }) : undefined
 }
 
 function awaitsHandles({ content: { key, memberOf } }: ContentView): Result {
-  return memberOf === undefined ? undefined : last({ kind: 'awaitHandles', waitsFor: { kind: 'handles', name: key } })
+  return memberOf === undefined
+    ? undefined
+    : endPlan({ kind: 'awaitHandles', waitsFor: { kind: 'handles', name: key } })
 }
 
 function isNotReady(): Result {
-  return last({ kind: 'create', phase: 'check' })
+  return endPlan({ kind: 'create', phase: 'check' })
 }
 
 /** Only an unbound pre-provisioned content has the annotation here. No snapshotter has created its snapshot. */
 function hasLeftAnnotation({ content }: ContentView): Result {
-  return content.beingCreated ? last({ kind: 'removeBeingCreated' }) : undefined
+  return content.beingCreated ? endPlan({ kind: 'removeBeingCreated' }) : undefined
 }
 
 function snapshotIsNamedByOther(view: ContentView): Result {

@@ -84,7 +84,7 @@ describe('time-outs', () => {
     addBoundVolume(test)
     const { caches } = test.cluster
     const { store } = caches.pods
-    const pods = { ...caches.pods, store, caughtUp: async () => {}, subscribe: () => () => undefined }
+    const pods = { ...caches.pods, store, ensureListedSince: async () => {}, subscribe: () => () => undefined }
     const deaf = { ...caches, pods }
     await using controller = startOnFakeClock(test, deaf)
     const { clock } = controller
@@ -109,7 +109,7 @@ function lateNodes(real: Caches['nodes']) {
     ...real,
     store: { ...real.store, values: () => real.store.values(), get: (key) => buffered ?? real.store.get(key) },
     storeOwnWrite: (node) => real.storeOwnWrite(node),
-    caughtUp: async () => {},
+    ensureListedSince: async () => {},
     subscribe(handler) {
       handlers.add(handler)
       return () => handlers.delete(handler)

@@ -38,7 +38,7 @@ export function loggingError(values: StandardValues): string | undefined {
 }
 
 /** Reports whether both --metrics-address and --http-endpoint are given, which is an error. */
-export function bothAddresses(values: StandardValues): boolean {
+export function setsBothAddresses(values: StandardValues): boolean {
   return values['metrics-address'] !== '' && values['http-endpoint'] !== ''
 }
 

@@ -27,16 +27,16 @@ export type ChartKey =
       /** The key in the section of the sidecar in values.yaml. A key with a dot is a path from the root. */
       readonly key: string
       /** A value for tests. It is not the default. */
-      readonly sample: unknown
-      /** The text on the command line for the value `sample`. Default: the same text. */
-      readonly text?: string
+      readonly testValue: unknown
+      /** The text on the command line for `testValue`. Default: the same text. */
+      readonly testArgument?: string
       /** The least number that the chart accepts. */
       readonly minimum?: number
       /** Present: a hand-written template of the chart sets the flag, which needs more than a copy. */
-      readonly by?: 'hand'
+      readonly template?: 'handwritten'
     }
   /** The reason why no value of the chart sets the flag. Users pass such a flag by `additionalArgs`. */
-  | { readonly none: string }
+  | { readonly notInChartBecause: string }
 
 /** The type of a flag's value: a union of the choices for type `choice`, otherwise the type in `FlagValues`. */
 type ValueOf<F extends Flag> = F extends { type: 'choice'; choices: readonly (infer W)[] } ? W : FlagValues[F['type']]

@@ -9,7 +9,7 @@ export const SECURE_FLAGS = [
     help:
       'Comma-separated paths of the HTTP endpoint that every client may read, so that a probe never depends on the API ' +
       'server. A path that ends with /* covers all below it.',
-    chart: { key: 'authorization.alwaysAllowPaths', sample: ['/livez', '/a/*'], text: '/livez,/a/*' },
+    chart: { key: 'authorization.alwaysAllowPaths', testValue: ['/livez', '/a/*'], testArgument: '/livez,/a/*' },
   },
   {
     name: 'authorize-metrics',
@@ -18,7 +18,7 @@ export const SECURE_FLAGS = [
     help:
       'Answer requests to the HTTP endpoint only if the API server knows the bearer token (TokenReview) and allows its ' +
       'user to get the path (SubjectAccessReview). A client certificate of --client-ca-file replaces the token.',
-    chart: { key: 'authorization.enabled', sample: true, by: 'hand' },
+    chart: { key: 'authorization.enabled', testValue: true, template: 'handwritten' },
   },
   {
     name: 'client-ca-file',
@@ -30,9 +30,9 @@ export const SECURE_FLAGS = [
       'and sufficient.',
     chart: {
       key: 'tls.clientCA.key',
-      sample: 'clients.crt',
-      text: '/etc/csi-sidecars-client-ca/clients.crt',
-      by: 'hand',
+      testValue: 'clients.crt',
+      testArgument: '/etc/csi-sidecars-client-ca/clients.crt',
+      template: 'handwritten',
     },
   },
   {
@@ -42,7 +42,12 @@ export const SECURE_FLAGS = [
     help:
       'Path of the certificate of the HTTP endpoint, with its chain. With --tls-private-key-file: serve HTTPS. Both are ' +
       'read again when they change.',
-    chart: { key: 'tls.certKey', sample: 'server.crt', text: '/etc/csi-sidecars-tls/server.crt', by: 'hand' },
+    chart: {
+      key: 'tls.certKey',
+      testValue: 'server.crt',
+      testArgument: '/etc/csi-sidecars-tls/server.crt',
+      template: 'handwritten',
+    },
   },
   {
     name: 'tls-cipher-suites',
@@ -53,8 +58,8 @@ export const SECURE_FLAGS = [
       'Those of TLS 1.3 are always offered.',
     chart: {
       key: 'tls.cipherSuites',
-      sample: ['ECDHE-ECDSA-AES128-GCM-SHA256', 'AES128-SHA'],
-      text: 'ECDHE-ECDSA-AES128-GCM-SHA256,AES128-SHA',
+      testValue: ['ECDHE-ECDSA-AES128-GCM-SHA256', 'AES128-SHA'],
+      testArgument: 'ECDHE-ECDSA-AES128-GCM-SHA256,AES128-SHA',
     },
   },
   {
@@ -62,14 +67,19 @@ export const SECURE_FLAGS = [
     type: 'string',
     default: '',
     help: 'Oldest version of TLS: VersionTLS12 or VersionTLS13. Empty: VersionTLS12.',
-    chart: { key: 'tls.minVersion', sample: 'VersionTLS13' },
+    chart: { key: 'tls.minVersion', testValue: 'VersionTLS13' },
   },
   {
     name: 'tls-private-key-file',
     type: 'string',
     default: '',
     help: 'Path of the private key of --tls-cert-file.',
-    chart: { key: 'tls.privateKeyKey', sample: 'server.key', text: '/etc/csi-sidecars-tls/server.key', by: 'hand' },
+    chart: {
+      key: 'tls.privateKeyKey',
+      testValue: 'server.key',
+      testArgument: '/etc/csi-sidecars-tls/server.key',
+      template: 'handwritten',
+    },
   },
   {
     name: 'tls-self-signed',
@@ -78,6 +88,6 @@ export const SECURE_FLAGS = [
     help:
       'Serve HTTPS with a certificate that this process creates, instead of --tls-cert-file. Clients cannot verify ' +
       'it.',
-    chart: { key: 'tls.enabled', sample: true, by: 'hand' },
+    chart: { key: 'tls.enabled', testValue: true, template: 'handwritten' },
   },
 ] as const satisfies readonly Flag[]

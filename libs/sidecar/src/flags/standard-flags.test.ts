@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import {
   automaxprocsNotice,
-  bothAddresses,
   leaseTimingError,
   loggingError,
   type StandardValues,
+  setsBothAddresses,
 } from './flag-checks.ts'
 import { type FlagTable, parseFlags } from './go-flags.ts'
 import { STANDARD_FLAGS } from './standard-flags.ts'
@@ -148,7 +148,7 @@ test.each([
   ['--http-endpoint=:1', false],
   ['--metrics-address=:2', false],
 ])('the flags %s request two HTTP servers, one for metrics: %s', (line, both) => {
-  expect(bothAddresses(standard(line))).toBe(both)
+  expect(setsBothAddresses(standard(line))).toBe(both)
 })
 
 test.each([

@@ -14,7 +14,7 @@ const SETTINGS = {
   driverGraceMs: 30_000,
   drainMs: 25_000,
   release: true,
-  interruptIsSuccess: false,
+  exitsWithZeroOnSigint: false,
 } as const
 
 /** A process with these roles (apps). The role `sick` fails in its first terms. */

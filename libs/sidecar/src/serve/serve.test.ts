@@ -14,7 +14,7 @@ const SETTINGS: ServeOptions['settings'] = {
   driverGraceMs: 30_000,
   drainMs: 25_000,
   release: true,
-  interruptIsSuccess: false,
+  exitsWithZeroOnSigint: false,
 }
 
 let clock: FakeClock

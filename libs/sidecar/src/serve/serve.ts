@@ -43,7 +43,7 @@ export interface ServeOptions {
     /** The gate ReleaseLeaderElectionOnExit. False: a signal ends the process at once, without draining work. */
     readonly release: boolean
     /** True: without `release`, SIGINT ends the process with exit code 0. */
-    readonly interruptIsSuccess: boolean
+    readonly exitsWithZeroOnSigint: boolean
   }
   readonly clock: Clock
   /** Calls back for each later SIGTERM and SIGINT. */
@@ -130,7 +130,7 @@ function onSignal(
   end: (ending: ProcessEnding) => void,
 ): (signal: StopSignal) => void {
   return (signal) => {
-    const isSuccess = signal === 'SIGINT' && settings.interruptIsSuccess
+    const isSuccess = signal === 'SIGINT' && settings.exitsWithZeroOnSigint
     if (!settings.release) return end(isSuccess ? { code: 0 } : { bySignal: signal })
     if (stop.signal.aborted) return end({ code: 1 })
     log.info('Received SIGTERM or SIGINT signal, shutting down controller.')

@@ -2,7 +2,7 @@ import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type Logger, openLog, RunContexts } from '@csi-sidecars/telemetry'
 import { type AppControllers, type AppParts, throwErrorBefore } from '../app.ts'
 import { type FeatureGates, resolveGates } from '../flags/feature-gates.ts'
-import { automaxprocsNotice, bothAddresses, loggingError, type StandardFlags } from '../flags/flag-checks.ts'
+import { automaxprocsNotice, loggingError, type StandardFlags, setsBothAddresses } from '../flags/flag-checks.ts'
 import type { Host, StartContext } from '../process.ts'
 import { PrintAndExit, StartError, stepError } from '../start-error.ts'
 import { type ChosenApp, logOf, notApplicable, type StartPlan, standardOf, withSidecarName } from './program.ts'
@@ -58,24 +58,28 @@ export function checkCommandLine(
 ): readonly GatedApp[] {
   const setGates = (): readonly GatedApp[] =>
     sidecars.map((sidecar) => ({ ...sidecar, gates: gatesOf(sidecar, log, table) }))
-  const early = table.gatesFirst ? setGates() : undefined
+  const early = table.checksGatesBeforeVersion ? setGates() : undefined
   throwErrorBefore('version', sidecars)
   if (values.version) throw new PrintAndExit(`${host.argv0} ${version}\n`)
   const replaces = [...sidecars, ...driverApps].map(({ app }) => app.replaces).join(', ')
   log.info('Version', { version, replaces })
   warnOfLittleMemory({ limit: host.memoryLimit, sidecars: sidecars.length }, log)
   warnOfFips(host.env, log)
-  if (sidecars.length > 0 && table.bothAddresses !== undefined && bothAddresses(values)) {
-    throw new StartError(table.bothAddresses)
+  if (sidecars.length > 0 && table.bothAddressesError !== undefined && setsBothAddresses(values)) {
+    throw new StartError(table.bothAddressesError)
   }
   return early ?? setGates()
 }
 
-function gatesOf(sidecar: ChosenApp, log: Logger, { gatesFailed, logsGates }: StartPlan['table']): FeatureGates {
+function gatesOf(
+  sidecar: ChosenApp,
+  log: Logger,
+  { gatesFailed, logsRequestedGates }: StartPlan['table'],
+): FeatureGates {
   const requested = standardOf(sidecar.flags).values['feature-gates']
   const resolvedGates = resolveGates(sidecar.app.gates, requested)
   if (resolvedGates.kind === 'refused') {
-    const pairs = logsGates ? { featureGates: Object.fromEntries([...requested].sort()) } : {}
+    const pairs = logsRequestedGates ? { featureGates: Object.fromEntries([...requested].sort()) } : {}
     return withSidecarName(sidecar)(stepError(gatesFailed, new Error(resolvedGates.error), pairs))
   }
   for (const { message, pairs } of resolvedGates.notices) logOf(sidecar, log).info(message, pairs)
@@ -113,7 +117,7 @@ export function warnOfFips({ GODEBUG = '' }: NodeJS.ProcessEnv, log: Logger): vo
 }
 
 /** Lets each app ask the API server. Returns the apps with their resulting gates. */
-export async function askServer(
+export async function adaptGatesToServer(
   { host, log, signal }: StartContext,
   client: KubeClient,
   sidecars: readonly GatedApp[],
@@ -122,7 +126,7 @@ export async function askServer(
   for (const sidecar of sidecars) {
     const { app, flags, gates } = sidecar
     const server = { client, log: logOf(sidecar, log), env: host.env, signal, flags, gates }
-    const current = await app.askServer?.(server).catch(withSidecarName(sidecar))
+    const current = await app.adaptGatesToServer?.(server).catch(withSidecarName(sidecar))
     asked.push({ ...sidecar, gates: current ?? gates })
   }
   return asked

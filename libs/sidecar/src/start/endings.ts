@@ -64,7 +64,7 @@ export function serveSettings({ standard, table }: StartPlan, release: boolean):
     driverGraceMs: values['driver-grace-period'],
     drainMs: values['drain-timeout'],
     release,
-    interruptIsSuccess: table.interruptIsSuccess && !values['leader-election'],
+    exitsWithZeroOnSigint: table.exitsWithZeroOnSigint && !values['leader-election'],
   }
 }
 

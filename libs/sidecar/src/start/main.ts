@@ -14,7 +14,14 @@ import { identified } from '../serve/runs.ts'
 import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
 import { UnreferencedReport } from '../unreferenced/report.ts'
-import { askServer, checkCommandLine, checkLogging, type GatedApp, openAppLog, selectControllers } from './checks.ts'
+import {
+  adaptGatesToServer,
+  checkCommandLine,
+  checkLogging,
+  type GatedApp,
+  openAppLog,
+  selectControllers,
+} from './checks.ts'
 import { earlyStop, endOf, logLastLines, refuse, serveSettings, terminationMessage, uncaughtErrors } from './endings.ts'
 import { logOf, type Program, releasesOnExit, type StartPlan } from './program.ts'
 import { type LeadingApp, rolesOf } from './roles.ts'
@@ -115,9 +122,11 @@ async function start(startContext: StartContext, plan: StartPlan): Promise<Start
 
 /** Opens the driver apps. They need only the driver, so they do not wait for the start of the controllers. */
 async function openDriverApps(context: StartContext, { sidecars, driverApps }: StartPlan): Promise<void> {
-  const alone = sidecars.length + driverApps.length === 1
+  const isOnlyApp = sidecars.length + driverApps.length === 1
   await Promise.all(
-    driverApps.map((each) => each.app.open({ ...context, log: logOf(each, context.log), flags: each.flags, alone })),
+    driverApps.map((each) =>
+      each.app.open({ ...context, log: logOf(each, context.log), flags: each.flags, isOnlyApp }),
+    ),
   )
 }
 
@@ -134,12 +143,12 @@ async function startControllers(
   const config = await loadConfig(context, plan)
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
   context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
-  const gated = await askServer(context, client, sidecars)
+  const gated = await adaptGatesToServer(context, client, sidecars)
 
   const identity = await identifyDriver(context, handshake)
-  const pairs = table.logsDriver ? { driver: identity.name } : {}
+  const pairs = table.startLogNamesDriver ? { driver: identity.name } : {}
   const log = context.log.with(pairs)
-  log.v(2)?.info('CSI driver name', table.logsDriver ? {} : { driverName: identity.name })
+  log.v(2)?.info('CSI driver name', table.startLogNamesDriver ? {} : { driverName: identity.name })
   try {
     const endpointOptions = {
       security,
@@ -148,7 +157,7 @@ async function startControllers(
       pairs,
     }
     const open = (): Promise<HttpEndpoint> => openEndpoint({ ...context, log }, plan, endpointOptions)
-    const early = table.endpointFirst ? await open() : undefined
+    const early = table.opensServerBeforeHandshake ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
     const { clock, metrics } = context
     const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })

@@ -204,7 +204,7 @@ describe('the end by a signal without the gate ReleaseLeaderElectionOnExit', () 
       const roles = [{ name: 'csi-test', elector: undefined, lead }]
       return { log, driver: new ScriptedDriver(), caches: [], roles, close: async () => undefined }
     }
-    const app = name === 'any other app' ? testSidecar : { ...testSidecar, start: { interruptIsSuccess: true } }
+    const app = name === 'any other app' ? testSidecar : { ...testSidecar, start: { exitsWithZeroOnSigint: true } }
     const program = host(['--feature-gates=ReleaseLeaderElectionOnExit=false', ...args])
     expect(await runProgram(programOf(app), program, { version: 'v1.2.3', begin: start })).toEqual(ending)
   })

@@ -50,15 +50,15 @@ export interface ChosenApp<A extends App | DriverApp = App> {
 export const DEFAULT_START: StartTable = {
   flagSyntax: 'flag',
   gatesFailed: 'Failed to set feature gates',
-  bothAddresses: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
+  bothAddressesError: 'Only one of `--metrics-address` and `--http-endpoint` can be set',
   configFailed: 'Failed to build a Kubernetes config',
   clientFailed: 'Failed to create a Kubernetes client',
   endpointFailed: 'Failed to start HTTP server',
-  gatesFirst: false,
-  logsGates: false,
-  endpointFirst: false,
-  interruptIsSuccess: false,
-  logsDriver: false,
+  checksGatesBeforeVersion: false,
+  logsRequestedGates: false,
+  opensServerBeforeHandshake: false,
+  exitsWithZeroOnSigint: false,
+  startLogNamesDriver: false,
 }
 
 /** Returns the program that runs a single app. */
@@ -78,8 +78,8 @@ export function programOf(app: App): Program {
       if (parsed.kind !== 'flags') return { ...parsed, usage: usage() }
       const { flags } = parsed
       const settings = app.configure?.(flags, env) ?? {}
-      if (settings.contradiction !== undefined) {
-        return { kind: 'refused', error: settings.contradiction, usage: usage() }
+      if (settings.flagConflict !== undefined) {
+        return { kind: 'refused', error: settings.flagConflict, usage: usage() }
       }
       return planOf({ sidecars: [{ app, flags, settings, companions: [] }], driverApps: [], flags, singleLease: '' })
     },
@@ -126,7 +126,7 @@ function parseTogether(choice: AppChoice<App | DriverApp>, { argv0, args, env = 
   const driverApps = running.flatMap((app) => ('open' in app ? [sidecarOf(app)] : []))
   const error =
     singleLeaseError(running, parsed.standard) ??
-    sidecars.map(({ settings }) => settings.contradiction).find((each) => each !== undefined) ??
+    sidecars.map(({ settings }) => settings.flagConflict).find((each) => each !== undefined) ??
     onEachNodeError(sidecars, running)
   if (error !== undefined) return { kind: 'refused', error, usage: combinedUsage(argv0, choice) }
   const [only, ...others] = sidecars
