@@ -1,4 +1,4 @@
-import { isChangeable, type VariableValues } from './parameter-template.ts'
+import { isLabelOrAnnotation, type VariableValues } from './parameter-template.ts'
 
 /**
  * The annotation that keeps the values in the parameters of a creation call. A process that repeats the call after a
@@ -11,7 +11,7 @@ export const PARAMETER_VALUES = 'csi-sidecars/parameter-values'
  * request does not depend on values that a user can change.
  */
 export function parameterRecord(uid: string, values: VariableValues): string | undefined {
-  const changeable = Object.entries(values).filter(([variable]) => isChangeable(variable))
+  const changeable = Object.entries(values).filter(([variable]) => isLabelOrAnnotation(variable))
   return changeable.length === 0 ? undefined : JSON.stringify({ uid, values: Object.fromEntries(changeable) })
 }
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { changeableVariables, expandParameters, isTemplate, UnknownVariableError } from './parameter-template.ts'
+import {
+  expandParameters,
+  isTemplate,
+  labelAndAnnotationVariables,
+  UnknownVariableError,
+} from './parameter-template.ts'
 
 const VALUES: Readonly<Record<string, string | undefined>> = {
   'pvc.name': 'data',
@@ -109,10 +114,10 @@ it.each([
   expect(isTemplate(text)).toBe(expected)
 })
 
-it('`changeableVariables` returns labels and annotations, but no names and no escaped text', () => {
+it('`labelAndAnnotationVariables` returns labels and annotations, but no names and no escaped text', () => {
   const parameters = {
     a: t("%{pvc.name}-%{pvc.labels['a']|max(3)}"),
     b: t("%%{pvc.labels['b']}%{pvc.annotations['c']}"),
   }
-  expect(changeableVariables(parameters)).toEqual(["pvc.labels['a']|max(3)", "pvc.annotations['c']"])
+  expect(labelAndAnnotationVariables(parameters)).toEqual(["pvc.labels['a']|max(3)", "pvc.annotations['c']"])
 })

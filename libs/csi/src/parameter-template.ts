@@ -45,14 +45,14 @@ export function isTemplate(text: string): boolean {
   return /\$\$?\{/.test(text)
 }
 
-/** Returns the variables in the values of parameters whose values a user can change: labels and annotations. */
-export function changeableVariables(parameters: Readonly<Record<string, string>>): readonly string[] {
+/** Returns the variables that read labels or annotations, because users can change their values. */
+export function labelAndAnnotationVariables(parameters: Readonly<Record<string, string>>): readonly string[] {
   const found = Object.values(parameters).flatMap((text) => [...text.matchAll(VARIABLE)])
-  return found.map(([, , inner = '']) => inner).filter(isChangeable)
+  return found.map(([, , inner = '']) => inner).filter(isLabelOrAnnotation)
 }
 
-/** Reports whether a user can change the value of the variable. Names never change. */
-export function isChangeable(variable: string): boolean {
+/** Reports whether the variable reads a label or an annotation, which users can change. Names never change. */
+export function isLabelOrAnnotation(variable: string): boolean {
   return variable.includes('[')
 }
 

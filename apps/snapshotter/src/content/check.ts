@@ -1,7 +1,7 @@
 import type { Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { during, NotSentError } from './failure.ts'
-import { checkSecrets } from './inputs.ts'
+import { readCheckSecrets } from './inputs.ts'
 import { snapshotStatus } from './patches.ts'
 import { recordFailure } from './record-failure.ts'
 import type { ContentRun } from './run.ts'
@@ -14,7 +14,7 @@ export async function checkSnapshot(run: ContentRun): Promise<Outcome | undefine
   const { deps, key, stored } = run
   const { kind } = deps
   try {
-    const secrets = await checkSecrets(run)
+    const secrets = await readCheckSecrets(run)
     const failed = during(`failed to list ${kind.texts.snapshot} for ${kind.texts.content} ${key}`, goQuote)
     const snapshot = await run.calls.check(secrets).catch((cause: unknown) => {
       throw cause instanceof NotSentError ? cause : failed(cause)

@@ -3,7 +3,7 @@ import { callFailure, type Outcome } from '@csi-sidecars/controller'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Phase } from './decide.ts'
 import { ContentGoneError, during, OutdatedRequestError } from './failure.ts'
-import { createRequest } from './inputs.ts'
+import { prepareCreation } from './inputs.ts'
 import type { DriverSnapshot } from './kinds.ts'
 import { snapshotStatus } from './patches.ts'
 import { recordFailure } from './record-failure.ts'
@@ -50,13 +50,14 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   const { kind, log, memory } = deps
   const { texts } = kind
   log.info(`${texts.wrapper}: Creating ${texts.snapshot} for ${texts.content} ${key} through the plugin ...`, UNQUOTED)
-  const { request, values } = await createRequest(run)
+  const { request, valuesToRecord } = await prepareCreation(run)
   const failed = during(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
   const call = await run.calls.prepareCreate(request).catch(failed)
   // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
   const needsAnnotation = content.status?.handle === undefined
   const addFailed = during(`failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`, goQuote)
-  if (values !== undefined) await stored.recordValues({ ...values, isBeingCreated: needsAnnotation }).catch(addFailed)
+  if (valuesToRecord !== undefined)
+    await stored.recordValues({ ...valuesToRecord, isBeingCreated: needsAnnotation }).catch(addFailed)
   else if (needsAnnotation) await stored.setBeingCreated(true).catch(addFailed)
   if (memory.lostOf(key).some((lost) => lost.content.uid === content.uid)) throw new ContentGoneError(`${key} is gone`)
   // The content takes over the snapshot of an earlier content of the same VolumeSnapshot.

@@ -3,7 +3,7 @@ import { goQuote } from '@csi-sidecars/telemetry'
 import { decide, type SnapshotDeletion } from './decide.ts'
 import { CONTENT_EVENTS, recordDeletionEvent, recordEvent } from './events.ts'
 import { ContentGoneError, during } from './failure.ts'
-import { annotatedSecrets } from './inputs.ts'
+import { readAnnotatedSecrets } from './inputs.ts'
 import { observe } from './observe.ts'
 import type { ContentRun } from './run.ts'
 
@@ -16,7 +16,7 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
   const { kind, memory } = deps
   const { snapshot, content: noun, snapshotContent } = kind.texts
   const inputsFailed = during(`failed to get input parameters to delete ${snapshot} for ${noun} ${key}`, goQuote)
-  const secrets = await annotatedSecrets(run).catch((cause: unknown) => {
+  const secrets = await readAnnotatedSecrets(run).catch((cause: unknown) => {
     recordDeletionFailure(run, 'Failed to get snapshot credentials')
     return inputsFailed(cause)
   })

@@ -19,17 +19,17 @@ type Secrets = Readonly<Record<string, string>>
 /** The request of a creation, and the values in its parameters that must be stored before the call. */
 interface PreparedCreation {
   readonly request: CreateRequest
-  readonly values: ValuesToRecord | undefined
+  readonly valuesToRecord: ValuesToRecord | undefined
 }
 
 /**
  * Returns the request of the creation. Only the Secret of a repeated call may differ from the first call, because a
  * driver refuses a name that it knows with other parameters. A final failure permits another request.
  */
-export async function createRequest(run: ContentRun): Promise<PreparedCreation> {
+export async function prepareCreation(run: ContentRun): Promise<PreparedCreation> {
   const creation = run.deps.memory.creationOf(run.content.uid)
   if (creation === undefined) return await firstRequest(run)
-  return { request: await repeatedRequest(run, creation), values: undefined }
+  return { request: await repeatedRequest(run, creation), valuesToRecord: undefined }
 }
 
 /** Returns the name, parameters and secrets of a creation call. Throws the error that the status has to show. */
@@ -40,27 +40,27 @@ async function firstRequest(run: ContentRun): Promise<PreparedCreation> {
   const inputs = async (): Promise<readonly [SnapshotClass, Secrets]> => {
     const { key, className } = content
     if (className === undefined) throw new Error(`failed to take ${snapshot} ${key} without a ${snapshot} class`)
-    return [classOf(run, className), await annotatedSecrets(run)]
+    return [classOf(run, className), await readAnnotatedSecrets(run)]
   }
   const failedStep = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
   const [found, secrets] = await inputs().catch(during(failedStep, goQuote))
-  const passed = passedParameters(found.parameters)
+  const passed = driverParameters(found.parameters)
   const name = snapshotName(kind, content, naming)
-  const { parameters, values } = parameterTemplates
+  const { parameters, valuesToRecord } = parameterTemplates
     ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(during(failedStep))
-    : { parameters: passed, values: undefined }
+    : { parameters: passed, valuesToRecord: undefined }
   const metadata = extraMetadata ? metadataOf(kind, content) : {}
-  return { request: { name, parameters: { ...parameters, ...metadata }, secrets }, values }
+  return { request: { name, parameters: { ...parameters, ...metadata }, secrets }, valuesToRecord }
 }
 
 /** Reads the Secret for calls about an existing snapshot. It is named in annotations (group member) or in the class. */
-export async function checkSecrets(run: ContentRun): Promise<Secrets> {
+export async function readCheckSecrets(run: ContentRun): Promise<Secrets> {
   const { content } = run
   const { kind } = run.deps
   const { snapshot, snapshotContent } = kind.texts
   const subject = `for ${snapshotContent} ${content.key}`
   if (content.status?.groupHandle !== undefined)
-    return await annotatedSecrets(run).catch(during(`failed to get credentials from annotation ${subject}`))
+    return await readAnnotatedSecrets(run).catch(during(`failed to get credentials from annotation ${subject}`))
   if (content.className === undefined) return {}
   const { className } = content
   const classFailed = during(`failed to get ${snapshot} class ${className} ${subject}`)
@@ -93,7 +93,7 @@ function secretRefOf(
 }
 
 /** Reads the Secret that two annotations name. Returns no values if one of the annotations is missing. */
-export async function annotatedSecrets(run: ContentRun): Promise<Secrets> {
+export async function readAnnotatedSecrets(run: ContentRun): Promise<Secrets> {
   const { key, secretName, secretNamespace } = run.content
   if (secretName === undefined || secretNamespace === undefined) return {}
   const { snapshotContent, credentials } = run.deps.kind.texts
@@ -113,7 +113,7 @@ export async function annotatedSecrets(run: ContentRun): Promise<Secrets> {
 /** Returns the request of a repeated creation. If its Secret cannot be read, uses the values of the first call. */
 export async function repeatedRequest(run: ContentRun, { request }: SnapshotCreation): Promise<CreateRequest> {
   try {
-    return { ...request, secrets: await annotatedSecrets(run) }
+    return { ...request, secrets: await readAnnotatedSecrets(run) }
   } catch {
     run.signal.throwIfAborted()
     // The repeated call does not wait for the Secret.
@@ -142,7 +142,7 @@ function classOf(run: ContentRun, name: string): SnapshotClass {
 }
 
 /** The reserved parameters of a class that only sidecars read. They are never sent to the driver. */
-const DROPPED: ReadonlySet<string> = new Set(
+const SECRET_PARAMETERS: ReadonlySet<string> = new Set(
   ['snapshotter', 'snapshotter-list', 'group-snapshotter', 'group-snapshotter-get'].flatMap((whose) => [
     `${RESERVED_PREFIX}${whose}-secret-name`,
     `${RESERVED_PREFIX}${whose}-secret-namespace`,
@@ -150,9 +150,9 @@ const DROPPED: ReadonlySet<string> = new Set(
 )
 
 /** Returns the parameters of a class for the driver, without reserved keys. Throws for an unknown reserved key. */
-function passedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
+function driverParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
   const reserved = Object.keys(parameters).filter((key) => key.startsWith(RESERVED_PREFIX))
-  const unknown = reserved.find((key) => !DROPPED.has(key))
+  const unknown = reserved.find((key) => !SECRET_PARAMETERS.has(key))
   if (unknown !== undefined) {
     const why = `found unknown parameter key "${unknown}" with reserved namespace ${RESERVED_PREFIX}`
     throw new Error(`failed to remove CSI Parameters of prefixed keys: ${why}`)

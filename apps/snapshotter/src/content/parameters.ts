@@ -1,7 +1,7 @@
 import {
-  changeableVariables,
   expandParameters,
   isTemplate,
+  labelAndAnnotationVariables,
   objectVariable,
   parameterRecord,
   recordedValues,
@@ -19,7 +19,7 @@ type Metadata = KubeObject['metadata']
 export interface SnapshotParameters {
   readonly parameters: Parameters
   /** Undefined if the request does not depend on values that a user can change. */
-  readonly values: ValuesToRecord | undefined
+  readonly valuesToRecord: ValuesToRecord | undefined
 }
 
 /**
@@ -31,9 +31,9 @@ export async function snapshotParameters(
   run: ContentRun,
   { parameters, className }: { readonly parameters: Parameters; readonly className: string },
 ): Promise<SnapshotParameters> {
-  if (!Object.values(parameters).some(isTemplate)) return { parameters, values: undefined }
+  if (!Object.values(parameters).some(isTemplate)) return { parameters, valuesToRecord: undefined }
   const { kind } = run.deps
-  const changeable = changeableVariables(parameters)
+  const changeable = labelAndAnnotationVariables(parameters)
   // The cache may lag behind the values that an earlier process has stored.
   const content = changeable.length === 0 ? run.content : await run.stored.read()
   const { refNamespace, refName, refUid, parameterValues } = content
@@ -46,7 +46,7 @@ export async function snapshotParameters(
     const record = parameterRecord(refUid, expanded.values)
     return {
       parameters: expanded.parameters,
-      values: record === undefined ? undefined : { record, replaced: parameterValues },
+      valuesToRecord: record === undefined ? undefined : { record, replaced: parameterValues },
     }
   } catch (error) {
     run.signal.throwIfAborted()
