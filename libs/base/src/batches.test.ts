@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { Batches, inBatches, inParallel } from './batches.ts'
+import { BatchTimer, inBatches, inParallel } from './batches.ts'
 import { FakeClock } from './testing/fake-clock.ts'
 
 let clock: FakeClock
-let batches: Batches
+let batches: BatchTimer
 beforeEach(() => {
   clock = new FakeClock()
-  batches = new Batches(clock)
+  batches = new BatchTimer(clock)
 })
 
 /** Simulates pieces of work of the given milliseconds. Returns for each piece whether a pause is due after it. */
@@ -14,7 +14,7 @@ async function work(...lengths: number[]): Promise<boolean[]> {
   const over: boolean[] = []
   for (const ms of lengths) {
     await clock.advance(ms)
-    over.push(batches.isOver)
+    over.push(batches.isPauseDue)
   }
   return over
 }

@@ -4,43 +4,44 @@ const BATCH_MS = 10
 
 type BatchClock = Pick<Clock, 'monotonic' | 'sleep'>
 
-/** Splits long synchronous work into batches of 10 ms, so that timers and sockets are served between them. */
-export class Batches {
+/** Measures batches of 10 ms into which a caller splits long synchronous work, so that timers and sockets are served between them. */
+export class BatchTimer {
   readonly #clock: BatchClock
   #batchBeganAt: number
-  #lastAskedAt: number
+  #lastCheckedAt: number
 
   constructor(clock: BatchClock) {
     this.#clock = clock
     this.#batchBeganAt = clock.monotonic()
-    this.#lastAskedAt = this.#batchBeganAt
+    this.#lastCheckedAt = this.#batchBeganAt
   }
 
-  /** True if the batch has lasted 10 ms, so that a `pause` is due. A gap of 10 ms between checks starts a new batch. */
-  get isOver(): boolean {
+  /** True if the batch has lasted 10 ms. A caller that has not checked for 10 ms starts a new batch. */
+  get isPauseDue(): boolean {
     const now = this.#clock.monotonic()
-    if (now - this.#lastAskedAt > BATCH_MS) this.#batchBeganAt = now
-    this.#lastAskedAt = now
+    const callerWasIdle = now - this.#lastCheckedAt > BATCH_MS
+    if (callerWasIdle) this.#batchBeganAt = now
+    this.#lastCheckedAt = now
     return now - this.#batchBeganAt > BATCH_MS
   }
 
   async pause(signal: AbortSignal | undefined): Promise<void> {
     await this.#clock.sleep(0, signal)
     this.#batchBeganAt = this.#clock.monotonic()
-    this.#lastAskedAt = this.#batchBeganAt
+    this.#lastCheckedAt = this.#batchBeganAt
   }
 }
 
-/** Calls `see` for each item, in batches. Items that are added or removed in between may be visited or skipped. */
+/** Calls `visit` for each item, in batches. Items that are added or removed in between may be visited or skipped. */
 export async function inBatches<T>(
   items: Iterable<T>,
   visit: (item: T) => void,
   { clock, signal }: { readonly clock: BatchClock; readonly signal?: AbortSignal | undefined },
 ): Promise<void> {
-  const batches = new Batches(clock)
+  const batches = new BatchTimer(clock)
   for (const item of items) {
     visit(item)
-    if (batches.isOver) await batches.pause(signal)
+    if (batches.isPauseDue) await batches.pause(signal)
   }
 }
 

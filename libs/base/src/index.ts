@@ -1,7 +1,7 @@
 export { abortable, aborted, CancelledError, DeadlineError, deadline, isAbort, type Scope, scope } from './abort.ts'
 export { AdaptiveLimit } from './adaptive-limit.ts'
 export { Backoff, exponential } from './backoff.ts'
-export { Batches, inBatches, inParallel } from './batches.ts'
+export { BatchTimer, inBatches, inParallel } from './batches.ts'
 export { type Cancel, type Clock, MINUTE, SECOND, systemClock } from './clock.ts'
 export { answeredOrValues, refuseRepeated, throwRefusal } from './command-line.ts'
 export {

@@ -39,8 +39,11 @@ describe('a body', () => {
 
   test('the client reads the body of a refusal only up to a size limit', () => {
     const body = new Body(connection, { refusal: 10 })
-    body.announced({ status: 500, header: () => '1000' })
-    expect([body.push(Buffer.from('123456')), body.push(Buffer.from('7890abc'))]).toEqual([true, false])
+    body.begin({ status: 500, header: () => '1000' })
+    body.push(Buffer.from('123456'))
+    expect(body.isRefusalComplete).toBe(false)
+    body.push(Buffer.from('7890abc'))
+    expect(body.isRefusalComplete).toBe(true)
     expect(body.bytes().toString()).toBe('1234567890')
     expect(lost).toBe(0)
   })
@@ -50,7 +53,7 @@ describe('a body', () => {
     ['11', 1],
     [undefined, 0],
   ])('a response body that is announced with %s bytes ends %d connections', (length, times) => {
-    new Body(connection, { body: 10 }).announced({ status: 200, header: () => length })
+    new Body(connection, { body: 10 }).begin({ status: 200, header: () => length })
     expect(lost).toBe(times)
   })
 })

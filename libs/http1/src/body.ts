@@ -36,25 +36,28 @@ export class Body {
     this.#limits = { body, refusal }
   }
 
-  /** Ends the connection if the announced length exceeds the limit. */
-  announced(head: ResponseHead): void {
+  /** Begins the body of a response. Ends the connection if the announced length exceeds the limit. */
+  begin(head: ResponseHead): void {
     this.#refused = head.status >= 300
     const length = Number(head.header('content-length') ?? 0)
     if (length > this.#limits.body) this.#tooLong()
   }
 
-  /** Adds bytes. Returns false if the rest of the refusal need not be read. */
-  push(bytes: Buffer): boolean {
+  /** True if the rest of a refusal need not be read. Always false for a success. */
+  get isRefusalComplete(): boolean {
+    return this.#refused && this.#length >= this.#limits.refusal
+  }
+
+  push(bytes: Buffer): void {
     const room = this.#limits.refusal - this.#length
     this.#length += bytes.length
     if (this.#refused) {
       // The copy of the needed bytes allows the garbage collector to free the whole chunk.
       this.#chunks.push(bytes.length > room ? Buffer.from(bytes.subarray(0, room)) : bytes)
-      return this.#length < this.#limits.refusal
+      return
     }
     if (this.#length > this.#limits.body) this.#tooLong()
     else this.#chunks.push(bytes)
-    return true
   }
 
   bytes(): Buffer {

@@ -72,27 +72,28 @@ class Collector implements ExchangeSink {
 
   head(head: ResponseHead): void {
     this.#head = head
-    this.#body.announced(head)
+    this.#body.begin(head)
   }
 
   data(bytes: Buffer): void {
-    if (this.#body.push(bytes)) return
+    this.#body.push(bytes)
+    if (!this.#body.isRefusalComplete) return
     this.end()
     this.#connection.destroy(new NetworkError('the refusal is too long'))
   }
 
   end(): void {
-    this.#leave()
+    this.#removeLimits()
     if (this.#head === undefined) this.#reject(new ExchangeError(new NetworkError('EOF'), false))
     else this.#resolve({ head: this.#head, body: this.#body.bytes() })
   }
 
   fail(error: Error, answered: boolean): void {
-    this.#leave()
+    this.#removeLimits()
     this.#reject(this.#signal?.aborted ? this.#signal.reason : new ExchangeError(error, answered))
   }
 
-  #leave(): void {
+  #removeLimits(): void {
     this.#cancelTimer()
     this.#removeAbortListener()
   }

@@ -21,7 +21,7 @@ export type StreamOpening =
   | { readonly kind: 'streaming'; readonly head: ResponseHead }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly body: Buffer }
 
-interface Reading {
+interface StreamOptions {
   readonly sink: StreamSink
   readonly limits: ExchangeLimits
 }
@@ -30,7 +30,11 @@ interface Reading {
  * Sends a request whose reply may last for minutes. The time limit applies only to the head of the reply. No other
  * request uses the connection, which closes when the stream ends.
  */
-export function openStream(connection: HttpConnection, request: string, reading: Reading): Promise<StreamOpening> {
+export function openStream(
+  connection: HttpConnection,
+  request: string,
+  reading: StreamOptions,
+): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {
     connection.begin(request, new Opener(connection, reading, { resolve, reject }))
   })
@@ -46,11 +50,11 @@ class Opener implements ExchangeSink {
   readonly #sink: StreamSink
   readonly #signal: AbortSignal | undefined
   readonly #settle: Settle
-  readonly #leave: () => void
+  readonly #removeLimits: () => void
   readonly #refusal: Body
   #head: ResponseHead | undefined
 
-  constructor(connection: HttpConnection, { sink, limits }: Reading, settle: Settle) {
+  constructor(connection: HttpConnection, { sink, limits }: StreamOptions, settle: Settle) {
     this.#connection = connection
     this.#sink = sink
     this.#refusal = new Body(connection)
@@ -60,7 +64,7 @@ class Opener implements ExchangeSink {
       connection.destroy(new NetworkError('context deadline exceeded')),
     )
     const removeAbortListener = onAbort(limits.signal, () => connection.destroy(new NetworkError('context canceled')))
-    this.#leave = () => {
+    this.#removeLimits = () => {
       cancelTimer()
       removeAbortListener()
     }
@@ -73,17 +77,18 @@ class Opener implements ExchangeSink {
   head(head: ResponseHead): void {
     this.#head = head
     if (!this.#streaming) {
-      this.#refusal.announced(head)
+      this.#refusal.begin(head)
       return
     }
-    this.#leave()
+    this.#removeLimits()
     this.#sink.begin(head)
     this.#settle.resolve({ kind: 'streaming', head })
   }
 
   data(bytes: Buffer): void {
     if (this.#streaming) return this.#sink.data(bytes)
-    if (this.#refusal.push(bytes)) return
+    this.#refusal.push(bytes)
+    if (!this.#refusal.isRefusalComplete) return
     this.end()
     this.#connection.destroy(new NetworkError('the refusal is too long'))
   }
@@ -93,7 +98,7 @@ class Opener implements ExchangeSink {
       this.#sink.end()
       return
     }
-    this.#leave()
+    this.#removeLimits()
     if (this.#head === undefined) return
     this.#settle.resolve({ kind: 'refused', head: this.#head, body: this.#refusal.bytes() })
   }
@@ -103,7 +108,7 @@ class Opener implements ExchangeSink {
       this.#sink.fail(error)
       return
     }
-    this.#leave()
+    this.#removeLimits()
     this.#settle.reject(this.#signal?.aborted ? this.#signal.reason : new ExchangeError(error, answered))
   }
 }

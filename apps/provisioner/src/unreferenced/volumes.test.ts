@@ -97,7 +97,7 @@ describe('volumes that no object names', () => {
     expect(listing).toEqual({
       listedAt: NOW + 3_600_000,
       listed: 2,
-      ofCluster: false,
+      isLimitedToCluster: false,
       undecided: 0,
       undecidedBecause: undefined,
       omitted: 0,
@@ -140,7 +140,7 @@ describe('volumes that no object names', () => {
     pages = [['cluster-a-1', 'cluster-b-1']]
     const found = await afterTwo()
     expect(await reported(found)).toEqual(['NoObject cluster-a-1'])
-    expect((await found.read()).listing.ofCluster).toBe(true)
+    expect((await found.read()).listing.isLimitedToCluster).toBe(true)
   })
 
   it('at most a fixed number of volumes is remembered, and the others are counted', async () => {

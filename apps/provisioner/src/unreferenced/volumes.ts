@@ -135,7 +135,7 @@ export class UnreferencedVolumes {
       listing: {
         listedAt: this.#listedAt,
         listed: this.#listed,
-        ofCluster: handleFilter !== '',
+        isLimitedToCluster: handleFilter !== '',
         undecided,
         undecidedBecause: undecided === 0 ? undefined : (this.#undecidedBecause ?? CREATION_MAY_RUN),
         omitted: this.#unnamed.omitted + this.#unlisted.omitted,

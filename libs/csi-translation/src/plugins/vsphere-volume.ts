@@ -2,7 +2,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { csiSource } from '../rules/csi-source.ts'
 import { createPlugin, type VolumeSource } from '../rules/plugin.ts'
 import { type ParameterRule, renameFsType, withParameters, withTopologyKey } from '../rules/storage-class.ts'
-import { type Affinity, familyOf, keyToCsi, labelled, renamed, valuesOf } from '../rules/topology.ts'
+import { type Affinity, keyToCsi, labelled, renamed, topologyLabelsOf, valuesOf } from '../rules/topology.ts'
 
 const DRIVER = 'csi.vsphere.vmware.com'
 const ZONE_KEY = 'topology.csi.vmware.com/zone'
@@ -47,14 +47,14 @@ function csiOf({ volumePath, fsType, storagePolicyName }: VolumeSource<'vsphereV
 
 /** Returns the affinity with the keys of the driver. A label contains one zone or one region, never several. */
 function affinityOf(pv: PersistentVolume): Affinity | undefined {
-  const { zone, region } = familyOf(pv)
+  const { zone, region } = topologyLabelsOf(pv)
   const partsOf = (label: string): string[] => [label]
   const zoned = keyToCsi(pv, { from: zone, to: ZONE_KEY, partsOf })
   return keyToCsi(pv, { from: region, to: REGION_KEY, partsOf, affinity: zoned })
 }
 
 function inTreeTopologyOf(pv: PersistentVolume) {
-  const { zone, region } = familyOf(pv)
+  const { zone, region } = topologyLabelsOf(pv)
   const zoned = renamed(pv.spec?.nodeAffinity ?? undefined, ZONE_KEY, zone)
   const nodeAffinity = renamed(zoned, REGION_KEY, region)
   const [firstZone] = valuesOf(nodeAffinity, zone)

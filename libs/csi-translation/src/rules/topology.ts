@@ -30,7 +30,7 @@ export const BETA: TopologyFamily = {
 export const ZONE_DELIMITER = '__'
 
 /** Returns the topology keys of a volume. The zone key in its affinity decides, or else the zone key in its labels. */
-export function familyOf(pv: PersistentVolume): TopologyFamily {
+export function topologyLabelsOf(pv: PersistentVolume): TopologyFamily {
   const keys = new Set(expressionsOf(pv.spec?.nodeAffinity).map(({ key }) => key))
   if (keys.has(GA.zone)) return GA
   if (keys.has(BETA.zone)) return BETA
@@ -40,7 +40,7 @@ export function familyOf(pv: PersistentVolume): TopologyFamily {
 
 /** Returns the affinity of the volume with the zone key of the driver. Missing zones come from the labels. */
 export function affinityToCsi(pv: PersistentVolume, driverKey: string): Affinity | undefined {
-  const family = familyOf(pv)
+  const family = topologyLabelsOf(pv)
   const zoned = keyToCsi(pv, { from: family.zone, to: driverKey, partsOf: (label) => label.split(ZONE_DELIMITER) })
   // The GA key replaces the beta region key, because nodes of current clusters have only the GA region label.
   return family === BETA && valuesOf(zoned, BETA.region).length > 0 ? renamed(zoned, BETA.region, GA.region) : zoned
@@ -76,7 +76,7 @@ export function topologyToInTree(
   driverKey: string,
   regionOf?: (zones: readonly string[]) => string,
 ): InTreeTopology {
-  const family = familyOf(pv)
+  const family = topologyLabelsOf(pv)
   const zoned = renamed(pv.spec?.nodeAffinity ?? undefined, driverKey, family.zone)
   const nodeAffinity =
     regionOf === undefined

@@ -52,7 +52,7 @@ export interface Credentials {
    * Called after the server has refused the credentials `used` with 401. Resolves with true if the client now has other
    * credentials, so that a retry makes sense.
    */
-  refused(authorization: Authorization): Promise<boolean>
+  replaceRefused(authorization: Authorization): Promise<boolean>
   certificate(): ClientCertificate | undefined
 }
 
@@ -62,7 +62,7 @@ export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>
 export function fixedCredentials(authorization: Authorization): Credentials {
   return {
     authorization: () => authorization,
-    refused: () => Promise.resolve(false),
+    replaceRefused: () => Promise.resolve(false),
     certificate: () => undefined,
   }
 }

@@ -31,7 +31,7 @@ export class ExecCredentials implements Credentials {
     return authorizationOf(await this.#valid())
   }
 
-  async refused(rejected: Authorization): Promise<boolean> {
+  async replaceRefused(rejected: Authorization): Promise<boolean> {
     const before = this.#answer
     // The plugin need not run again if it has already replaced the refused credentials.
     if (before !== undefined && authorizationOf(before) === rejected) this.#refused = true

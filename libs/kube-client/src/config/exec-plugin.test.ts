@@ -23,7 +23,7 @@ describe('the credentials of an exec plugin', () => {
     const { credentials } = await file.load(exec({ command: './plugin' }))
     expect(await credentials.authorization()).toBe('Bearer t1')
     expect(await credentials.authorization()).toBe('Bearer t1')
-    expect(await credentials.refused('Bearer t1')).toBe(true)
+    expect(await credentials.replaceRefused('Bearer t1')).toBe(true)
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
@@ -33,9 +33,9 @@ describe('the credentials of an exec plugin', () => {
     const { credentials } = await file.load(exec({ command: './plugin' }))
     const asked = [1, 2, 3].map(() => credentials.authorization())
     expect(await Promise.all(asked)).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t1'])
-    const refused = [1, 2, 3].map(() => credentials.refused('Bearer t1'))
+    const refused = [1, 2, 3].map(() => credentials.replaceRefused('Bearer t1'))
     expect(await Promise.all(refused)).toEqual([true, true, true])
-    expect(await credentials.refused('Bearer t1')).toBe(true)
+    expect(await credentials.replaceRefused('Bearer t1')).toBe(true)
     expect(await credentials.authorization()).toBe('Bearer t2')
   })
 
@@ -64,15 +64,15 @@ describe('the credentials of an exec plugin', () => {
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()
     writeFileSync(join(file.folder, 'gone'), '')
-    await expect(credentials.refused(undefined)).rejects.toThrow('failed: exit code 1')
+    await expect(credentials.replaceRefused(undefined)).rejects.toThrow('failed: exit code 1')
     expect(credentials.certificate()).toEqual({ cert: 'CERT', key: 'KEY' })
   })
 
-  test('`refused` resolves with false if the exec plugin prints the refused token again', async () => {
+  test('`replaceRefused` resolves with false if the exec plugin prints the refused token again', async () => {
     file.script(`echo '${credential({ token: 't' })}'`)
     const { credentials } = await file.load(exec({ command: './plugin' }))
     await credentials.authorization()
-    expect(await credentials.refused('Bearer t')).toBe(false)
+    expect(await credentials.replaceRefused('Bearer t')).toBe(false)
   })
 
   test('an exec plugin that reads from a terminal gets no input', async () => {

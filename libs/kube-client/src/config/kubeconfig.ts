@@ -179,7 +179,7 @@ async function headerCredentials(user: KubeconfigFields, { clock, log }: ConfigS
 function withoutCertificate(credentials: Credentials): Omit<Credentials, 'certificate'> {
   return {
     authorization: () => credentials.authorization(),
-    refused: (rejected) => credentials.refused(rejected),
+    replaceRefused: (rejected) => credentials.replaceRefused(rejected),
   }
 }
 

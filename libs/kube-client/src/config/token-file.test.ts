@@ -35,9 +35,9 @@ describe('the credentials in a token file', () => {
   test('the client reads the token file again after a refusal by the server, and reports whether the token has changed', async () => {
     writeFileSync(path, 'one')
     const file = await open()
-    expect(await file.refused('Bearer one')).toBe(false)
+    expect(await file.replaceRefused('Bearer one')).toBe(false)
     writeFileSync(path, 'two')
-    expect(await file.refused('Bearer one')).toBe(true)
+    expect(await file.replaceRefused('Bearer one')).toBe(true)
     expect(file.authorization()).toBe('Bearer two')
   })
 
@@ -45,7 +45,7 @@ describe('the credentials in a token file', () => {
     writeFileSync(path, 'one')
     const file = await open()
     rmSync(path)
-    expect(await file.refused('Bearer before')).toBe(true)
+    expect(await file.replaceRefused('Bearer before')).toBe(true)
     expect(log.lines).toEqual([])
   })
 

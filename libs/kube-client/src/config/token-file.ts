@@ -37,7 +37,7 @@ export class TokenFile implements Credentials {
     return this.#reread().then(() => this.#current)
   }
 
-  async refused(rejected: Authorization): Promise<boolean> {
+  async replaceRefused(rejected: Authorization): Promise<boolean> {
     if (rejected === this.#current) await this.#reread()
     return rejected !== this.#current
   }

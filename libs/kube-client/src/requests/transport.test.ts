@@ -188,7 +188,7 @@ describe('a call', () => {
 describe('a 401', () => {
   const renewing = (tokens: string[]): Credentials => ({
     authorization: () => tokens[0],
-    refused: async () => {
+    replaceRefused: async () => {
       tokens.shift()
       return tokens.length > 0
     },
@@ -204,7 +204,7 @@ describe('a 401', () => {
   const hanging = new Promise<never>(() => undefined)
   test.each<[string, Partial<Credentials>]>([
     ['never arrive', { authorization: () => hanging }],
-    ['are never renewed', { refused: () => hanging }],
+    ['are never renewed', { replaceRefused: () => hanging }],
   ])('a request with a 401 ends at once when it is aborted, even if credentials %s', async (_, change) => {
     server.answer = refuse(401)
     const controller = new AbortController()

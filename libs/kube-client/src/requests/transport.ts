@@ -218,7 +218,7 @@ export class Transport {
     call.reauthorized = true
     const { credentials } = this.#options.config
     try {
-      if (!(await abortable(credentials.refused(call.authorization), call.signal))) return false
+      if (!(await abortable(credentials.replaceRefused(call.authorization), call.signal))) return false
     } catch (error) {
       throw this.#exchanges.unsent(call, error)
     }

@@ -1,4 +1,4 @@
-import { Batches, type Clock, onAbort } from '@csi-sidecars/base'
+import { BatchTimer, type Clock, onAbort } from '@csi-sidecars/base'
 import { type KubeObject, type MessageReader, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { query, type WatchFrame, type WatchOptions } from '../api/client.ts'
 import { ACCEPT_PROTOBUF_STREAM, type ByteSpan } from '../codec/protobuf.ts'
@@ -24,14 +24,14 @@ export async function* watchFrames<T>(
 ): AsyncGenerator<WatchFrame<T>, void, void> {
   const { signal, message, onChange } = options
   const streams = streamsOf(source, resource, options)
-  const batches = new Batches(source.clock)
+  const batches = new BatchTimer(source.clock)
   const version = new VersionRead(options)
   const removeAbortListener = onAbort(signal, () => streams.feed.dispose())
   try {
     await streams.open()
     for (;;) {
       signal?.throwIfAborted()
-      if (batches.isOver) await batches.pause(signal)
+      if (batches.isPauseDue) await batches.pause(signal)
       const { feed } = streams
       const bytes = feed.shift()
       if (bytes !== undefined) {

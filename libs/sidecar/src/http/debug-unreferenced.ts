@@ -1,4 +1,4 @@
-import { type ReadSource, scopeOf, type UnreferencedItem, type UnreferencedReport } from '../unreferenced/report.ts'
+import { type SourceFindings, scopeOf, type UnreferencedItem, type UnreferencedReport } from '../unreferenced/report.ts'
 import type { EndpointReply } from './listener.ts'
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
@@ -17,13 +17,13 @@ export async function debugUnreferenced(report: UnreferencedReport | undefined):
   return { status: 200, body: `${JSON.stringify(body)}\n`, headers: JSON_HEADERS, compressible: true }
 }
 
-function searchOf({ sidecar, kind, listing }: ReadSource): object {
+function searchOf({ sidecar, kind, listing }: SourceFindings): object {
   const { listedAt, listed, undecided, undecidedBecause, omitted, failure } = listing
   const scope = scopeOf(listing)
   return { sidecar, kind, scope, listedAt: timeOf(listedAt), listed, undecided, undecidedBecause, omitted, failure }
 }
 
-function itemOf({ kind }: ReadSource, { since, ...item }: UnreferencedItem): object {
+function itemOf({ kind }: SourceFindings, { since, ...item }: UnreferencedItem): object {
   return { kind, ...item, since: timeOf(since) }
 }
 

@@ -246,7 +246,7 @@ describe('unusable values', () => {
       origin: 'http://127.0.0.1:1',
       basePath: '',
       tls: undefined,
-      credentials: { authorization: () => undefined, refused: async () => false, certificate: () => undefined },
+      credentials: { authorization: () => undefined, replaceRefused: async () => false, certificate: () => undefined },
       headers: [],
       proxy: undefined,
     }

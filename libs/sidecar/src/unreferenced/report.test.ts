@@ -7,7 +7,7 @@ const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
 const LISTING: ListingState = {
   listedAt: NOW,
   listed: 7,
-  ofCluster: false,
+  isLimitedToCluster: false,
   undecided: 1,
   undecidedBecause: 'a call may be running',
   omitted: 0,
@@ -56,7 +56,7 @@ describe('metrics of unreferenced things', () => {
   })
 
   it('say that a flag selects the snapshots of this cluster', async () => {
-    join('snapshot', [item({})], { ...LISTING, ofCluster: true })
+    join('snapshot', [item({})], { ...LISTING, isLimitedToCluster: true })
     expect(await series()).toEqual([
       'csi_sidecar_missing_snapshots{driver_name="csi.example.com"} 0',
       `csi_sidecar_unreferenced_snapshots{${labels('NoObject', 'cluster')}} 1`,

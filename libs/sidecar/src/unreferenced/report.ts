@@ -43,7 +43,7 @@ export interface ListingState {
   /** The number of entries in that listing. */
   readonly listed: number
   /** True if a flag selects the things of this cluster. False: the report is about the whole back end. */
-  readonly ofCluster: boolean
+  readonly isLimitedToCluster: boolean
   /** The number of things that may belong to a running creation, and are therefore not in the report. */
   readonly undecided: number
   /** Why they are undecided, for people. */
@@ -86,7 +86,7 @@ export interface ReportOptions {
 }
 
 /** The findings of one sidecar about one kind of thing. */
-export interface ReadSource extends UnreferencedFindings, Pick<UnreferencedSource, 'sidecar' | 'kind'> {}
+export interface SourceFindings extends UnreferencedFindings, Pick<UnreferencedSource, 'sidecar' | 'kind'> {}
 
 /**
  * The report of volumes and snapshots that no object names, for metrics and a page.
@@ -103,7 +103,7 @@ export class UnreferencedReport {
 
   constructor({ driver, metrics }: ReportOptions) {
     this.driver = driver
-    let read: readonly ReadSource[] = []
+    let read: readonly SourceFindings[] = []
     metrics.onCollect(async () => {
       read = this.#sources.size === 0 ? [] : await this.read()
     })
@@ -137,7 +137,7 @@ export class UnreferencedReport {
     return () => this.#sources.delete(source)
   }
 
-  async read(): Promise<readonly ReadSource[]> {
+  async read(): Promise<readonly SourceFindings[]> {
     return await Promise.all(
       [...this.#sources].map(async (source) => ({
         sidecar: source.sidecar,
@@ -155,8 +155,8 @@ function judgedReasons(kind: BackEndKind, { listedAt }: ListingState): readonly 
 }
 
 /** Returns the scope of a listing as metrics and the page name it. */
-export function scopeOf({ ofCluster }: Pick<ListingState, 'ofCluster'>): 'cluster' | 'backend' {
-  return ofCluster ? 'cluster' : 'backend'
+export function scopeOf({ isLimitedToCluster }: Pick<ListingState, 'isLimitedToCluster'>): 'cluster' | 'backend' {
+  return isLimitedToCluster ? 'cluster' : 'backend'
 }
 
 function sum(values: readonly number[]): number {
