@@ -59,7 +59,7 @@ interface AwaitedObject {
   /** When the first key began to wait, in monotonic milliseconds. */
   readonly since: number
   dueAt: number
-  /** The version for which each key ran last. Also has the keys that waited before their current run. */
+  /** The last version of the object that each key has seen. Running keys stay, because they may wait again. */
   readonly versions: Map<string, string>
 }
 

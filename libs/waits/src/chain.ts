@@ -1,7 +1,7 @@
 import type { ClaimContext } from './claim-context.ts'
 import type { ObjectWait } from './wait.ts'
 
-/** An object for which another object waits. An attachment is named by its key. */
+/** An object for which another object waits. The name of an attachment is its key in `ClaimContext.attachments`. */
 export interface Awaited {
   readonly kind: 'claim' | 'pod' | 'attachment'
   readonly name: string

@@ -141,7 +141,7 @@ export class ClaimMemory {
     return this.#answered.has(uid)
   }
 
-  /** Reports whether this process has worked on the claim. Before, a call of an earlier process may be running. */
+  /** Reports whether this process has worked on the claim. If not, a call of an earlier process may still run. */
   hasRun(uid: string): boolean {
     return this.#ran.has(uid)
   }

@@ -57,8 +57,8 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
 }
 
 /**
- * Puts our finalizer on the claim. Returns false if the claim is gone, or has no finalizer because it is being deleted or
- * has left the node of this process.
+ * Puts our finalizer on the claim. Returns false if the claim does not have it afterwards: the claim is gone, is being
+ * deleted, or has another selected node.
  */
 async function addOurFinalizer({ deps, stored }: ClaimRun): Promise<boolean> {
   const { claimFinalizer: finalizer, node } = deps.settings

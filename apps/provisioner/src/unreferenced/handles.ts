@@ -6,7 +6,7 @@ export function comparableHandle(handle: string): string {
   return handle.toLowerCase()
 }
 
-/** Returns the last part of a path-like handle, which some back ends write with different beginnings. */
+/** Returns the text after the last slash. Some back ends write one handle with different paths before it. */
 export function lastPart(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1)
 }

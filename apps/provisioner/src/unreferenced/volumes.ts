@@ -20,7 +20,7 @@ export interface UnreferencedVolumesOptions extends CreationFacts {
   readonly memory: CreationFacts['memory'] & Pick<ClaimMemory, 'unsaved'>
   /** Reads one page of ListVolumes. Undefined if the driver cannot list its volumes. */
   readonly listPage: ((startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>) | undefined
-  /** The text in the handles of this cluster's volumes. Empty: no selection. */
+  /** The text in the handles of this cluster's volumes. Empty: all volumes of the back end count. */
   readonly handleFilter: string
   readonly clock: Clock
 }

@@ -20,7 +20,7 @@ export interface UnreferencedSnapshotsOptions {
   readonly memories: readonly Memory[]
   /** Reads one page of ListSnapshots. */
   readonly listPage: (startingToken: string, signal: AbortSignal) => Promise<ListSnapshotsResponse>
-  /** The text in the handles of this cluster's snapshots. Empty: no selection. */
+  /** The text in the handles of this cluster's snapshots. Empty: all snapshots of the back end count. */
   readonly handleFilter: string
   readonly clock: Clock
 }

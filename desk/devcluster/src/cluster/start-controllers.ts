@@ -34,7 +34,7 @@ const UNUSED_SINCE = 37
 const WAITING_SINCE = 37
 /** The minor version since which the volumes of a deleted Node are detached at once. */
 const RELEASING_SINCE = 38
-/** The minor version since which a start deletes unused attachments of drivers that need no attach. */
+/** The minor version since which a starting controller deletes unused attachments of drivers without attach. */
 const DETACHING_WITHOUT_NEED_SINCE = 38
 
 /** The controllers to start, and the Kubernetes that they copy. */

@@ -107,7 +107,7 @@ export function endOf(
   return { code: 1 }
 }
 
-/** Logs the last message of each driver app, if controllers run in the same process. */
+/** Logs the `endingNotice` of each app without controllers, if it shares the process with controllers. */
 export function logLastLines({ sidecars, driverApps }: StartPlan, log: Logger): void {
   if (sidecars.length === 0) return
   for (const { app } of driverApps) log.error(undefined, app.endingNotice)

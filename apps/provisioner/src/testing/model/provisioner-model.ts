@@ -308,7 +308,7 @@ export class ProvisionerModel {
     }
   }
 
-  /** True if the last read before a DeleteVolume call may have taken effect. A later edit cannot stop the call. */
+  /** True if a DeleteVolume call is running, or its last check has read the volume. A later edit cannot stop the call. */
   get #isDeleting(): boolean {
     const flights = this.process?.gate.inFlight ?? []
     return flights.some(({ label, applied }) => {

@@ -107,8 +107,8 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   }
 
   /**
-   * Creates the class bronze. This wakes claims that wait for the class, and drops the driver's refusal of a deleted
-   * class of the same name.
+   * Creates the class bronze. Claims that wait for the class run again. If the driver refused a deleted class of the
+   * same name, the resizer forgets the refusal.
    */
   #created(state: ClassState): ClassState {
     const remade = this.claims.cached(state.seenClaim).modifyVolumeStatus?.target === 'bronze'
