@@ -17,7 +17,7 @@ import {
   sanitizeName,
   sentence,
 } from '@csi-sidecars/sidecar'
-import type { Names } from './caches/names.ts'
+import type { DriverNames } from './caches/names.ts'
 import { openCaches, type ProvisionerCaches } from './caches/open.ts'
 import { openCapacity } from './capacity/open.ts'
 import type { CapacityParts } from './capacity/run.ts'
@@ -208,7 +208,7 @@ function settingsOf(
   }
 }
 
-function namesOf(driver: string): Names {
+function namesOf(driver: string): DriverNames {
   return { driver, inTree: isMigratedCSIDriverByName(driver) ? inTreeNameFromCSIName(driver) : undefined }
 }
 

@@ -1,5 +1,5 @@
 /** The names by which StorageClasses, claims and PersistentVolumes refer to this driver. */
-export interface Names {
+export interface DriverNames {
   readonly driver: string
   /** The in-tree plugin that is migrated to the driver. Undefined if there is none. */
   readonly inTree: string | undefined

@@ -32,7 +32,7 @@ import {
   type Registration,
   registrationProjection,
 } from './cluster.ts'
-import type { Names } from './names.ts'
+import type { DriverNames } from './names.ts'
 import { type ProvisionerVolume, volumeProjection } from './volume.ts'
 
 /** The caches of the provisioner. A cache is undefined if the driver or a flag makes it needless. */
@@ -57,7 +57,7 @@ type Registry = Pick<CacheRegistry, 'open'>
 /** The options that decide which caches are opened, and which objects they keep. */
 export interface CachesOptions {
   readonly caches: Registry
-  readonly names: Names
+  readonly names: DriverNames
   readonly claimFinalizer: string
   readonly attaches: boolean
   /** The node of this process with `--node-deployment`. */

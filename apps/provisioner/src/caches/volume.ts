@@ -2,7 +2,7 @@ import { isPVMigratable, translateInTreePVToCSI } from '@csi-sidecars/csi-transl
 import { type Cached, Interner } from '@csi-sidecars/informer'
 import { type PersistentVolume, Quantity } from '@csi-sidecars/kube-types'
 import { isReachable, type LocalNode } from '../node/local-node.ts'
-import { MIGRATED_TO, type Names, PROVISIONED_BY, VOLUME_FINALIZER } from './names.ts'
+import { type DriverNames, MIGRATED_TO, PROVISIONED_BY, VOLUME_FINALIZER } from './names.ts'
 
 /** The cached part of a PersistentVolume, flat to save memory. A deletion reads the full object from the API server. */
 export interface ProvisionerVolume extends Cached {
@@ -36,7 +36,7 @@ export interface ReleasedPhase {
 }
 
 export function volumeProjection(
-  names: Names,
+  names: DriverNames,
   node: LocalNode | undefined,
 ): (pv: PersistentVolume, intern?: Interner) => ProvisionerVolume {
   return (pv, intern = new Interner()) => {
@@ -62,7 +62,7 @@ export function volumeProjection(
 }
 
 /** Returns the handle of an in-tree volume. Empty if it cannot be translated: no listing shows it then. */
-function inTreeHandleOf(pv: PersistentVolume, { driver }: Names): string | undefined {
+function inTreeHandleOf(pv: PersistentVolume, { driver }: DriverNames): string | undefined {
   if (!isPVMigratable(pv)) return undefined
   try {
     const { csi } = translateInTreePVToCSI(pv).spec ?? {}
@@ -80,7 +80,7 @@ function releasedOf({ spec, status }: PersistentVolume): ReleasedPhase {
 }
 
 /** Reports whether the annotations of the volume, or else its CSI driver, name this provisioner. */
-function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
+function isOurs({ metadata, spec }: PersistentVolume, names: DriverNames): boolean {
   const provisionedBy = metadata?.annotations?.[PROVISIONED_BY]
   const migrated = metadata?.annotations?.[MIGRATED_TO]
   if (provisionedBy !== undefined) return isKnown(provisionedBy, names) || isKnown(migrated, names)
@@ -88,7 +88,7 @@ function isOurs({ metadata, spec }: PersistentVolume, names: Names): boolean {
 }
 
 /** Reports whether the name belongs to the driver, or to the in-tree plugin that is migrated to the driver. */
-export function isKnown(name: string | undefined, { driver, inTree }: Names): boolean {
+export function isKnown(name: string | undefined, { driver, inTree }: DriverNames): boolean {
   return name !== undefined && (name === driver || name === inTree)
 }
 

@@ -2,7 +2,7 @@ import type { Cached, Reader } from '@csi-sidecars/informer'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { Metrics } from '@csi-sidecars/telemetry'
 import type { Class, ProvisionerNode, Registration } from '../caches/cluster.ts'
-import type { Names } from '../caches/names.ts'
+import type { DriverNames } from '../caches/names.ts'
 import type { ProvisionerCaches, TopologyCaches } from '../caches/open.ts'
 
 export type Segments = Readonly<Record<string, string>>
@@ -23,7 +23,7 @@ export interface ItemsOptions {
   readonly segments: SegmentSource
   /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
   readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
-  readonly names: Names
+  readonly names: DriverNames
   readonly immediate: boolean
 }
 
@@ -61,7 +61,7 @@ export function segmentsOf(
 export function itemsOf(
   classes: Iterable<Class>,
   segments: readonly Segments[],
-  { names, immediate }: { readonly names: Names; readonly immediate: boolean },
+  { names, immediate }: { readonly names: DriverNames; readonly immediate: boolean },
 ): ReadonlyMap<string, CapacityItem> {
   const items = new Map<string, CapacityItem>()
   for (const { key: className, provisioner, waitsForConsumer } of classes) {

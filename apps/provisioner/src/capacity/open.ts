@@ -1,6 +1,6 @@
 import { CSI_STORAGE_CAPACITIES } from '@csi-sidecars/kube-types'
 import { type AppParts, cacheOf, FATAL, StartError } from '@csi-sidecars/sidecar'
-import type { Names } from '../caches/names.ts'
+import type { DriverNames } from '../caches/names.ts'
 import type { ProvisionerCaches } from '../caches/open.ts'
 import { CapacityItems, OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
 import { managerName } from './manager-name.ts'
@@ -20,7 +20,7 @@ export interface OpenCapacity
     readonly 'kube-api-capacity-qps': number
   }
   readonly explicitFlags: ReadonlySet<string>
-  readonly names: Names
+  readonly names: DriverNames
   /** The node of this process with `--node-deployment`. Undefined otherwise. */
   readonly node: string | undefined
   readonly segments: SegmentSource

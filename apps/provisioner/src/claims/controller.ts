@@ -28,7 +28,14 @@ import type { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
 import type { ClaimDeps } from './run.ts'
-import { claimTrigger, endsOf, nodeSource, nodesSource, wakesOnClaim, wakesOnVolume } from './triggers.ts'
+import {
+  anyNodeSource,
+  claimTrigger,
+  forgetEndedClaims,
+  selectedNodeSource,
+  wakesOnClaim,
+  wakesOnVolume,
+} from './triggers.ts'
 import { unsavedController } from './unsaved-controller.ts'
 
 /** The kinds of objects that claims wait for and no cache holds: roles of provisioners cannot watch them all. */
@@ -65,7 +72,7 @@ export function claimControllers(term: TermParts, memory: ClaimMemory): readonly
     backoff: backoffOf(settings),
     onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
-    sources: [endsOf(claims, memory), again.source, keysOf(claims, claimTrigger(settings, memory))],
+    sources: [forgetEndedClaims(claims, memory), again.source, keysOf(claims, claimTrigger(settings, memory))],
     wakers: claimWakers(term),
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),
@@ -88,8 +95,8 @@ function claimWakers(term: TermParts): Wakers<ClaimWakeKind> {
       source: wakesOn(classes, (event) => [{ kind: 'class', name: objectOf(event).key }]),
     },
     volume: { object: 'PersistentVolume', reason: 'VolumeNameTaken', source: wakesOn(volumes, wakesOnVolume) },
-    node: { object: 'Node', reason: 'TopologyOfNodeMissing', source: cluster ? nodeSource(cluster) : noNodes },
-    nodes: { object: 'Node', reason: 'TopologyMissing', source: cluster ? nodesSource(cluster) : noNodes },
+    node: { object: 'Node', reason: 'TopologyOfNodeMissing', source: cluster ? selectedNodeSource(cluster) : noNodes },
+    nodes: { object: 'Node', reason: 'TopologyMissing', source: cluster ? anyNodeSource(cluster) : noNodes },
     claim: {
       object: 'PersistentVolumeClaim',
       reason: 'SourceNotUsable',

@@ -7,11 +7,11 @@ import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
 import type { Unsaved } from './memory.ts'
 import { readOwner } from './owner.ts'
-import type { Prepared } from './prepared.ts'
+import type { PreparedCreation } from './prepared.ts'
 import type { ClaimRun } from './run.ts'
 
 /** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */
-export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<Unsaved> {
+export async function createVolume(run: ClaimRun, prepared: PreparedCreation): Promise<Unsaved> {
   const { deps, signal, log } = run
   const { claim, request, migrated } = prepared
   const { volume } = await deps.driver.create(request, { migrated, signal })
@@ -33,7 +33,11 @@ export async function createVolume(run: ClaimRun, prepared: Prepared): Promise<U
 }
 
 /** Builds the PersistentVolume. Deletes the volume and throws if the in-tree plugin cannot describe the volume. */
-async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Volume): Promise<PersistentVolume> {
+async function toPersistentVolume(
+  run: ClaimRun,
+  prepared: PreparedCreation,
+  volume: Volume,
+): Promise<PersistentVolume> {
   const pv = persistentVolumeOf(prepared, volume, run.deps.settings)
   if (!prepared.migrated) return pv
   try {
@@ -46,7 +50,7 @@ async function toPersistentVolume(run: ClaimRun, prepared: Prepared, volume: Vol
 }
 
 /** Deletes a volume that is too small or lacks the requested content, and throws the reason. */
-async function refuseWrongVolume(run: ClaimRun, prepared: Prepared, volume: Volume): Promise<void> {
+async function refuseWrongVolume(run: ClaimRun, prepared: PreparedCreation, volume: Volume): Promise<void> {
   const { claim, request } = prepared
   const { capacityBytes, contentSource } = volume
   const required = request.capacityRange?.requiredBytes ?? 0n
@@ -72,7 +76,7 @@ interface UnusableVolume {
 /** Deletes the volume. Tries it several times within `--timeout`. Returns the error of the creation. */
 async function deleteWrongVolume(
   run: ClaimRun,
-  { claim, request: { secrets }, migrated }: Prepared,
+  { claim, request: { secrets }, migrated }: PreparedCreation,
   { volume: { volumeId }, why, cleanup }: UnusableVolume,
 ): Promise<AnswerError> {
   const { deps, signal } = run

@@ -3,16 +3,16 @@ import { EventDeduplicator } from '@csi-sidecars/controller'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ProvisionerClaim } from '../caches/claim.ts'
-import { NodeChecks } from '../node/node-checks.ts'
+import { NodeDriverChecks } from '../node/node-checks.ts'
 import { Ownership } from '../node/ownership.ts'
-import type { Prepared } from './prepared.ts'
+import type { PreparedCreation } from './prepared.ts'
 
 /**
  * A CreateVolume call whose outcome is unknown. The same request is repeated until the outcome is known, even if its
  * claim, class or VolumeAttributesClass was deleted or recreated: a driver refuses another request for the volume.
  */
 export interface UncertainCall {
-  readonly prepared: Prepared
+  readonly prepared: PreparedCreation
   /** True if an earlier process may have sent another request for the volume. The parameters may then differ. */
   readonly isRebuilt: boolean
 }
@@ -47,7 +47,7 @@ export class ClaimMemory {
   /** The created volumes, by the names of their PersistentVolumes. */
   readonly unsaved = new Map<string, Unsaved>()
   readonly ownership: Ownership
-  readonly nodeChecks: NodeChecks
+  readonly nodeChecks: NodeDriverChecks
   readonly #pauses = new Map<string, Pause>()
   /** The claims that this process has worked on at least once. */
   readonly #ran = new Set<string>()
@@ -66,7 +66,7 @@ export class ClaimMemory {
     this.#pauseMs = pauseMs
     this.#events = new EventDeduplicator({ clock })
     this.ownership = new Ownership(clock)
-    this.nodeChecks = new NodeChecks(clock)
+    this.nodeChecks = new NodeDriverChecks(clock)
   }
 
   pause(uid: string, classUid: string): void {

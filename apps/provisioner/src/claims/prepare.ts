@@ -19,11 +19,11 @@ import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
 import { contentSource } from './content.ts'
-import type { Prepared } from './prepared.ts'
+import type { PreparedCreation } from './prepared.ts'
 import type { ClaimRun } from './run.ts'
 
 /** Builds the CreateVolume request. The order of the checks decides which error users see. Throws ProvisionError. */
-export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<Prepared> {
+export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<PreparedCreation> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
   const { requestedVolume } = claim
@@ -54,9 +54,9 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
   const refs = secretRefsOf(storageClass.parameters, tokens)
   const passed = driverParameters(storageClass.parameters)
   const usesRecord = !deps.memory.knowsEndOfCall(claim.uid)
-  const { parameters, record } = settings.parameterTemplates
+  const { parameters, valuesRecord } = settings.parameterTemplates
     ? claimParameters({ parameters: passed, claim, volumeName: name, usesRecord })
-    : { parameters: passed, record: undefined }
+    : { parameters: passed, valuesRecord: undefined }
   const request = createVolumeRequest({
     claim,
     name,
@@ -68,11 +68,14 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, requestedVolume),
   })
-  return { claim, class: ofClaim, request, fsType, record, refs, capabilities, migrated }
+  return { claim, class: ofClaim, request, fsType, valuesRecord, refs, capabilities, migrated }
 }
 
 /** Returns the request of an uncertain call, with the current values of its Secret. */
-export async function prepareAgain({ deps, signal, log }: ClaimRun, prepared: Prepared): Promise<Prepared> {
+export async function prepareAgain(
+  { deps, signal, log }: ClaimRun,
+  prepared: PreparedCreation,
+): Promise<PreparedCreation> {
   const { request, refs } = prepared
   const secrets = await secretValuesAgain(deps.api, refs.provisioner, { signal, log, earlier: request.secrets })
   return { ...prepared, request: { ...request, secrets: { ...secrets } } }

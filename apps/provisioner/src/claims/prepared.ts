@@ -4,14 +4,14 @@ import type { Class } from '../caches/cluster.ts'
 import type { SecretRefs } from '../request/secrets.ts'
 
 /** A CreateVolume request, and the data that turn its response into a PersistentVolume. */
-export interface Prepared {
+export interface PreparedCreation {
   readonly claim: ProvisionerClaim
   /** The StorageClass as stored, before the translation of an in-tree class. */
   readonly class: Class
   readonly request: CreateVolumeRequest
   readonly fsType: string
   /** The annotation that the claim must have before the call, if any. */
-  readonly record: string | undefined
+  readonly valuesRecord: string | undefined
   readonly refs: SecretRefs
   readonly capabilities: readonly VolumeCapability[]
   /** True if the class belongs to an in-tree plugin. */

@@ -9,7 +9,7 @@ import { CLAIM_EVENTS, recordEvent } from './events.ts'
 import type { Unsaved } from './memory.ts'
 import { withParameterValues } from './patches.ts'
 import { prepare, prepareAgain } from './prepare.ts'
-import type { Prepared } from './prepared.ts'
+import type { PreparedCreation } from './prepared.ts'
 import { recordFailure } from './record-failure.ts'
 import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
 import { finishCreationNowOrLater } from './save.ts'
@@ -72,8 +72,8 @@ async function addOurFinalizer({ deps, stored }: ClaimRun): Promise<boolean> {
  */
 async function recordParameters(
   run: ClaimRun,
-  { claim, record }: Pick<Prepared, 'claim' | 'record'>,
+  { claim, valuesRecord }: Pick<PreparedCreation, 'claim' | 'valuesRecord'>,
 ): Promise<boolean> {
-  if (record === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === record) return true
-  return await run.stored.edit(withParameterValues(record))
+  if (valuesRecord === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === valuesRecord) return true
+  return await run.stored.edit(withParameterValues(valuesRecord))
 }

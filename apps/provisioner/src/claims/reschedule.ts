@@ -27,11 +27,11 @@ export async function rescheduleWithoutDriver(run: ClaimRun, check: NodeCheck): 
   const { deps, log } = run
   const { nodeChecks } = deps.memory
   const { claim, node, afterMs } = check
-  const waitMs = nodeChecks.waitMs(claim.uid, node, afterMs)
+  const waitMs = nodeChecks.msUntilCheck(claim.uid, node, afterMs)
   if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
   const why = await reasonToLeave(run, check)
   if (why === undefined || !(await removeNode(run, check))) {
-    return { kind: 'postponed', ms: nodeChecks.pause(claim.uid, node, afterMs) }
+    return { kind: 'postponed', ms: nodeChecks.postpone(claim.uid, node, afterMs) }
   }
   nodeChecks.forget(claim.uid)
   log.v(2)?.info('Volume rescheduled because', { err: why })

@@ -36,7 +36,10 @@ export function withoutOurFinalizers(
 }
 
 /** Forgets a deleted or bound claim, unless a CreateVolume call for it may be running. */
-export function endsOf(claims: Pick<Informer<ProvisionerClaim, never>, 'subscribe'>, memory: ClaimMemory): Source {
+export function forgetEndedClaims(
+  claims: Pick<Informer<ProvisionerClaim, never>, 'subscribe'>,
+  memory: ClaimMemory,
+): Source {
   return (queue) =>
     claims.subscribe((event) => {
       if (event.type === 'added') return
@@ -61,13 +64,13 @@ export function wakesOnVolume(event: InformerEvent<ProvisionerVolume>): readonly
 }
 
 /** Wakes claims that wait for their node, when the labels or the topology keys of the node change. */
-export function nodeSource({ nodes, registrations }: TopologyCaches): Source<'node'> {
+export function selectedNodeSource({ nodes, registrations }: TopologyCaches): Source<'node'> {
   const wake = (event: InformerEvent<Cached>) => [{ kind: 'node', name: objectOf(event).key } as const]
   return topologySource({ nodes, registrations }, wake)
 }
 
 /** Wakes claims that wait for any node, when the labels or the topology keys of a node change. */
-export function nodesSource({ nodes, registrations }: TopologyCaches): Source<'nodes'> {
+export function anyNodeSource({ nodes, registrations }: TopologyCaches): Source<'nodes'> {
   return topologySource({ nodes, registrations }, () => [{ kind: 'nodes' }])
 }
 

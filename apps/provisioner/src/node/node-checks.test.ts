@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { NodeChecks } from './node-checks.ts'
+import { NodeDriverChecks } from './node-checks.ts'
 
 function atTime() {
   const time = { now: 0 }
-  const checks = new NodeChecks({ monotonic: () => time.now, random: () => 0.5 })
-  return { time, checks, waitMs: (node = 'node-2') => checks.waitMs('uid', node, 1_000) }
+  const checks = new NodeDriverChecks({ monotonic: () => time.now, random: () => 0.5 })
+  return { time, checks, waitMs: (node = 'node-2') => checks.msUntilCheck('uid', node, 1_000) }
 }
 
 describe('NodeChecks', () => {
@@ -21,9 +21,9 @@ describe('NodeChecks', () => {
     const { time, checks, waitMs } = atTime()
     waitMs()
     time.now = 1_500
-    expect(checks.pause('uid', 'node-2', 1_000)).toBe(22.5 * 60_000)
+    expect(checks.postpone('uid', 'node-2', 1_000)).toBe(22.5 * 60_000)
     expect(waitMs()).toBe(22.5 * 60_000)
-    expect(checks.pause('uid', 'node-2', 60 * 60_000)).toBe(90 * 60_000)
+    expect(checks.postpone('uid', 'node-2', 60 * 60_000)).toBe(90 * 60_000)
   })
 
   it('the delay starts again if another node is selected', () => {

@@ -12,7 +12,7 @@ const PAUSE_MS = 15 * 60_000
  * The delays after which this process checks whether the selected node of a claim has the driver. The driver of a node
  * that starts registers late, so each check waits. The random part spreads the checks of all processes.
  */
-export class NodeChecks {
+export class NodeDriverChecks {
   readonly #claims = new Map<string, Check>()
   readonly #clock: Pick<Clock, 'monotonic' | 'random'>
 
@@ -21,14 +21,14 @@ export class NodeChecks {
   }
 
   /** Returns the milliseconds until the check of the node. The first call for a node starts the delay. */
-  waitMs(uid: string, node: string, afterMs: number): number {
+  msUntilCheck(uid: string, node: string, afterMs: number): number {
     const check = this.#claims.get(uid)
     if (check?.node === node) return Math.max(0, check.dueAtMs - this.#clock.monotonic())
     return this.#start(uid, node, afterMs)
   }
 
   /** Starts the pause before the next check of the node. Returns its milliseconds. */
-  pause(uid: string, node: string, afterMs: number): number {
+  postpone(uid: string, node: string, afterMs: number): number {
     return this.#start(uid, node, Math.max(PAUSE_MS, afterMs))
   }
 

@@ -1,17 +1,17 @@
 import { messageOf } from '@csi-sidecars/base'
 import { translateInTreeStorageClassToCSI } from '@csi-sidecars/csi-translation'
 import { type Class, projectClass } from '../caches/cluster.ts'
-import type { Names } from '../caches/names.ts'
+import type { DriverNames } from '../caches/names.ts'
 import { ProvisionError } from './failure.ts'
 import type { ClaimWakeEvent } from './wake-events.ts'
 
 /** Reports whether the class belongs to the in-tree plugin that is migrated to the driver. */
-export function isMigrated({ provisioner }: Class, { inTree }: Names): boolean {
+export function isMigrated({ provisioner }: Class, { inTree }: DriverNames): boolean {
   return inTree !== undefined && provisioner === inTree
 }
 
 /** Translates a class of the migrated in-tree plugin to the CSI driver. Returns other classes unchanged. */
-export function classForDriver(storageClass: Class, names: Names): Class {
+export function classForDriver(storageClass: Class, names: DriverNames): Class {
   const { inTree } = names
   if (inTree === undefined || !isMigrated(storageClass, names)) return storageClass
   const { key: name, uid, resourceVersion, provisioner, parameters, allowedTopologies } = storageClass
@@ -36,7 +36,7 @@ export function classForDriver(storageClass: Class, names: Names): Class {
  * Throws ProvisionError if a claim of the in-tree plugin names a VolumeAttributesClass. The API server stores such a class
  * only for a volume with a CSI source, so the PersistentVolume could never be stored.
  */
-export function checkAttributesClass(attributesClass: string, storageClass: Class, names: Names): void {
+export function checkAttributesClass(attributesClass: string, storageClass: Class, names: DriverNames): void {
   if (attributesClass === '' || !isMigrated(storageClass, names)) return
   const { key, provisioner } = storageClass
   const needed = `the VolumeAttributesClass ${attributesClass} needs a StorageClass of the driver ${names.driver}`

@@ -19,10 +19,10 @@ import type { Class } from '../caches/cluster.ts'
 import {
   DELETION_SECRET_NAME,
   DELETION_SECRET_NAMESPACE,
+  type DriverNames,
   IDENTITY_ATTRIBUTE,
   MODIFY_SECRET_NAME,
   MODIFY_SECRET_NAMESPACE,
-  type Names,
   PROVISIONED_BY,
   VOLUME_FINALIZER,
 } from '../caches/names.ts'
@@ -41,7 +41,7 @@ export interface CreatedVolumeParts {
 
 /** The settings that the PersistentVolume depends on. */
 export interface VolumeSettings {
-  readonly names: Names
+  readonly names: DriverNames
   /** The ID of this process, which is written into each volume that it creates. */
   readonly identity: string
   readonly publishReadOnly: boolean

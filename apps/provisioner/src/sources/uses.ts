@@ -6,8 +6,8 @@ import { type Source, WakeFeed } from '@csi-sidecars/controller'
  * claim of the cloned volume, by its UID.
  *
  * Guarantees: a use begins before its run reads the source, and ends after its CreateVolume call. Only one run at a time
- * adds or removes the finalizer of a source. So a run that sees the finalizer keeps it: a removal that has not asked
- * `isUsed` yet finds the use, and any other removal ended before the run read the source.
+ * adds or removes the finalizer of a source. A finalizer that a run has read therefore stays during its use: each later
+ * removal calls `isUsed` first.
  */
 export class SourceUses {
   /** The source of each call, by the UID of the new volume's claim. */

@@ -3,7 +3,7 @@ import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { claimProjection, type ProvisionerClaim } from '../caches/claim.ts'
-import type { Names } from '../caches/names.ts'
+import type { DriverNames } from '../caches/names.ts'
 import { type ProvisionerVolume, volumeProjection } from '../caches/volume.ts'
 import { ClaimMemory } from '../claims/memory.ts'
 import { MAX_REMEMBERED, RELEASED_MS, UnreferencedVolumes, type UnreferencedVolumesOptions } from './volumes.ts'
@@ -15,7 +15,7 @@ const { signal } = new AbortController()
 
 let clock: FakeClock
 let memory: ClaimMemory
-let names: Names
+let names: DriverNames
 let volumes: Map<string, ProvisionerVolume>
 let claims: Map<string, ProvisionerClaim>
 /** The handles that the back end lists. Each entry of the outer list is one page. */
