@@ -48,7 +48,7 @@ export async function confirmLastWrite({
 }
 
 /** Returns the newest known state of the claim. Undefined if the claim is gone or was recreated. */
-export function knownClaim(
+export function sameCachedClaim(
   { key, deps }: ResizerClaimRun<ResizerClaimDeps>,
   { uid }: Pick<ResizerClaim, 'uid'>,
 ): ResizerClaim | undefined {
@@ -57,8 +57,8 @@ export function knownClaim(
 }
 
 /** Reports whether the cache still has the claim with this UID. */
-export function isKnown(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pick<ResizerClaim, 'uid'>): boolean {
-  return knownClaim(run, claim) !== undefined
+export function isStillCached(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pick<ResizerClaim, 'uid'>): boolean {
+  return sameCachedClaim(run, claim) !== undefined
 }
 
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
@@ -73,6 +73,6 @@ export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<Resi
 }
 
 /** Returns the error text of the Go resizer, which has two blanks after "of". */
-export function cannotPatch(key: string, cause: unknown): string {
+export function patchFailureText(key: string, cause: unknown): string {
   return `can't patch status of  PVC ${key} with ${messageOf(cause)}`
 }

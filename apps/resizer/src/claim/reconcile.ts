@@ -1,7 +1,7 @@
 import { type Outcome, SETTLED, updateLatest } from '@csi-sidecars/controller'
 import { isMissing } from '@csi-sidecars/kube-client'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { CONFLICT_TRIES, confirmLastWrite, isKnown, readClaim } from './api.ts'
+import { CONFLICT_TRIES, confirmLastWrite, isStillCached, readClaim } from './api.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 interface OfClaim {
@@ -38,7 +38,7 @@ export async function reconcileClaim<V extends OfClaim, W extends OfClaim>(
     return await steps.perform(work)
   } finally {
     // The results of a deleted claim must not count for a claim that is recreated under its name.
-    if (!isKnown(run, work.claim)) steps.forget(work.claim)
+    if (!isStillCached(run, work.claim)) steps.forget(work.claim)
   }
 }
 
@@ -66,7 +66,7 @@ async function begin<V extends OfClaim, W extends OfClaim>(
     return { end: SETTLED }
   } catch (error) {
     run.signal.throwIfAborted()
-    if (claim !== undefined && isMissing(error) && !isKnown(run, claim)) return { end: SETTLED }
+    if (claim !== undefined && isMissing(error) && !isStillCached(run, claim)) return { end: SETTLED }
     return { end: { kind: 'retry', cause: steps.cannotBegin(error) } }
   }
 }

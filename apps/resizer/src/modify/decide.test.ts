@@ -15,7 +15,7 @@ interface Row {
   readonly claim?: ClaimFields
   readonly volume?: VolumeFields | 'missing'
   readonly uncertain?: boolean
-  readonly slow?: boolean
+  readonly isRetriedRarely?: boolean
   readonly reportedClass?: string
   readonly nodeDeployment?: boolean
   /** The steps that `decideModify` must return, without their patches. */
@@ -67,25 +67,25 @@ const rows: Record<string, Row> = {
   'an infeasible request is not repeated at once': {
     want: 'gold',
     modifyVolumeStatus: ['Infeasible', 'gold'],
-    slow: true,
+    isRetriedRarely: true,
     steps: [{ kind: 'skip' }],
   },
   'a different class than the infeasible class is tried at once': {
     want: 'silver',
     modifyVolumeStatus: ['Infeasible', 'gold'],
-    slow: true,
-    steps: [{ kind: 'speedUp' }, start('silver'), modify('silver')],
+    isRetriedRarely: true,
+    steps: [{ kind: 'forgetRefusal' }, start('silver'), modify('silver')],
   },
   'a withdrawn request ends the pause of an infeasible request': {
     modifyVolumeStatus: ['Infeasible', 'gold'],
-    slow: true,
-    steps: [{ kind: 'speedUp' }, ROLLED_BACK],
+    isRetriedRarely: true,
+    steps: [{ kind: 'forgetRefusal' }, ROLLED_BACK],
   },
   'a finished modification ends the pause of an infeasible request': {
     want: 'gold',
     current: 'gold',
-    slow: true,
-    steps: [{ kind: 'speedUp' }, NO_NEED],
+    isRetriedRarely: true,
+    steps: [{ kind: 'forgetRefusal' }, NO_NEED],
   },
   'a claim with its requested class needs no work': { want: 'gold', current: 'gold', steps: [NO_NEED] },
   'a claim without any class needs no work': { steps: [NO_NEED] },
@@ -176,7 +176,7 @@ describe('decideModify', () => {
     const resting = Object.values(rows).filter((row) => isClassAtRest(viewOf(row).claim, viewOf(row).volume))
     expect(resting.map(({ steps }) => steps)).toContainEqual([NO_NEED])
     const kinds = resting.flatMap(({ steps }) => steps.map((step) => 'kind' in step && step.kind))
-    expect(new Set(kinds).isSubsetOf(new Set(['noop', 'speedUp']))).toBe(true)
+    expect(new Set(kinds).isSubsetOf(new Set(['noop', 'forgetRefusal']))).toBe(true)
   })
 
   it('`decideModify` writes the status Pending only if the claim does not have it yet', () => {
@@ -189,7 +189,7 @@ describe('decideModify', () => {
 
 function viewOf(row: Row): ModifyView {
   const { want, current, modifyVolumeStatus, conditions, claim: fields, reportedClass } = row
-  const { uncertain = false, slow = false, nodeDeployment = false } = row
+  const { uncertain = false, isRetriedRarely = false, nodeDeployment = false } = row
   const [status, target] = modifyVolumeStatus ?? []
   const pvc = claim({
     ...(want !== undefined && { wantedClass: want }),
@@ -211,7 +211,7 @@ function viewOf(row: Row): ModifyView {
     volume: row.volume === 'missing' ? undefined : volumeProjection(DRIVER)(volume(row.volume)),
     classOf: (name) => classes.get(name),
     uncertain,
-    slow,
+    isRetriedRarely,
     isClassReported: ({ uid }) => uid === reportedClass,
     nodeDeployment,
     now: 0,

@@ -20,7 +20,7 @@ export type ModifyStep =
   /** The driver has refused the same request as infeasible a short time ago, so no call is made. */
   | { readonly kind: 'skip' }
   /** The claim requests another class than the infeasible class, so the retry delay ends. */
-  | { readonly kind: 'speedUp' }
+  | { readonly kind: 'forgetRefusal' }
   | { readonly kind: 'noop'; readonly why: string; readonly waitsFor?: WakeEvent<ModifyWakeKind> }
   | { readonly kind: 'cancel'; readonly patch: Patch }
   /** A modification may be running, but cannot be finished because its target class is missing. */
@@ -111,12 +111,12 @@ function claimIsNotReady({ view: { claim } }: ModifyFacts): Result {
   return claim.phase === 'Bound' ? undefined : noop('No need to modify PV')
 }
 
-function wasRefused({ view: { claim, slow } }: ModifyFacts): Result {
-  return slow && asksForItsTarget(claim) ? endPlan({ kind: 'skip' }) : undefined
+function wasRefused({ view: { claim, isRetriedRarely } }: ModifyFacts): Result {
+  return isRetriedRarely && asksForItsTarget(claim) ? endPlan({ kind: 'skip' }) : undefined
 }
 
-function refusalIsOutdated({ view: { slow } }: ModifyFacts): Result {
-  return slow ? next({ kind: 'speedUp' }) : undefined
+function refusalIsOutdated({ view: { isRetriedRarely: slow } }: ModifyFacts): Result {
+  return slow ? next({ kind: 'forgetRefusal' }) : undefined
 }
 
 function hasRequestedClass({ view: { claim } }: ModifyFacts): Result {

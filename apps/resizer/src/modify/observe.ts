@@ -13,7 +13,7 @@ export interface ModifyView {
   /** True if a modification of the claim may be running. */
   readonly uncertain: boolean
   /** True if the driver has just refused the modification as infeasible. */
-  readonly slow: boolean
+  readonly isRetriedRarely: boolean
   /** Reports whether the claim has an event about this class of another driver. */
   readonly isClassReported: (target: AttributesClass) => boolean
   /** True with `--node-deployment`. A volume that is not cached then belongs to another node. */
@@ -44,7 +44,7 @@ export function observeModify(
     volume: volumes.store.get(claim.volumeName),
     classOf: (name) => classes.get(name),
     uncertain: memory.uncertain.has(key),
-    slow: memory.slow.leftMs(key) !== undefined,
+    isRetriedRarely: memory.slow.leftMs(key) !== undefined,
     isClassReported: ({ uid }) => !memory.foreignClasses.isDue(claim.uid, uid),
     nodeDeployment,
     now: clock.now(),

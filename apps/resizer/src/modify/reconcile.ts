@@ -43,7 +43,7 @@ async function begin(
         log.v(4)?.info(message)
         return { end: { kind: 'retry', cause: new Error(message) } }
       }
-      case 'speedUp':
+      case 'forgetRefusal':
         deps.memory.slow.remove(key)
         break
       case 'noop':

@@ -3,7 +3,7 @@ import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import { CONFLICT_TRIES, cannotPatch, knownClaim, patchClaim, readClaim } from '../claim/api.ts'
+import { CONFLICT_TRIES, patchClaim, patchFailureText, readClaim, sameCachedClaim } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { priorityOf } from '../claim/run.ts'
 import { MODIFY_EVENTS } from './events.ts'
@@ -69,7 +69,7 @@ async function saveFailure(
   const save = (): Promise<unknown> =>
     updateLatest({
       tries: CONFLICT_TRIES,
-      latest: () => knownClaim(run, claim),
+      latest: () => sameCachedClaim(run, claim),
       build: (latest) =>
         isStill(latest, target.key) ? failedPatch(latest, { target: target.key, error }, deps.clock.now()) : undefined,
       send: (patch) => patchClaim(run, patch, priorityOf(run)),
@@ -91,5 +91,7 @@ function isStill({ modifyVolumeStatus }: ResizerClaim, target: string): boolean 
 
 export function cannotRecord(key: string, cause: unknown): Error {
   const { name } = namespacedRef(key)
-  return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${cannotPatch(key, cause)}`, { cause })
+  return new Error(`mark PVC "${name}" as modify volume failed, errored with: ${patchFailureText(key, cause)}`, {
+    cause,
+  })
 }

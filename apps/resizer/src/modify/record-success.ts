@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { cannotPatch, isKnown, patchClaim } from '../claim/api.ts'
+import { isStillCached, patchClaim, patchFailureText } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { patchVolume } from '../claim/patch-volume.ts'
 import { refuseReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
@@ -28,7 +28,7 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
     const cause = notSaved(claim, error)
     const replaced = replacedOutcome(run, modification.volume, cause)
     if (replaced !== undefined) return replaced
-    return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
+    return isStillCached(run, claim) ? { kind: 'retry', cause } : SETTLED
   }
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
   const { name } = namespacedRef(claim.key)
@@ -49,7 +49,7 @@ async function saveClass(run: ModifyRun, { claim, volume, target }: Modification
 function notCompleted(key: string): (cause: unknown) => never {
   return (cause) => {
     const failedStep = `mark PVC "${namespacedRef(key).name}" as ModifyVolumeCompleted failed`
-    throw new Error(`${failedStep}, errored with: ${cannotPatch(key, cause)}`, { cause })
+    throw new Error(`${failedStep}, errored with: ${patchFailureText(key, cause)}`, { cause })
   }
 }
 

@@ -212,7 +212,7 @@ const rows: Record<string, Row> = {
   },
   'a larger request after an infeasible request is tried at once': {
     claim: { ...infeasible, request: '3Gi' },
-    view: { slowForMs: 1000 },
+    view: { nextTryInMs: 1000 },
     steps: [{ kind: 'backOff' }, start('3Gi', 'A2')],
   },
   'an infeasible request of an earlier process is tried once, and delayed after that': {
@@ -221,12 +221,12 @@ const rows: Record<string, Row> = {
   },
   'an infeasible request is not repeated before its pause ends': {
     claim: infeasible,
-    view: { slowForMs: 1000 },
+    view: { nextTryInMs: 1000 },
     steps: [{ kind: 'backOff' }, { kind: 'postpone', ms: 1000 }],
   },
   'the pause of an infeasible request does not delay another request': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
-    view: { slowForMs: 1000, finallyFailed: true },
+    view: { nextTryInMs: 1000, finallyFailed: true },
     steps: [start('2Gi', 'A3')],
   },
   'a smaller request waits while an expansion may be running': {
@@ -304,7 +304,7 @@ function viewOf({ claim: claimParts, volume: volumeParts, view, settings }: Row)
     claim: projectClaim(claim(claimParts)),
     volume: volumeParts === 'missing' ? undefined : project(volume(volumeParts)),
     finallyFailed: false,
-    slowForMs: undefined,
+    nextTryInMs: undefined,
     settings: all,
     now: 0,
     ...view,

@@ -173,8 +173,8 @@ function wasRefused({ view: { claim } }: ExpansionFacts): Result {
   return claim.sizeStatus === SIZE_STATUS.controllerInfeasible ? next({ kind: 'backOff' }) : undefined
 }
 
-function isDelayed({ view: { slowForMs }, isNewSize }: ExpansionFacts): Result {
-  return isNewSize || slowForMs === undefined ? undefined : endPlan({ kind: 'postpone', ms: slowForMs })
+function isDelayed({ view: { nextTryInMs }, isNewSize }: ExpansionFacts): Result {
+  return isNewSize || nextTryInMs === undefined ? undefined : endPlan({ kind: 'postpone', ms: nextTryInMs })
 }
 
 function mustBeExpanded({ view: { claim, now }, target: { row, size }, isNewSize }: ExpansionFacts): Result {

@@ -15,5 +15,5 @@ export function nextSize(
   const cached = deps.volumes.store.get(claim.volumeName)
   // The cache lacks the fields of a volume of kind `other`, so the volume from the start of the run is used.
   const volume = cached === undefined || cached.kind === 'other' ? expansion.volume : cached
-  return sizeToExpandTo({ claim, volume, finallyFailed, slowForMs: undefined, settings, now: clock.now() })
+  return sizeToExpandTo({ claim, volume, finallyFailed, nextTryInMs: undefined, settings, now: clock.now() })
 }

@@ -25,7 +25,7 @@ export interface ResizeView {
   /** True if the last expansion that this process asked for has failed for good. */
   readonly finallyFailed: boolean
   /** The milliseconds until an infeasible request may be repeated. Undefined without a delay. */
-  readonly slowForMs: number | undefined
+  readonly nextTryInMs: number | undefined
   readonly settings: ResizeSettings
   /** The wall time for timestamps in the API. */
   readonly now: number
@@ -54,7 +54,7 @@ export async function observeResize(
     claim,
     volume,
     finallyFailed: memory.finallyFailed.has(key),
-    slowForMs: memory.slow.leftMs(key),
+    nextTryInMs: memory.slow.leftMs(key),
     settings,
     now: clock.now(),
   }

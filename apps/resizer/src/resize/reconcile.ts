@@ -3,7 +3,7 @@ import { callFailure, type Outcome, type Run, SETTLED } from '@csi-sidecars/cont
 import type { EventText } from '@csi-sidecars/events'
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { cannotPatch, isKnown, patchClaim } from '../claim/api.ts'
+import { isStillCached, patchClaim, patchFailureText } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { type ClaimBeginning, reconcileClaim } from '../claim/reconcile.ts'
 import { newRun, priorityOf } from '../claim/run.ts'
@@ -26,7 +26,7 @@ export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Ru
     observe: () => observeResize(key, deps, controllerRun.signal),
     begin: (view: ResizeView) => begin(run, view, decideResize(view)),
     cannotBegin: (cause) => {
-      return new Error(`marking pvc "${key}" as resizing failed: ${cannotPatch(key, cause)}`, { cause })
+      return new Error(`marking pvc "${key}" as resizing failed: ${patchFailureText(key, cause)}`, { cause })
     },
     perform: (expansion: ControllerExpansion) => expand(run, expansion),
     forget: (claim) => {
@@ -147,7 +147,7 @@ async function retrySoonerWhileInUse(
   inUse: InUse,
   { claim, outcome }: { readonly claim: ResizerClaim; readonly outcome: Outcome },
 ): Promise<Outcome> {
-  if (!inUse.wasRefused(claim) || !isKnown(run, claim)) {
+  if (!inUse.wasRefused(claim) || !isStillCached(run, claim)) {
     inUse.stopWaiting(claim)
     return outcome
   }

@@ -1,7 +1,7 @@
 import type { Outcome } from '@csi-sidecars/controller'
 import { isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { cannotPatch, patchClaim } from '../claim/api.ts'
+import { patchClaim, patchFailureText } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { priorityOf } from '../claim/run.ts'
 import { RESIZE_EVENTS } from './events.ts'
@@ -60,6 +60,6 @@ async function saveFailure(run: ResizeRun, begun: ResizerClaim, failure: ExpandF
   } catch (cause) {
     signal.throwIfAborted()
     if (isMissing(cause) || isTooManyRequests(cause)) return undefined
-    return `mark PVC "${key}" as controller expansion failed, errored with: ${cannotPatch(key, cause)}`
+    return `mark PVC "${key}" as controller expansion failed, errored with: ${patchFailureText(key, cause)}`
   }
 }

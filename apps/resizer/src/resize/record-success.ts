@@ -3,7 +3,14 @@ import { AGAIN, DONE, type Outcome, SETTLED, type UpdateResult, updateLatest } f
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
-import { CONFLICT_TRIES, cannotPatch, isKnown, knownClaim, patchClaim, readClaim } from '../claim/api.ts'
+import {
+  CONFLICT_TRIES,
+  isStillCached,
+  patchClaim,
+  patchFailureText,
+  readClaim,
+  sameCachedClaim,
+} from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { patchVolume } from '../claim/patch-volume.ts'
 import { isVolumeReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
@@ -34,7 +41,7 @@ export async function recordSuccess(
   } catch (error) {
     signal.throwIfAborted()
     const cause = afterCall(claim, expanded, error)
-    if (isMissing(error)) return isKnown(run, claim) ? { kind: 'retry', cause } : SETTLED
+    if (isMissing(error)) return isStillCached(run, claim) ? { kind: 'retry', cause } : SETTLED
     return notSaved(run, expansion, cause)
   }
   if (expanded.nodeStep) {
@@ -99,7 +106,7 @@ async function saveClaim(
   const { allocated, sizeStatus } = expansion.claim
   return await updateLatest({
     tries: CONFLICT_TRIES,
-    latest: () => knownClaim(run, expansion.claim),
+    latest: () => sameCachedClaim(run, expansion.claim),
     build: (claim) => {
       if (isVolumeReplaced(run, expansion.volume)) return undefined
       if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return undefined
@@ -112,7 +119,7 @@ async function saveClaim(
 
 function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
   const failedStep = nodeStep ? 'node expansion required' : 'resize finished'
-  return new Error(`mark PVC "${key}" as ${failedStep} failed: ${cannotPatch(key, cause)}`, { cause })
+  return new Error(`mark PVC "${key}" as ${failedStep} failed: ${patchFailureText(key, cause)}`, { cause })
 }
 
 /** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */

@@ -29,16 +29,23 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
     this.options = options
     const begin = { claim: this.claims.of(claim()), pv: this.volumes.of(volume()), bronze: false }
     const seen = { seenClaim: begin.claim, seenPv: begin.pv }
-    const memory = { uncertain: false, slow: false, queued: true, backoff: false, waitsFor: '', run: undefined }
+    const memory = {
+      uncertain: false,
+      isRetriedRarely: false,
+      queued: true,
+      backoff: false,
+      waitsFor: '',
+      run: undefined,
+    }
     this.initial = [{ ...begin, ...seen, has: '', changing: '', ...memory, wrong: undefined }]
   }
 
   *movesFrom(state: ClassState): Generator<Move<ClassState>> {
-    const { claim: number, pv, seenClaim, seenPv, backoff, slow } = state
+    const { claim: number, pv, seenClaim, seenPv, backoff, isRetriedRarely } = state
     if (seenClaim !== number) yield { name: 'claim event', to: this.seeClaim(state), fair: true }
     if (seenPv !== pv) yield { name: 'volume event', to: { ...state, seenPv: pv }, fair: true }
     if (backoff) yield { name: 'back-off is over', to: { ...state, queued: true, backoff: false }, fair: true }
-    if (slow) yield { name: 'slow is over', to: { ...state, slow: false }, fair: true }
+    if (isRetriedRarely) yield { name: 'slow is over', to: { ...state, isRetriedRarely: false }, fair: true }
     yield* this.#run.movesFrom(state)
     yield* this.#users(state)
     if (this.options.faults) yield { name: 'crash', to: this.crashed(state), fair: false }
@@ -88,7 +95,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   crashed(state: ClassState): ClassState {
     const { claim: seenClaim, pv: seenPv } = state
     const uncertain = this.claims.cached(seenClaim).modifyVolumeStatus?.status === MODIFY_STATUS.inProgress
-    const memory = { uncertain, slow: false, queued: true, backoff: false, waitsFor: '', run: undefined }
+    const memory = { uncertain, isRetriedRarely: false, queued: true, backoff: false, waitsFor: '', run: undefined }
     return { ...state, seenClaim, seenPv, ...memory }
   }
 
@@ -113,7 +120,7 @@ export class ClassModel implements Model<ClassState>, ClassObjects {
   #created(state: ClassState): ClassState {
     const remade = this.claims.cached(state.seenClaim).modifyVolumeStatus?.target === 'bronze'
     const woken = state.waitsFor === 'bronze' && this.options.wakes
-    const memory = remade ? { slow: false } : {}
+    const memory = remade ? { isRetriedRarely: false } : {}
     return { ...state, bronze: true, ...memory, queued: state.queued || remade || woken }
   }
 }

@@ -60,8 +60,8 @@ export class ClassRun {
     let now = state
     for (const step of this.#decide(state)) {
       switch (step.kind) {
-        case 'speedUp':
-          now = { ...now, slow: false }
+        case 'forgetRefusal':
+          now = { ...now, isRetriedRarely: false }
           break
         case 'skip':
           return yield { name: step.kind, to: end(now, 'retry'), fair: true }
@@ -108,15 +108,19 @@ export class ClassRun {
     const wrong =
       changing !== '' && changing !== target ? `${target} is asked for while ${changing} may be on its way` : undefined
     const certain = { ...state, wrong, changing: '', uncertain: false }
-    const done: ClassState = { ...certain, has: target, slow: false, run: { phase: 'saveVolume', target } }
+    const done: ClassState = { ...certain, has: target, isRetriedRarely: false, run: { phase: 'saveVolume', target } }
     yield { name: 'driver is done', to: done, fair: true }
     for (const kind of ['infeasible', 'final'] as const) {
-      const to: ClassState = { ...certain, slow: kind === 'infeasible', run: { phase: 'saveFailure', target, kind } }
+      const to: ClassState = {
+        ...certain,
+        isRetriedRarely: kind === 'infeasible',
+        run: { phase: 'saveFailure', target, kind },
+      }
       yield { name: kind, to, fair: false }
     }
     for (const each of new Set([has, target])) {
       const result = each === has ? 'without effect' : 'carried out'
-      const unsure = { ...state, wrong, changing: target, has: each, uncertain: true, slow: false }
+      const unsure = { ...state, wrong, changing: target, has: each, uncertain: true, isRetriedRarely: false }
       const to: ClassState = { ...unsure, run: { phase: 'saveFailure', target, kind: 'uncertain' } }
       yield { name: `no answer, ${result}`, to, fair: false }
       yield { name: `driver lost, ${result}`, to: end(unsure, 'retry'), fair: false }
@@ -131,7 +135,7 @@ export class ClassRun {
     const onSaved = (now: ClassState): ClassState => {
       const { wantedClass } = claims.cached(now.seenClaim)
       const other = kind !== 'uncertain' && wantedClass !== '' && wantedClass !== target
-      return other ? end({ ...now, slow: false }, 'again') : end(now, 'retry')
+      return other ? end({ ...now, isRetriedRarely: false }, 'again') : end(now, 'retry')
     }
     if (modifyVolumeStatus?.status !== MODIFY_STATUS.inProgress || modifyVolumeStatus.target !== target) {
       return yield { name: 'the claim has moved on', to: onSaved(state), fair: true }
@@ -140,7 +144,7 @@ export class ClassRun {
     const patched = claims.patched(state.claim, key, () =>
       failedPatch(claims.cached(state.seenClaim), { target, error: { kind, ...ERROR } }, 0),
     )
-    const onFailed = (now: ClassState): ClassState => end({ ...now, slow: false }, 'retry')
+    const onFailed = (now: ClassState): ClassState => end({ ...now, isRetriedRarely: false }, 'retry')
     yield* this.#write(state, {
       name: 'save the failure',
       object: 'claim',
@@ -184,8 +188,8 @@ export class ClassRun {
     yield { name: `${name}, answer lost`, to: failed(seen), fair: false }
   }
 
-  #decide({ seenClaim, seenPv, bronze, uncertain, slow }: ClassState): readonly ModifyStep[] {
-    const key = `${seenClaim} ${seenPv} ${bronze} ${uncertain} ${slow}`
+  #decide({ seenClaim, seenPv, bronze, uncertain, isRetriedRarely }: ClassState): readonly ModifyStep[] {
+    const key = `${seenClaim} ${seenPv} ${bronze} ${uncertain} ${isRetriedRarely}`
     const step = this.#steps.get(key)
     if (step !== undefined) return step
     const { claims, volumes } = this.#objects
@@ -194,7 +198,7 @@ export class ClassRun {
       volume: volumes.cached(seenPv),
       classOf: (name) => (name !== 'bronze' || bronze ? projectClass(attributesClass(name)) : undefined),
       uncertain,
-      slow,
+      isRetriedRarely,
       isClassReported: () => false,
       nodeDeployment: false,
       now: 0,

@@ -27,7 +27,7 @@ export interface ClassState {
   readonly changing: string
   /** The memory of the process: whether a modification may be running, and whether the driver has refused the class. */
   readonly uncertain: boolean
-  readonly slow: boolean
+  readonly isRetriedRarely: boolean
   /** Whether the claim is queued, whether it is in a back-off, and the class that it waits for. */
   readonly queued: boolean
   readonly backoff: boolean

@@ -216,7 +216,7 @@ export class SizeRun {
   #sizeToExpandTo(state: SizeState, finallyFailed: boolean): Quantity | undefined {
     const key = `${state.seenClaim} ${state.seenPv} ${finallyFailed}`
     if (!this.#sizesToExpandTo.has(key))
-      this.#sizesToExpandTo.set(key, sizeToExpandTo({ ...this.#viewOf(state), finallyFailed, slowForMs: undefined }))
+      this.#sizesToExpandTo.set(key, sizeToExpandTo({ ...this.#viewOf(state), finallyFailed, nextTryInMs: undefined }))
     return this.#sizesToExpandTo.get(key)
   }
 
@@ -226,7 +226,7 @@ export class SizeRun {
       claim: claims.cached(seenClaim),
       volume: volumes.cached(seenPv),
       finallyFailed,
-      slowForMs: slow ? 1 : undefined,
+      nextTryInMs: slow ? 1 : undefined,
       settings: { driverName: DRIVER, driverExpands: true, annotateFsResize: true, nodeDeployment: false },
       now: 0,
     }
