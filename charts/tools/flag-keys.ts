@@ -3,8 +3,8 @@ import {
   type ChartKey,
   type Flag,
   type FlagTable,
-  flagsForOne,
   type GateTable,
+  prefixableFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
 import { PREVIEWS, type PreviewName, type AppName as Released, SIDECARS } from '@csi-sidecars/sidecars'
@@ -37,7 +37,7 @@ export const GATES: Readonly<Record<AppName, GateTable>> = each(({ gates }) => g
 
 /** The flags whose values may differ between the sidecars of a combined process. */
 const FOR_ONE: ReadonlySet<string> = new Set(
-  IN_CHART.flatMap(({ value }) => flagsForOne(value)).map(({ name }) => name),
+  IN_CHART.flatMap(({ value }) => prefixableFlags(value)).map(({ name }) => name),
 )
 
 export const PROCESS = 'process'

@@ -3,9 +3,9 @@ import {
   FLAG_TYPES,
   type Flag,
   type FlagType,
-  flagsForOne,
   GENERIC_GATES,
   goDuration,
+  prefixableFlags,
   processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
@@ -39,7 +39,7 @@ export function ownFlags(app: AppName): string {
 export function livenessprobeFlags(): string {
   const { prefix } = LIVENESSPROBE
   return flagTable(
-    flagsForOne(LIVENESSPROBE).map((flag) => {
+    prefixableFlags(LIVENESSPROBE).map((flag) => {
       const { chart } = flag
       const key = chart !== undefined && 'key' in chart && LIVENESSPROBE.flags.includes(flag) ? chart.key : undefined
       const help = LIVENESSPROBE_HELP[flag.name] ?? flag.help

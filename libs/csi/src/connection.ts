@@ -112,13 +112,13 @@ export class GrpcConnection implements Connection {
       if (error instanceof RpcError) span?.set({ [GRPC_CODE]: error.code })
       span?.end(error)
       verbose?.info('GRPC response', { response: '{}', err: error })
-      if (error instanceof RpcError && error.origin === 'session') await this.#breaks(error)
+      if (error instanceof RpcError && error.origin === 'session') await this.#waitForLoss(error)
       throw error
     }
   }
 
   /** Waits until the driver is reported as lost, at most `LOSS_MS`, so that a call fails only after this report. */
-  async #breaks(error: RpcError): Promise<void> {
+  async #waitForLoss(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
     const { promise, resolve } = Promise.withResolvers<void>()

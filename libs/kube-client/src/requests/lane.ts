@@ -11,7 +11,7 @@ export interface RequestLaneOptions {
   /** The number of connections that may be open at a time. */
   readonly maxConnections: number
   /** The longest wait before a retry. A call with a longer demand fails. */
-  readonly longestWaitMs: number
+  readonly maxWaitMs: number
   policy(): FlowPolicy
   readonly perGroup: boolean
 }
@@ -35,8 +35,8 @@ export class RequestLane {
     this.pool = new ConnectionPool(options)
   }
 
-  get longestWaitMs(): number {
-    return this.#options.longestWaitMs
+  get maxWaitMs(): number {
+    return this.#options.maxWaitMs
   }
 
   /** Returns a permit for one request to an API group, or its promise. */
@@ -76,8 +76,8 @@ const LEASE_WAIT_MS = 1000
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options
   const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })
-  const work = { ...options, maxConnections: MAX_RUNNING, longestWaitMs: WORK_WAIT_MS }
-  const lease = { ...options, maxConnections: LEASE_CONNECTIONS, longestWaitMs: LEASE_WAIT_MS }
+  const work = { ...options, maxConnections: MAX_RUNNING, maxWaitMs: WORK_WAIT_MS }
+  const lease = { ...options, maxConnections: LEASE_CONNECTIONS, maxWaitMs: LEASE_WAIT_MS }
   if (flow.kind === 'bucket') {
     const { qps, burst, perGroup } = flow
     const limits = { policy: () => bucket(qps, burst), perGroup }

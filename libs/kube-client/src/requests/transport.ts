@@ -208,7 +208,7 @@ export class Transport {
 
   #mayRetry(call: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): boolean {
     // The caller decides about longer waits, because it knows better how to use the time.
-    if (retryAfterMs > call.lane.longestWaitMs || call.request.options?.priority === 'background') return false
+    if (retryAfterMs > call.lane.maxWaitMs || call.request.options?.priority === 'background') return false
     if (call.refusals < MAX_RETRIES) return true
     return status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < MIN_RETRY_MS
   }
@@ -258,5 +258,5 @@ export class Transport {
 /** Returns the outcome of a 429: `ignored` for priority `background`, because the server may limit only such requests. */
 function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'background') return 'ignored'
-  return { retryAfterMs: Math.min(retryAfterMs, lane.longestWaitMs) }
+  return { retryAfterMs: Math.min(retryAfterMs, lane.maxWaitMs) }
 }

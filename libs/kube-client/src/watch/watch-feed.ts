@@ -54,12 +54,12 @@ export class WatchFeed implements StreamSink {
   }
 
   /** The stream's end, undefined while it lasts. Earlier frames may still be unread. */
-  get over(): EndFrame | undefined {
+  get endFrame(): EndFrame | undefined {
     return this.#over
   }
 
   /** Resolves when bytes arrive or the stream ends. Call it after an undefined `shift`. */
-  changed(): Promise<void> {
+  whenChanged(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#over !== undefined) return resolve()
       this.#wake = resolve
@@ -72,11 +72,11 @@ export class WatchFeed implements StreamSink {
   }
 
   /** Ends the stream, because it was silent for too long. */
-  silent(): void {
+  endAsSilent(): void {
     this.#finish('silent')
   }
 
-  control(control: FeedControl): void {
+  setControl(control: FeedControl): void {
     this.#control = control
   }
 

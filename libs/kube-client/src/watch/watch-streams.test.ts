@@ -63,7 +63,7 @@ test('a watch with a silent stream opens a second stream after 45 s, and switche
   await clock.advance(1)
   expect(opened[1]).toMatchObject({ after: '9', at: 45_000 })
   brings(opened[1])
-  const woken = streams.feed.changed()
+  const woken = streams.feed.whenChanged()
   await clock.advance(2000)
   await woken
   expect(streams.feed.shift()).toBe('x')
@@ -96,16 +96,16 @@ describe('a second stream that fails', () => {
 
   test('a silent watch ends after 75 s if the client cannot open a second stream', async () => {
     await clock.advance(29_999)
-    expect(streams.feed.over).toBeUndefined()
+    expect(streams.feed.endFrame).toBeUndefined()
     await clock.advance(1)
-    expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
+    expect(streams.feed.endFrame).toEqual({ type: 'END', why: 'silent' })
   })
 
   test('a silent watch continues if its first stream receives bytes again', async () => {
     await clock.advance(15_000)
     brings(opened[0])
     await clock.advance(15_000)
-    expect(streams.feed.over).toBeUndefined()
+    expect(streams.feed.endFrame).toBeUndefined()
   })
 })
 
@@ -143,9 +143,9 @@ describe('the second stream', () => {
 test('a silent watch without a resource version ends after 400 s, and opens no second stream', async () => {
   await open({ from: undefined })
   await clock.advance(399_999)
-  expect([opened.length, streams.feed.over]).toEqual([1, undefined])
+  expect([opened.length, streams.feed.endFrame]).toEqual([1, undefined])
   await clock.advance(1)
-  expect(streams.feed.over).toEqual({ type: 'END', why: 'silent' })
+  expect(streams.feed.endFrame).toEqual({ type: 'END', why: 'silent' })
 })
 
 test('a watch can open a second stream as soon as it knows a resource version', async () => {

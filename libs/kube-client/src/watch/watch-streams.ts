@@ -68,7 +68,7 @@ export class WatchStreams {
 
   async open(): Promise<void> {
     this.#connection = await this.#options.open(this.#feed, this.#scope.signal)
-    this.#feed.control(this.#connection)
+    this.#feed.setControl(this.#connection)
     this.#schedule()
   }
 
@@ -100,18 +100,18 @@ export class WatchStreams {
   }
 
   #check(): void {
-    if (this.#feed.over !== undefined) return
+    if (this.#feed.endFrame !== undefined) return
     if (this.#dueAt() <= this.#options.clock.monotonic()) this.#act()
-    if (this.#feed.over === undefined) this.#schedule()
+    if (this.#feed.endFrame === undefined) this.#schedule()
   }
 
   #act(): void {
     const replacement = this.#replacement
     if (replacement === undefined) {
-      if (this.#from === undefined) this.#feed.silent()
+      if (this.#from === undefined) this.#feed.endAsSilent()
       else this.#openReplacement(this.#from)
     } else if (this.#feed.heardAt > replacement.beganAt) this.#dropReplacement('the old stream is alive')
-    else if (replacement.connection === undefined || replacement.feed.over !== undefined) this.#feed.silent()
+    else if (replacement.connection === undefined || replacement.feed.endFrame !== undefined) this.#feed.endAsSilent()
     else this.#replace(replacement, replacement.connection)
   }
 
@@ -136,7 +136,7 @@ export class WatchStreams {
     open(feed, replacement.streamScope.signal, from).then(
       (connection) => {
         replacement.connection = connection
-        feed.control(connection)
+        feed.setControl(connection)
         if (this.#replacement !== replacement) connection.destroy(NOT_NEEDED)
       },
       // If the second stream fails to open, the first stream still has until `endsAt` to receive bytes.

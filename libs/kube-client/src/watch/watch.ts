@@ -44,10 +44,10 @@ export async function* watchFrames<T>(
         }
         yield frame
         if (frame.type === 'END') return
-      } else if (feed.over === undefined) {
-        await feed.changed()
+      } else if (feed.endFrame === undefined) {
+        await feed.whenChanged()
       } else if (feed === streams.feed) {
-        yield feed.over
+        yield feed.endFrame
         return
       }
     }

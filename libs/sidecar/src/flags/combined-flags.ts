@@ -28,7 +28,7 @@ export interface AppChoice<A extends FlaggedApp> {
 }
 
 /** The standard flags that also exist with the prefix of an app, to set the value for this app only. */
-const STANDARD_FOR_ONE = new Set([
+const PREFIXABLE_STANDARD_FLAGS = new Set([
   'feature-gates',
   'leader-election',
   'leader-election-labels',
@@ -90,8 +90,8 @@ const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(
  * Returns the flags that may have the prefix of the app: its own flags, and standard flags whose value may differ
  * between apps.
  */
-export function flagsForOne({ flags, driverFlags }: FlaggedApp): FlagTable {
-  const names = driverFlags?.needsPrefix ?? STANDARD_FOR_ONE
+export function prefixableFlags({ flags, driverFlags }: FlaggedApp): FlagTable {
+  const names = driverFlags?.needsPrefix ?? PREFIXABLE_STANDARD_FLAGS
   return [...flags, ...STANDARD_FLAGS.filter(({ name }) => names.has(name))]
 }
 
@@ -112,7 +112,7 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
   if ('error' in running) return { kind: 'refused', error: running.error }
   const idle = apps.filter((app) => !running.apps.includes(app))
   for (const app of idle) {
-    const name = [...explicitFlags].find((each) => isOfOne(each, app, running.apps))
+    const name = [...explicitFlags].find((each) => isOnlyOfApp(each, app, running.apps))
     if (name !== undefined) {
       return { kind: 'refused', error: `flag -${name} is for controller ${app.prefix}, which --controllers leaves out` }
     }
@@ -145,7 +145,7 @@ function combinedTable(choice: AppChoice<FlaggedApp>): FlagTable {
           withAliases(flag, (alias) => (names.has(alias) ? [] : [alias])),
         )
     }
-    for (const flag of flagsForOne(app)) {
+    for (const flag of prefixableFlags(app)) {
       const name = `${app.prefix}-${flag.name}`
       table.set(name, { ...withAliases(flag, (alias) => [`${app.prefix}-${alias}`]), name })
     }
@@ -179,8 +179,8 @@ function unusedStandardFlag(running: readonly FlaggedApp[], explicitFlags: Reado
 }
 
 /** Reports whether a flag is only for this app: the flag has its prefix, or no running app has such a flag. */
-function isOfOne(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
-  if (flagsForOne(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
+function isOnlyOfApp(name: string, app: FlaggedApp, running: readonly FlaggedApp[]): boolean {
+  if (prefixableFlags(app).some((flag) => name === `${app.prefix}-${flag.name}`)) return true
   const has = (each: FlaggedApp): boolean =>
     each.flags.some((flag) => flag.name === name || flag.aliases?.includes(name) === true)
   return has(app) && !running.some(has)

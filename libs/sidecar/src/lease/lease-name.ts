@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { systemCodeOf } from '@csi-sidecars/base'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { type FlaggedApp, type FlagsOfApp, flagsForOne } from '../flags/combined-flags.ts'
+import { type FlaggedApp, type FlagsOfApp, prefixableFlags } from '../flags/combined-flags.ts'
 
 /** The places that can name the namespace of the Lease. The flag comes first, then the environment, then the file. */
 export interface NamespaceSources {
@@ -75,7 +75,7 @@ export function singleLeaseError(
 }
 
 function ownElectionFlags(app: FlaggedApp): readonly string[] {
-  return flagsForOne(app)
+  return prefixableFlags(app)
     .filter(({ name }) => name.startsWith('leader-election'))
     .map(({ name }) => `${app.prefix}-${name}`)
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { App, AppFlags, AppSettings, DriverApp, StartTable } from '../app.ts'
 import { combinedHandshake, DEFAULT_HANDSHAKE, type HandshakeTable } from '../driver/handshake-table.ts'
-import { type AppChoice, allOf, flagsForOne, parseCombined, processFlags } from '../flags/combined-flags.ts'
+import { type AppChoice, allOf, parseCombined, prefixableFlags, processFlags } from '../flags/combined-flags.ts'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import type { StandardFlags } from '../flags/flag-checks.ts'
 import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
@@ -204,7 +204,9 @@ function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): strin
   const gates = new Set(apps.flatMap((app) => ('gates' in app ? knownGatesText(app.gates).split('\n') : [])))
   const notes = { 'feature-gates': [...gates].join('\n') }
   const groups = apps.map(({ prefix, flags, ...app }) => {
-    const names = flagsForOne({ prefix, flags, ...app }).filter(({ name }) => !flags.some((flag) => flag.name === name))
+    const names = prefixableFlags({ prefix, flags, ...app }).filter(
+      ({ name }) => !flags.some((flag) => flag.name === name),
+    )
     const prefixed = flags.map((flag): Flag => ({ ...flag, name: `${prefix}-${flag.name}`, aliases: [] }))
     const standard = names.map(({ name }) => `-${prefix}-${name}`).join(' ')
     const title = `Flags of the ${prefix}, also without the prefix, and for it alone ${standard}`

@@ -1,4 +1,4 @@
-import { flagsForOne, parseCombined, STANDARD_FLAGS } from '@csi-sidecars/sidecar/command-line'
+import { parseCombined, prefixableFlags, STANDARD_FLAGS } from '@csi-sidecars/sidecar/command-line'
 import { expanded, type LiteralVariables } from '../containers/command.ts'
 import { type AcceptedFlag, gatesIn } from '../flags/check-flags.ts'
 import { inOrder, KNOWN_SIDECARS, SIDECAR_NAMES, type SidecarName } from '../sidecars.ts'
@@ -161,7 +161,7 @@ function flagText(name: string, value: string): string {
 
 function forOneController(): ReadonlySet<string> {
   const names = new Set<string>(STANDARD_FLAGS.map(({ name }) => name))
-  const ofAttacher = flagsForOne(KNOWN_SIDECARS.attacher).map(({ name }) => name)
+  const ofAttacher = prefixableFlags(KNOWN_SIDECARS.attacher).map(({ name }) => name)
   return new Set(ofAttacher.filter((name) => names.has(name)))
 }
 
