@@ -18,7 +18,7 @@ export class QuantityError extends Error {
 const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
-/** The texts that Kubernetes accepts, even without digits. The pattern in its error message requires digits. */
+/** The texts that Kubernetes accepts. It accepts a text without digits, although its error message requires digits. */
 const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The smallest scale of a quantity: billionths. */

@@ -11,7 +11,7 @@ export interface SnapshotContext {
   readonly error: string | undefined
   /** The source claim of the snapshot. `waits` means that the claim is not bound. */
   readonly claim: Presence | undefined
-  /** The snapshot class. `none`: none is named, and none is the default. */
+  /** The snapshot class. `none`: the snapshot names no class, and the cluster has no default class. */
   readonly class: 'missing' | 'none' | 'present' | undefined
   /** The VolumeSnapshotContent. `none`: it was not created yet. */
   readonly content: 'missing' | 'none' | 'present' | undefined

@@ -19,8 +19,8 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
   }
   run.log.v(2)?.info('Detaching')
   try {
-    const written = await performDetach(run, steps)
-    if (!written) await markDetached(run)
+    const needsNoStatus = await performDetach(run, steps)
+    if (!needsNoStatus) await markDetached(run)
   } catch (error) {
     return await failed(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
   }
@@ -100,7 +100,7 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
   throw new OperationError(`persistentvolume "${name}" has been created again`)
 }
 
-/** Writes the status. Until that succeeds, the memory marks it as pending, because no event would start another try. */
+/** Writes the status. The memory keeps it as pending until a write succeeds, because no event starts another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
   run.deps.memory.update(run.va, { statusPending: true })
   run.log.v(4)?.info('Marking as detached')

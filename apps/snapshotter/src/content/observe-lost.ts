@@ -29,7 +29,7 @@ export async function observeUse({ deps, key, signal }: ContentRun, lost: LostCo
   let use: SnapshotUse = 'unused'
   for (const other of contents.store.values()) {
     if (other.volumes.length === 0 || other.refUid !== content.refUid || other.uid === content.uid) continue
-    if (other.key !== content.key || isUser(other)) return 'used'
+    if (other.key !== content.key || needsSnapshot(other)) return 'used'
     // An uncertain DeleteSnapshot may still delete the snapshot, so it must not be used again.
     const isDeleting = deps.memory.uncertainDeletionEnd(content.refUid) !== undefined
     if (!isToBeDeleted(other) && !isDeleting) use = 'maybeUsed'
@@ -38,6 +38,6 @@ export async function observeUse({ deps, key, signal }: ContentRun, lost: LostCo
 }
 
 /** Reports whether the content may already have the snapshot, or wants to keep it. */
-function isUser({ beingCreated, status, policy }: Content): boolean {
+function needsSnapshot({ beingCreated, status, policy }: Content): boolean {
   return beingCreated || status?.handle !== undefined || policy !== 'Delete'
 }

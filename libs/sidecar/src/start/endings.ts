@@ -16,7 +16,7 @@ export interface EarlyStop extends Disposable {
 
 /** Ends the process after an error that no code catches, because its state is unknown then. */
 export interface UncaughtErrors extends Disposable {
-  /** Resolves once an error was logged and is the termination message. */
+  /** Resolves after an uncaught error was logged and written as the termination message. */
   readonly ending: Promise<ProcessEnding>
 }
 
