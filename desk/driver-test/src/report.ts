@@ -117,7 +117,7 @@ function foundOf(
       ...(timeline.length <= calls.length ? [] : timelineOf(timeline)),
     ]),
     ...listOf('Of the cluster itself:', clusterFaults),
-    ...listOf('Left at the driver:', undeleted),
+    ...listOf('Left in the back end:', undeleted),
   ]
 }
 

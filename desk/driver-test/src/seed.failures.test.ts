@@ -46,7 +46,7 @@ describe('runSeed', () => {
     )
   })
 
-  it.concurrent('the run of a seed deletes all volumes at the driver if it is interrupted', async () => {
+  it.concurrent('the run of a seed deletes all volumes in the back end if it is interrupted', async () => {
     const interrupt = new AbortController()
     let made: CsiDriver | undefined
     const result = seedResult({

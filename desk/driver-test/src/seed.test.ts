@@ -61,7 +61,7 @@ describe('runSeed', () => {
     const texts = findings.map(({ check, text }) => `${check}: ${text.replace(/snap-\d+/, 'snap')}`)
     expect(texts).toEqual([
       'ended: snapshot snap was deleted and is listed',
-      'noLeak: snapshot snap is left at the driver',
+      'noLeak: snapshot snap is left in the back end',
     ])
     expect(findings[1]?.calls.join('\n')).toMatch(/CreateSnapshot snapshot-\S+ vol-\d+ -> OK snap-\d+, /)
   })

@@ -174,7 +174,7 @@ export async function runSeed(options: SeedOptions, deps: SeedParts, asked: Abor
     // The test deletes its volumes even after a failure or an interruption, because others may use the driver.
     using limit = deadline(clock, CLEAR_UP_MS, { operation: 'clearing up' })
     const undeleted = await clearUp(undo, limit.signal)
-    for (const text of undeleted) log.info('Left at the driver', { text })
+    for (const text of undeleted) log.info('Left in the back end', { text })
     if (!signal.aborted) throw error
     return result({ undeleted, interrupted: true })
   }

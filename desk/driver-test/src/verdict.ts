@@ -16,7 +16,7 @@ export function verdictOf(result: SeedResult, earlier: readonly SeedResult[]): V
     ],
     summary: `${actions} actions, ${calls} calls${interrupted ? ', interrupted' : promises}`,
     details: ({ text }) => details.get(text) ?? [],
-    appendix: undeleted.map((text) => `left at the driver: ${text}`),
+    appendix: undeleted.map((text) => `left in the back end: ${text}`),
   }
 }
 

@@ -53,7 +53,7 @@ export class ReconcileFixture {
   lost = false
   readonly clock = new FakeClock()
   readonly memory = new AttachmentMemory()
-  /** The cached attachments that differ from the attachments at the API server. */
+  /** The cached attachments that differ from the attachments in the API server. */
   readonly late = new Map<string, VolumeAttachment | undefined>()
   /** Returns the volume after our finalizer was written to it. */
   volumeAfterWrite: () => CachedVolume | undefined = () => projectVolume(pv())
@@ -132,7 +132,7 @@ export class ReconcileFixture {
     }
   }
 
-  /** Returns the cached attachment: the attachment at the API server, unless a test has set another state. */
+  /** Returns the cached attachment: the attachment in the API server, unless a test has set another state. */
   #stored(key: string): CachedAttachment | undefined {
     const { api, late } = this
     const object = (late.has(key) ? late.get(key) : api.get(key)) as VolumeAttachment | undefined

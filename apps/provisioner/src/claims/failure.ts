@@ -29,7 +29,7 @@ export interface TryOptions {
 /** Thrown if CreateVolume succeeds with an unusable response, for example with a volume that is too small. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
-  /** True if the volume may still exist at the driver. The creation then counts as unfinished and is repeated. */
+  /** True if the volume may still exist in the back end. The creation then counts as unfinished and is repeated. */
   readonly mayExist: boolean
 
   constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {

@@ -23,7 +23,7 @@ interface Pause {
   readonly classUid: string
 }
 
-/** A volume that exists at the driver, but whose PersistentVolume is not stored yet. */
+/** A volume in the back end whose PersistentVolume is not stored yet. */
 export interface Unsaved {
   readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
@@ -32,7 +32,7 @@ export interface Unsaved {
   readonly mustDelete: boolean
 }
 
-/** A volume at the driver, with the data that DeleteVolume needs. */
+/** A volume in the back end, with the data that DeleteVolume needs. */
 export interface CreatedVolume {
   readonly volumeId: string
   readonly secretRef: SecretRef | undefined

@@ -78,7 +78,7 @@ function metadataOf(claim: ProvisionerClaim, volume: string): Record<string, str
   }
 }
 
-/** Returns the name of the volume at the driver and of its PersistentVolume. A claim always gets the same name. */
+/** Returns the name of the volume and of its PersistentVolume. A claim always gets the same name. */
 export function volumeNameOf(uid: string, { volumeNamePrefix, volumeNameUuidLength }: NameRule): string {
   if (volumeNamePrefix === '') throw new ProvisionError('volume name prefix cannot be of length 0')
   if (uid === '') throw new ProvisionError('corrupted PVC object, it is missing UID')

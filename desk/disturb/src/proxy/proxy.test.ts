@@ -168,7 +168,7 @@ describe('startProxy', () => {
     expect((await create()).volume?.volumeId).toBe('vol-1')
   })
 
-  it('the proxy cancels the call at the driver when its caller cancels', async () => {
+  it('the proxy cancels the call to the driver when its caller cancels', async () => {
     driver.script('CreateVolume', () => new Promise(() => undefined))
     const caller = new AbortController()
     // The deadline is longer than the test, so it does not end the call.

@@ -156,7 +156,7 @@ export class WatchedList {
     const listed = async (): Promise<readonly string[] | undefined> =>
       (await this.#list(signal))
         ?.filter(({ id }) => !this.#foreign.has(id))
-        .map(({ id }) => textOf(id, 'is left at the driver'))
+        .map(({ id }) => textOf(id, 'is left in the back end'))
     const undeleted = async (): Promise<readonly string[]> =>
       this.#tracker.volumes
         .filter(({ exists }) => exists !== 'no')

@@ -60,7 +60,7 @@ export interface AttachmentModelProcess {
 }
 
 export interface AttachmentModelState {
-  /** The VolumeAttachment at the API server. Null: it does not exist. */
+  /** The VolumeAttachment in the API server. Null: it does not exist. */
   readonly va: Letters | null
   readonly pv: boolean
   readonly node: boolean

@@ -32,7 +32,7 @@ interface Process {
   readonly finalizerRemoved: boolean
 }
 
-/** The objects at the API server, and the state of the process. */
+/** The objects in the API server, and the state of the process. */
 interface State {
   readonly pv: Letters | null
   readonly use: Use | null

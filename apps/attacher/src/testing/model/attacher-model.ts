@@ -205,7 +205,7 @@ export class AttacherModel {
       const name = vaName(volume, node)
       if (this.remade.has(name) || this.attachedFor(volume, node).length === 0) continue
       const isFinalized = hasFinalizer(this.attachment(volume, node))
-      invariant(isFinalized, `${name} is attached at the driver, and no attachment knows`)
+      invariant(isFinalized, `${name} is attached in the back end, and no attachment knows`)
     }
     const bad = this.process?.log.lines.find(({ message }) => message.startsWith('Informer handler failed'))
     invariant(bad === undefined, `a handler threw: ${String(bad?.error)}`)

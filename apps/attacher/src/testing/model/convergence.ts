@@ -44,7 +44,7 @@ function checkAttachment(model: AttacherModel, volume: string, node: string): vo
   }
   const { attached = false, attachError, detachError } = va.status ?? {}
   const error = attachError?.message ?? detachError?.message ?? 'no error'
-  const state = `${name}: attached ${attached}, at the driver ${where}, ${error}`
+  const state = `${name}: attached ${attached}, in the back end ${where}, ${error}`
   const obstacle = obstacleOf(model, volume, node)
   if (va.metadata?.deletionTimestamp !== undefined) {
     // A volume that was deleted while it was attached blocks the detach for ever, and the error says so.

@@ -13,7 +13,7 @@ export type ClassRunState =
 
 /** The state of one claim's class. Objects are stored as numbers: see `Numbered`. */
 export interface ClassState {
-  /** The numbers of the claim and of the volume at the API server. */
+  /** The numbers of the claim and of the volume in the API server. */
   readonly claim: number
   readonly pv: number
   /** True if the class bronze exists. */
@@ -59,6 +59,6 @@ export interface ClassObjects {
   readonly options: ClassOptions
   /** Updates the cache of claims from the API server. The event may start a run. */
   seeClaim(state: ClassState): ClassState
-  /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
+  /** Returns the state after a crash and a restart. The new process knows only the objects in the API server. */
   crashed(state: ClassState): ClassState
 }

@@ -23,7 +23,7 @@ export type SizeRunState =
 
 /** The state of one claim's size. Objects are stored as numbers: see `Numbered`. */
 export interface SizeState {
-  /** The numbers of the claim and of the volume at the API server. */
+  /** The numbers of the claim and of the volume in the API server. */
   readonly claim: number
   readonly pv: number
   /** The numbers of the cached claim and of the cached volume. A late cache contains older objects. */
@@ -81,7 +81,7 @@ export interface SizeObjects {
   /** Updates a cache from the API server. The event may start a run. */
   seeClaim(state: SizeState): SizeState
   seePv(state: SizeState): SizeState
-  /** Returns the state after a crash and a restart. The new process knows only the objects at the API server. */
+  /** Returns the state after a crash and a restart. The new process knows only the objects in the API server. */
   crashed(state: SizeState): SizeState
 }
 
