@@ -21,7 +21,7 @@ import { temporaryFolder } from '../harness/process/processes.ts'
 import { copied } from '../harness/programs/binaries.ts'
 import { eventually, pause, repeat } from '../harness/waiting.ts'
 import { attach, attached, detachAndWait } from '../rows/attacher/scene.ts'
-import { claimRef, createClaim, provisioned, setPhase } from '../rows/provisioner/scene.ts'
+import { claimRef, createClaim, provisionedVolume, setPhase } from '../rows/provisioner/scene.ts'
 import { raised } from '../rows/resizer/scene.ts'
 import { createContent, remove, snapshot } from '../rows/snapshotter/scene.ts'
 import { pod, QUICK, type WorkScene } from '../rows/work.ts'
@@ -135,7 +135,7 @@ async function work(at: WorkScene, worker: number, { going, tally }: Soak): Prom
 
 async function createdAndDeleted(suffix: string): Promise<void> {
   const uid = await createClaim(context, { suffix: `-new${suffix}` })
-  const { metadata } = await provisioned(context, uid, LIMIT_MS)
+  const { metadata } = await provisionedVolume(context, uid, LIMIT_MS)
   const name = metadata?.name ?? ''
   await context.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(context, `-new${suffix}`))
   // The provisioner creates the volume once more if the answer to its first write was lost. So the phase is set again.
@@ -162,7 +162,7 @@ async function expanded(suffix: string): Promise<void> {
 
 async function snapshotted(suffix: string): Promise<void> {
   const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `uid${suffix}` }
-  const name = await createContent(context, { what: `content${suffix}`, spec: { volumeSnapshotRef } })
+  const name = await createContent(context, { suffix: `content${suffix}`, spec: { volumeSnapshotRef } })
   const ref = { name, within: LIMIT_MS }
   await context.api.until(VOLUME_SNAPSHOT_CONTENTS, ref, ({ status }) => status?.readyToUse === true)
   await remove(context, name)

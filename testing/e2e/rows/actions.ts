@@ -6,7 +6,7 @@ import type { TestContext } from '../harness/context.ts'
 import type { Call, DriverReply, FakeDriver, Script } from '../harness/driver/driver.ts'
 import { eventually } from '../harness/waiting.ts'
 import type { Action } from './row.ts'
-import { LATER } from './trace.ts'
+import { LATER_PREFIX } from './trace.ts'
 
 /** A value of a row. A function makes it from the names of the test. */
 export type Of<T> = T | ((t: TestContext) => T)
@@ -35,30 +35,30 @@ export function answer(driver: FakeDriver, answers: Answers = {}, usual: Answers
   }
 }
 
-function scriptOf(replies: readonly AnswerOf[], later: AnswerOf): Script {
+function scriptOf(replies: readonly AnswerOf[], laterAnswer: AnswerOf): Script {
   let nth = -1
   const next = (): AnswerOf => {
     nth += 1
     return replies[Math.min(nth, replies.length - 1)] ?? OK
   }
   return (call) => {
-    const reply = JSON.stringify(call.request).includes(LATER) ? later : next()
+    const reply = JSON.stringify(call.request).includes(LATER_PREFIX) ? laterAnswer : next()
     return typeof reply === 'function' ? reply(call) : reply
   }
 }
 
 type Described = Resource<{ readonly metadata?: ObjectMeta | undefined }>
 
-function refOf(t: TestContext, { namespaced }: Resource<unknown>, what: string): Ref {
-  return { name: t.name(what), ...(namespaced && { namespace: t.namespace }) }
+function refOf(t: TestContext, { namespaced }: Resource<unknown>, suffix: string): Ref {
+  return { name: t.name(suffix), ...(namespaced && { namespace: t.namespace }) }
 }
 
 /** Deletes an object, and waits until the sidecar knows. */
-export function deleted(resource: Described, what: string): Action<unknown> {
+export function deleted(resource: Described, suffix: string): Action<unknown> {
   return {
-    name: `delete ${resource.kind} ${what}`,
+    name: `delete ${resource.kind} ${suffix}`,
     run: async (t) => {
-      const ref = refOf(t, resource, what)
+      const ref = refOf(t, resource, suffix)
       const { metadata } = await t.api.get(resource, ref)
       await t.api.delete(resource, ref)
       await t.knows(resource, metadata, await t.api.find(resource, ref))
@@ -67,35 +67,35 @@ export function deleted(resource: Described, what: string): Action<unknown> {
 }
 
 /** Deletes an object and removes all its finalizers, as a person does by hand. */
-export function stripped(resource: Described, what: string): Action<unknown> {
-  const ref = (t: TestContext): Ref => refOf(t, resource, what)
+export function withoutFinalizers(resource: Described, suffix: string): Action<unknown> {
+  const ref = (t: TestContext): Ref => refOf(t, resource, suffix)
   return {
-    name: `delete ${resource.kind} ${what} and its finalizers`,
+    name: `delete ${resource.kind} ${suffix} and its finalizers`,
     run: (t) => t.remove(resource, ref(t), () => t.strip(resource, ref(t))),
   }
 }
 
 /** Merges these fields into an object, and waits until the sidecar knows. */
-export function merged(resource: Described, what: string, body: Of<object>): Action<unknown> {
+export function merged(resource: Described, suffix: string, body: Of<object>): Action<unknown> {
   return {
-    name: `change ${resource.kind} ${what}`,
-    run: async (t) => t.received(resource, await t.api.merge(resource, refOf(t, resource, what), made(t, body))),
+    name: `change ${resource.kind} ${suffix}`,
+    run: async (t) => t.received(resource, await t.api.merge(resource, refOf(t, resource, suffix), made(t, body))),
   }
 }
 
 /** Merges these fields into the status of an object. */
-export function reported(resource: Described, what: string, status: Of<object>): Action<unknown> {
+export function reported(resource: Described, suffix: string, status: Of<object>): Action<unknown> {
   return {
-    name: `change the status of ${resource.kind} ${what}`,
+    name: `change the status of ${resource.kind} ${suffix}`,
     run: async (t) => {
-      const ref = { ...refOf(t, resource, what), subresource: 'status' }
+      const ref = { ...refOf(t, resource, suffix), subresource: 'status' }
       await t.received(resource, await t.api.merge(resource, ref, { status: made(t, status) }))
     },
   }
 }
 
-export function secretCreated(data: Readonly<Record<string, string | Buffer>>, what = 'secret'): Action<unknown> {
-  return { name: `create Secret ${what}`, run: (t) => t.create(SECRETS, secret(t.namespace, t.name(what), data)) }
+export function secretCreated(data: Readonly<Record<string, string | Buffer>>, suffix = 'secret'): Action<unknown> {
+  return { name: `create Secret ${suffix}`, run: (t) => t.create(SECRETS, secret(t.namespace, t.name(suffix), data)) }
 }
 
 /** Makes the driver answer otherwise from now on. */
@@ -123,7 +123,7 @@ export function refusing(
       const { gate } = sidecarOf(t)
       let passed = 0
       const where = ({ bytes, name = '' }: WireRequest): boolean => {
-        if (!bytes.includes(containing) || name.includes(LATER)) return false
+        if (!bytes.includes(containing) || name.includes(LATER_PREFIX)) return false
         passed += 1
         return passed > after
       }

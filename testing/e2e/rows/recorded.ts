@@ -45,9 +45,9 @@ export class RecordedTraces {
 
   /** Stores the lines of one sidecar, and keeps those of the other. */
   record(title: string, isOurs: boolean, steps: readonly SeenStep[]): void {
-    const known = this.stepsOf(title)
+    const knownSteps = this.stepsOf(title)
     const merged = steps.map(({ name, lines }, index) => {
-      const other = linesOf(known[index], !isOurs)
+      const other = linesOf(knownSteps[index], !isOurs)
       return { name, lines: isOurs ? compared(other, lines) : compared(lines, other) }
     })
     this.#rows.set(title, merged)

@@ -5,7 +5,7 @@ import type { TestedApp } from '../harness/subject.ts'
 import { RECORDS, type TestOptions, testsOf } from '../harness/test.ts'
 import { eventually, pause } from '../harness/waiting.ts'
 import { linesOf, type RecordedStep, type RecordedSteps, RecordedTraces, type SeenStep } from './recorded.ts'
-import { LATER, Trace } from './trace.ts'
+import { LATER_PREFIX, Trace } from './trace.ts'
 
 /** Something that a person, a controller, another client or a fault does. `At` is the scene of the row. */
 export interface Action<At> {
@@ -69,8 +69,8 @@ export function rowsOf<At, Setup extends object>(
         if (RECORDS) await untilQuiet(trace, QUIET_MS)
         else await untilLines(trace, t.ours, recorded[index])
         if (!RECORDS && !t.ours) await untilQuiet(trace, REPEATED_MS)
-        if (t.sidecars.some(({ exit }) => exit === undefined)) await laterWork(t, at, `${LATER}${index}`)
-        seen.push({ name: actions.map(({ name }) => name).join(', '), lines: trace.take() })
+        if (t.sidecars.some(({ exit }) => exit === undefined)) await laterWork(t, at, `${LATER_PREFIX}${index}`)
+        seen.push({ name: actions.map(({ name }) => name).join(', '), lines: trace.takeLines() })
       }
       for (const text of logs) await t.logged(text)
       if (RECORDS) traces.record(title, t.ours, seen)
@@ -100,12 +100,12 @@ function checkDifferences(
   )
 }
 
-const known = new Map<string, RecordedTraces>()
+const recordedByGroup = new Map<string, RecordedTraces>()
 
 function tracesBeside(file: string): RecordedTraces {
   const path = file.replace(/\.ts$/, '.txt')
-  const traces = known.get(path) ?? new RecordedTraces(path)
-  known.set(path, traces)
+  const traces = recordedByGroup.get(path) ?? new RecordedTraces(path)
+  recordedByGroup.set(path, traces)
   return traces
 }
 

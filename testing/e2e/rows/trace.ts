@@ -9,7 +9,7 @@ import { hasChange, mergePatchOf, plainText, withoutTimes } from './change.ts'
 const MAX_LINE = 1_400
 
 /** A part of the name of each object that only shows that earlier work has ended. */
-export const LATER = 'later-'
+export const LATER_PREFIX = 'later-'
 
 /**
  * What the sidecars of a test do outside their processes, as one line for each write, event and driver call.
@@ -43,14 +43,14 @@ export class Trace {
   }
 
   /** Returns the lines since the last call. */
-  take(): readonly string[] {
+  takeLines(): readonly string[] {
     const { lines } = this
     this.#lines = new Set()
     return lines
   }
 
   #add(line: string | undefined): void {
-    if (line !== undefined && !line.includes(LATER)) this.#lines.add(this.#withoutIds(line))
+    if (line !== undefined && !line.includes(LATER_PREFIX)) this.#lines.add(this.#withoutIds(line))
   }
 
   /** Reports whether a write concerns an object of another test: all tests share one API server. */

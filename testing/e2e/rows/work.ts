@@ -85,9 +85,9 @@ export async function done(t: TestContext, { suffix = '', within }: Work & { wit
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, ({ status }) => status?.capacity?.['storage'] === '2Gi')
 }
 
-export async function work(t: TestContext, parts: Work & { within?: number } = {}): Promise<void> {
-  await begin(t, parts)
-  await done(t, parts)
+export async function work(t: TestContext, fields: Work & { within?: number } = {}): Promise<void> {
+  await begin(t, fields)
+  await done(t, fields)
 }
 
 const WHOLE_POD = ['attacher', 'resizer', 'provisioner', 'snapshotter']

@@ -37,10 +37,10 @@ async function begin(t: TestContext, setup: AttacherSetup): Promise<RowScene> {
 }
 
 /** Attaches another volume, and waits until the attacher has stored the result, also an error. */
-async function laterWork(t: TestContext, { driver, node }: RowScene, what: string): Promise<void> {
-  const pv = await t.createVolume(what)
+async function laterWork(t: TestContext, { driver, node }: RowScene, suffix: string): Promise<void> {
+  const pv = await t.createVolume(suffix)
   await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
-  await t.createAttachment(what, { pv, node, driver: driver.name })
+  await t.createAttachment(suffix, { pv, node, driver: driver.name })
   await untilAttachment(t, ({ status }) => status?.attached === true || status?.attachError !== undefined, pv)
 }
 
@@ -64,11 +64,11 @@ export function attach({ pv = {}, va = {}, node = 'node', suffix = '' }: AttachP
   }
 }
 
-export function volumeCreated(parts: Of<VolumeParts> = {}, suffix = ''): Action<unknown> {
+export function volumeCreated(fields: Of<VolumeParts> = {}, suffix = ''): Action<unknown> {
   return {
     name: `create PersistentVolume pv${suffix}`,
     run: async (t) => {
-      const name = await t.createVolume(`pv${suffix}`, made(t, parts))
+      const name = await t.createVolume(`pv${suffix}`, made(t, fields))
       await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name }))
     },
   }

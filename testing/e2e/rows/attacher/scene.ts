@@ -55,9 +55,9 @@ interface AttachParts {
 export async function attach(
   t: TestContext,
   { node, driver }: AttachSite,
-  { pv: parts, va = {}, suffix = '' }: AttachParts = {},
+  { pv: fields, va = {}, suffix = '' }: AttachParts = {},
 ): Promise<{ pv: string; va: string }> {
-  const pv = await t.createVolume(`pv${suffix}`, parts)
+  const pv = await t.createVolume(`pv${suffix}`, fields)
   await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: pv }))
   const object = attachment(t.name(`va${suffix}`), driver?.name ?? t.driverName, { pv, node, ...va })
   await t.create(VOLUME_ATTACHMENTS, object)
@@ -72,9 +72,9 @@ export function attached(t: TestContext, va = t.name('va'), wait: WaitOptions = 
 export async function attachAndWait(
   t: TestContext,
   at: AttachSite,
-  { within, ...parts }: AttachParts & Pick<WaitOptions, 'within'> = {},
+  { within, ...fields }: AttachParts & Pick<WaitOptions, 'within'> = {},
 ): Promise<{ readonly pv: string; readonly va: string; readonly object: VolumeAttachment }> {
-  const names = await attach(t, at, parts)
+  const names = await attach(t, at, fields)
   return { ...names, object: await attached(t, names.va, { within }) }
 }
 
@@ -105,18 +105,18 @@ export interface AttacherRecord {
   readonly writes: readonly WireRequest[]
 }
 
-const LATER = '-later-'
+const LATER_SUFFIX = '-later-'
 
 /**
  * Attaches another volume, and waits until the attacher has stored the result, also an error. Returns what the attacher
  * did for all other volumes until then: earlier events had their effect before.
  */
 export async function afterLaterWork(t: TestContext, at: AttacherScene): Promise<AttacherRecord> {
-  const suffix = `${LATER}${at.attacher.gate.requests.length}`
+  const suffix = `${LATER_SUFFIX}${at.attacher.gate.requests.length}`
   const { va } = await attach(t, at, { suffix })
   await untilAttachment(t, ({ status }) => status?.attached === true || status?.attachError !== undefined, va)
-  const calls = volumeCalls(at.driver).filter(({ request }) => !String(request['volume_id']).includes(LATER))
-  const writes = (await at.attacher.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER))
+  const calls = volumeCalls(at.driver).filter(({ request }) => !String(request['volume_id']).includes(LATER_SUFFIX))
+  const writes = (await at.attacher.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER_SUFFIX))
   return { calls, writes }
 }
 
@@ -192,7 +192,7 @@ export function gapsOf(calls: readonly Call[]): number[] {
   return calls.slice(1).map(({ start }, index) => start - (calls[index]?.end ?? start))
 }
 
-type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly mark: number }
+type Attached = AttacherScene & { readonly va: string; readonly pv: string; readonly position: number }
 
 /** Starts an attacher and attaches a volume. `mark` in the result is the number of writes that the attach took. */
 export async function attachedScene(
@@ -202,7 +202,7 @@ export async function attachedScene(
   const at = await scene(t, setup)
   const names = await attachAndWait(t, at, { pv, va })
   const writes = t.ours ? at.attacher.gate.writes() : (await afterLaterWork(t, at)).writes
-  return { ...at, ...names, mark: writes.length }
+  return { ...at, ...names, position: writes.length }
 }
 
 export const detachFailed = (t: TestContext, text = '') =>

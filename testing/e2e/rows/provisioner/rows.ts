@@ -10,7 +10,7 @@ import { createdVolume } from '../../harness/driver/driver.ts'
 import { type Answers, answer, made, type Of } from '../actions.ts'
 import { createTier } from '../resizer/scene.ts'
 import { type Action, rowsOf } from '../row.ts'
-import { LATER } from '../trace.ts'
+import { LATER_PREFIX } from '../trace.ts'
 import { type ClaimParts, claimOfClass, createClaim, createClass, PROVISIONED_BY, released, setPhase } from './scene.ts'
 
 interface ProvisionerSetup {
@@ -32,7 +32,7 @@ export interface RowScene {
 }
 
 /** The class of the claims that only show that earlier work has ended. Its parameter marks their CreateVolume calls. */
-const LATER_CLASS = `${LATER}class`
+const LATER_CLASS = `${LATER_PREFIX}class`
 
 /** Returns a function that adds a row about the provisioner. */
 export function provisionerRows(group: string, file: string) {
@@ -40,19 +40,19 @@ export function provisionerRows(group: string, file: string) {
 }
 
 async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene> {
-  const { answers, controller = [], driver: parts = {} } = setup
-  const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', ...controller], ...parts })
+  const { answers, controller = [], driver: fields = {} } = setup
+  const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', ...controller], ...fields })
   answer(driver, answers)
   await createClass(t, made(t, setup.class ?? {}))
-  await createClass(t, { parameters: { [LATER]: 'yes' } }, LATER_CLASS)
+  await createClass(t, { parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
   const at = { driver, setup }
   if (setup.startsLater !== true) await started.run(t, at)
   return at
 }
 
 /** Creates another claim, and waits until the provisioner has stored its volume, or a warning. */
-function laterWork(t: TestContext, _: RowScene, what: string): Promise<void> {
-  return claimOfClass(t, what, LATER_CLASS)
+function laterWork(t: TestContext, _: RowScene, suffix: string): Promise<void> {
+  return claimOfClass(t, suffix, LATER_CLASS)
 }
 
 /** Starts a provisioner, and waits until it watches. */
@@ -68,27 +68,27 @@ export interface ClaimedParts extends ClaimParts {
 }
 
 /** Creates the claim `pvc`, with the annotation of the PV controller. */
-export function claimed(parts: Of<ClaimedParts> = {}, suffix = ''): Action<unknown> {
+export function claimed(fields: Of<ClaimedParts> = {}, suffix = ''): Action<unknown> {
   return {
     name: `create PersistentVolumeClaim pvc${suffix}`,
     run: async (t) => {
-      const { class: own, spec, ...others } = made(t, parts)
+      const { class: className, spec, ...others } = made(t, fields)
       if (spec?.volumeAttributesClassName !== undefined) t.requires('volumeattributesclasses')
-      const what = `class${suffix}`
-      if (own !== undefined) await classCreated(own, what).run(t, {})
-      const storageClass = own === undefined ? {} : { storageClassName: t.name(what) }
+      const classSuffix = `class${suffix}`
+      if (className !== undefined) await classCreated(className, classSuffix).run(t, {})
+      const storageClass = className === undefined ? {} : { storageClassName: t.name(classSuffix) }
       await createClaim(t, { ...others, suffix, spec: { ...storageClass, ...spec } })
     },
   }
 }
 
 /** Creates a StorageClass, and waits until the provisioner knows. */
-export function classCreated(parts: Partial<StorageClass> = {}, what = 'class'): Action<unknown> {
+export function classCreated(fields: Partial<StorageClass> = {}, suffix = 'class'): Action<unknown> {
   return {
-    name: `create StorageClass ${what}`,
+    name: `create StorageClass ${suffix}`,
     run: async (t) => {
-      await createClass(t, parts, what)
-      await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(what) }))
+      await createClass(t, fields, suffix)
+      await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(suffix) }))
     },
   }
 }
@@ -107,10 +107,10 @@ export function tierCreated(tier: string, driver?: string): Action<unknown> {
 type VolumeParts = Omit<NonNullable<Parameters<typeof released>[1]>, 'what'>
 
 /** Creates a released volume of the driver. */
-export function volumeReleased(parts: Of<VolumeParts> = {}, what = 'pv'): Action<unknown> {
+export function volumeReleased(fields: Of<VolumeParts> = {}, suffix = 'pv'): Action<unknown> {
   return {
-    name: `create released PersistentVolume ${what}`,
-    run: (t) => released(t, { ...made(t, parts), what }),
+    name: `create released PersistentVolume ${suffix}`,
+    run: (t) => released(t, { ...made(t, fields), suffix }),
   }
 }
 
@@ -130,11 +130,11 @@ export function volumeOwned(
 }
 
 /** Sets the phase of a volume, as the PV controller does. */
-export function phaseSet(phase: string, what = 'pv'): Action<unknown> {
+export function phaseSet(phase: string, suffix = 'pv'): Action<unknown> {
   return {
-    name: `PersistentVolume ${what} becomes ${phase}`,
+    name: `PersistentVolume ${suffix} becomes ${phase}`,
     run: async (t) => {
-      const name = t.name(what)
+      const name = t.name(suffix)
       await setPhase(t, name, phase)
       await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name }))
     },

@@ -14,7 +14,7 @@ import { claim } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { LATER } from '../trace.ts'
+import { LATER_PREFIX } from '../trace.ts'
 
 export const GI = 1024 ** 3
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
@@ -55,10 +55,10 @@ export async function scene(t: TestContext, setup: ProvisionerSetup = {}): Promi
   return { driver, sidecar }
 }
 
-export async function createClass(t: TestContext, parts: Partial<StorageClass> = {}, what = 'class'): Promise<void> {
-  const metadata = { name: t.name(what) }
+export async function createClass(t: TestContext, fields: Partial<StorageClass> = {}, suffix = 'class'): Promise<void> {
+  const metadata = { name: t.name(suffix) }
   const head = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata }
-  await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...parts })
+  await t.create(STORAGE_CLASSES, { ...head, provisioner: t.driverName, ...fields })
 }
 
 /** Returns the class parameters that name a Secret. `use` is a part of their keys, such as `provisioner-`, or empty. */
@@ -71,8 +71,8 @@ export function claimRef(t: TestContext, suffix = ''): Ref & { readonly namespac
 }
 
 /** Creates a claim with the annotation of the PV controller for this driver. Returns its UID. */
-export async function createClaim(t: TestContext, parts: ClaimParts = {}): Promise<string> {
-  const { suffix, annotations, finalizers = [], spec } = parts
+export async function createClaim(t: TestContext, fields: ClaimParts = {}): Promise<string> {
+  const { suffix, annotations, finalizers = [], spec } = fields
   const ref = claimRef(t, suffix)
   const metadata = { annotations: { [OWNER]: t.driverName, ...annotations }, finalizers }
   const made = claim(ref.namespace, ref.name, { metadata, storageClassName: t.name('class'), ...spec })
@@ -80,13 +80,13 @@ export async function createClaim(t: TestContext, parts: ClaimParts = {}): Promi
 }
 
 /** Waits for the PersistentVolume of a claim, and returns it. */
-export function provisioned(t: TestContext, uid: string, within?: number): Promise<PersistentVolume> {
+export function provisionedVolume(t: TestContext, uid: string, within?: number): Promise<PersistentVolume> {
   return t.api.until(PERSISTENT_VOLUMES, { name: `pvc-${uid}`, within }, () => true)
 }
 
 /** Creates a claim and waits for its PersistentVolume. */
-export async function provision(t: TestContext, parts: ClaimParts = {}): Promise<PersistentVolume> {
-  return await provisioned(t, await createClaim(t, parts))
+export async function provision(t: TestContext, fields: ClaimParts = {}): Promise<PersistentVolume> {
+  return await provisionedVolume(t, await createClaim(t, fields))
 }
 
 /**
@@ -94,18 +94,18 @@ export async function provision(t: TestContext, parts: ClaimParts = {}): Promise
  * other calls of the driver until then: earlier events had their effect before.
  */
 export async function afterLaterWork(t: TestContext, driver: FakeDriver): Promise<readonly Call[]> {
-  const what = `${LATER}${driver.calls.length}`
-  await createClass(t, { parameters: { [LATER]: 'yes' } }, what)
-  await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(what) }))
-  await claimOfClass(t, what, what)
-  return driver.calls.filter(({ request }) => !JSON.stringify(request).includes(LATER))
+  const laterSuffix = `${LATER_PREFIX}${driver.calls.length}`
+  await createClass(t, { parameters: { [LATER_PREFIX]: 'yes' } }, laterSuffix)
+  await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(laterSuffix) }))
+  await claimOfClass(t, laterSuffix, laterSuffix)
+  return driver.calls.filter(({ request }) => !JSON.stringify(request).includes(LATER_PREFIX))
 }
 
 /** Creates a claim of this class, and waits until the provisioner has stored its volume, or a warning. */
-export async function claimOfClass(t: TestContext, what: string, storageClass: string): Promise<void> {
-  const suffix = `-${what}`
+export async function claimOfClass(t: TestContext, name: string, storageClass: string): Promise<void> {
+  const suffix = `-${name}`
   const uid = await createClaim(t, { suffix, spec: { storageClassName: t.name(storageClass) } })
-  await eventually(`the result of claim ${what}`, async () => {
+  await eventually(`the result of claim ${suffix}`, async () => {
     const volumes = await t.api.list(PERSISTENT_VOLUMES)
     if (volumes.some(({ spec }) => spec?.claimRef?.uid === uid)) return true
     return (await eventsOf(t, claimRef(t, suffix).name)).some(({ type }) => type === 'Warning')
@@ -128,13 +128,13 @@ export async function setPhase(t: TestContext, name: string, phase: string): Pro
 /** Creates a released volume of the driver. Returns its name. */
 export async function released(
   t: TestContext,
-  { what = 'pv', annotations = {}, spec = {} }: { what?: string; annotations?: object; spec?: object } = {},
+  { suffix = 'pv', annotations = {}, spec = {} }: { suffix?: string; annotations?: object; spec?: object } = {},
 ): Promise<string> {
   const metadata = {
     annotations: { [PROVISIONED_BY]: t.driverName, ...annotations },
     finalizers: [FINALIZER],
   }
-  const name = await t.createVolume(what, { metadata, persistentVolumeReclaimPolicy: 'Delete', ...spec })
+  const name = await t.createVolume(suffix, { metadata, persistentVolumeReclaimPolicy: 'Delete', ...spec })
   await setPhase(t, name, 'Released')
   return name
 }
@@ -168,10 +168,10 @@ export function affinityTo(key: string, ...values: string[]): PersistentVolumeSp
 
 /** Waits until the provisioner has deleted the volume. Finalizers of Kubernetes may still keep the object. */
 export function deleted(t: TestContext, name: string, within?: number): Promise<boolean> {
-  const look = async (): Promise<boolean> => {
+  const isEmpty = async (): Promise<boolean> => {
     const pv = await t.api.find(PERSISTENT_VOLUMES, { name })
     const { deletionTimestamp, finalizers = [] } = pv?.metadata ?? {}
     return pv === undefined || (deletionTimestamp != null && !finalizers.includes(FINALIZER))
   }
-  return eventually(`${name} deleted`, look, { within })
+  return eventually(`${name} deleted`, isEmpty, { within })
 }

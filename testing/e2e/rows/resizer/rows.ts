@@ -6,7 +6,7 @@ import { type Action, rowsOf } from '../row.ts'
 import {
   ask,
   type BoundParts,
-  bound,
+  createBoundClaim,
   createTier,
   editClaim,
   kubeletFinishes,
@@ -54,8 +54,8 @@ function watchesOf(setup: ResizerSetup): readonly string[] {
 }
 
 /** Changes another claim, and waits until the resizer has stored the result. */
-async function laterWork(t: TestContext, { setup }: RowScene, what: string): Promise<void> {
-  const { pvc } = await bound(t, { suffix: `-${what}` })
+async function laterWork(t: TestContext, { setup }: RowScene, suffix: string): Promise<void> {
+  const { pvc } = await createBoundClaim(t, { suffix: `-${suffix}` })
   const { controller = ['EXPAND_VOLUME'], node = [] } = setup
   if (controller.includes('EXPAND_VOLUME') || node.includes('EXPAND_VOLUME')) await ask(t, '2Gi', pvc)
   else await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold') } }, pvc)
@@ -72,8 +72,8 @@ function isDone(claim: PersistentVolumeClaim, gold: string): boolean {
 }
 
 /** Creates a claim that is bound to a volume of 1Gi. */
-export function boundClaim(parts: Of<BoundParts> = {}): Action<unknown> {
-  return { name: 'create a bound claim', run: (t) => bound(t, made(t, parts)) }
+export function boundClaim(fields: Of<BoundParts> = {}): Action<unknown> {
+  return { name: 'create a bound claim', run: (t) => createBoundClaim(t, made(t, fields)) }
 }
 
 export function asked(size: string, suffix = ''): Action<unknown> {
@@ -91,14 +91,14 @@ export function raised({
   return {
     name: `create a bound claim, request ${to}`,
     run: async (t) => {
-      const { pvc } = await bound(t, made(t, of))
+      const { pvc } = await createBoundClaim(t, made(t, of))
       await ask(t, to, pvc)
     },
   }
 }
 
 /** Requests the VolumeAttributesClass of this tier; null withdraws the request. */
-export function wanted(tier: string | null, suffix = ''): Action<unknown> {
+export function requestedClass(tier: string | null, suffix = ''): Action<unknown> {
   const volumeAttributesClassName = (t: TestContext): string | null => (tier === null ? null : t.name(tier))
   return {
     name: `request class ${tier}`,
@@ -108,8 +108,8 @@ export function wanted(tier: string | null, suffix = ''): Action<unknown> {
 }
 
 /** Edits the claim in one request. */
-export function edited(what: string, body: Of<object>): Action<unknown> {
-  return { name: what, run: (t) => editClaim(t, made(t, body)) }
+export function edited(suffix: string, body: Of<object>): Action<unknown> {
+  return { name: suffix, run: (t) => editClaim(t, made(t, body)) }
 }
 
 /** The kubelet reports that it has expanded the file system. */

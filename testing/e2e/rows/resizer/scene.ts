@@ -52,7 +52,7 @@ export interface BoundParts {
   readonly namespace?: string
 }
 
-export interface Bound {
+export interface BoundClaim {
   readonly pvc: string
   readonly pv: string
 }
@@ -71,13 +71,13 @@ export async function scene(
 }
 
 /** Creates a claim that is bound to a volume, as the PersistentVolume controller binds them. */
-export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bound> {
-  const { size = '1Gi', volumeSize = size, suffix = '', namespace = t.namespace } = parts
+export async function createBoundClaim(t: TestContext, fields: BoundParts = {}): Promise<BoundClaim> {
+  const { size = '1Gi', volumeSize = size, suffix = '', namespace = t.namespace } = fields
   const names = { pvc: t.name(`pvc${suffix}`), pv: t.name(`pv${suffix}`) }
   const storageClassName = t.name('class')
   const made = await t.create(
     PERSISTENT_VOLUME_CLAIMS,
-    claim(namespace, names.pvc, { storageClassName, volumeName: names.pv, size, ...parts.claim }),
+    claim(namespace, names.pvc, { storageClassName, volumeName: names.pv, size, ...fields.claim }),
   )
   await t.create(
     PERSISTENT_VOLUMES,
@@ -85,13 +85,13 @@ export async function bound(t: TestContext, parts: BoundParts = {}): Promise<Bou
       capacity: { storage: volumeSize },
       storageClassName,
       claimRef: referenceTo(made),
-      ...parts.pv,
+      ...fields.pv,
     }),
   )
   const phase = { status: { phase: 'Bound' } }
-  const bound = await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, phase)
-  await t.received(PERSISTENT_VOLUMES, bound)
-  const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...parts.status }
+  const boundVolume = await t.api.merge(PERSISTENT_VOLUMES, { name: names.pv, subresource: 'status' }, phase)
+  await t.received(PERSISTENT_VOLUMES, boundVolume)
+  const status = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: size }, ...fields.status }
   await t.received(PERSISTENT_VOLUME_CLAIMS, await patchStatus(t, { namespace, name: names.pvc }, { status }))
   return names
 }
@@ -111,8 +111,8 @@ export async function ask(t: TestContext, size: string, pvc = t.name('pvc')): Pr
 type RaisedParts = Omit<BoundParts, 'namespace'> & { readonly to?: string }
 
 /** Creates a bound claim, and then requests a larger size. */
-export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedParts = {}): Promise<Bound> {
-  const made = await bound(t, parts)
+export async function raised(t: TestContext, { to = '2Gi', ...fields }: RaisedParts = {}): Promise<BoundClaim> {
+  const made = await createBoundClaim(t, fields)
   await ask(t, to, made.pvc)
   return made
 }
@@ -120,10 +120,10 @@ export async function raised(t: TestContext, { to = '2Gi', ...parts }: RaisedPar
 /** Creates a bound claim, requests a larger size, and waits until the claim has the new size. */
 export async function grown(
   t: TestContext,
-  parts: RaisedParts = {},
-): Promise<Bound & { readonly claim: PersistentVolumeClaim }> {
-  const made = await raised(t, parts)
-  return { ...made, claim: await resized(t, parts.to ?? '2Gi', made.pvc) }
+  fields: RaisedParts = {},
+): Promise<BoundClaim & { readonly claim: PersistentVolumeClaim }> {
+  const made = await raised(t, fields)
+  return { ...made, claim: await resized(t, fields.to ?? '2Gi', made.pvc) }
 }
 
 /** The calls and the writes of a resizer, without those for the claims of `afterLaterWork`. */
@@ -132,21 +132,21 @@ export interface ResizerRecord {
   readonly writes: readonly WireRequest[]
 }
 
-const LATER = '-later-'
+const LATER_SUFFIX = '-later-'
 
 /**
  * Requests a larger size for another claim, and waits until the resizer has stored the result, also an error. Returns
  * what the resizer did for all other claims until then: earlier events had their effect before.
  */
 export async function afterLaterWork(t: TestContext, at: ResizerScene): Promise<ResizerRecord> {
-  const { pvc } = await raised(t, { suffix: `${LATER}${at.resizer.gate.requests.length}` })
+  const { pvc } = await raised(t, { suffix: `${LATER_SUFFIX}${at.resizer.gate.requests.length}` })
   const isStored = (each: PersistentVolumeClaim): boolean =>
     each.status?.capacity?.['storage'] === '2Gi' ||
     statusWord(each) === 'NodeResizePending' ||
     conditionsOf(each).includes('ControllerResizeError=True')
   await untilClaim(t, isStored, pvc)
-  const calls = expands(at).filter(({ request }) => !String(request['volume_id']).includes(LATER))
-  const writes = (await at.resizer.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER))
+  const calls = expands(at).filter(({ request }) => !String(request['volume_id']).includes(LATER_SUFFIX))
+  const writes = (await at.resizer.gate.settledWrites()).filter(({ name = '' }) => !name.includes(LATER_SUFFIX))
   return { calls, writes }
 }
 
@@ -173,9 +173,9 @@ export function editClaim(t: TestContext, body: object, name = t.name('pvc')): P
 }
 
 /** Creates a pod that uses a claim, and waits until the resizer knows it. */
-export async function usedBy(t: TestContext, what = 'pod', pvc = t.name('pvc')): Promise<void> {
+export async function usedBy(t: TestContext, suffix = 'pod', pvc = t.name('pvc')): Promise<void> {
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: pvc } }]
-  await t.received(PODS, await t.create(PODS, pod(t.namespace, t.name(what), volumes)))
+  await t.received(PODS, await t.create(PODS, pod(t.namespace, t.name(suffix), volumes)))
 }
 
 export function getClaim(t: TestContext, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
@@ -205,11 +205,11 @@ export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Prom
 /** Starts a resizer, and requests an expansion that the kubelet must finish. Waits until the driver call is done. */
 export async function waitingForKubelet(
   t: TestContext,
-  { args = [], ...parts }: RaisedParts & { readonly args?: readonly string[] } = {},
-): Promise<ResizerScene & Bound & { readonly claim: PersistentVolumeClaim }> {
+  { args = [], ...fields }: RaisedParts & { readonly args?: readonly string[] } = {},
+): Promise<ResizerScene & BoundClaim & { readonly claim: PersistentVolumeClaim }> {
   const at = await scene(t, { args })
   at.driver.on('ControllerExpandVolume', NODE_STEP)
-  const names = await raised(t, parts)
+  const names = await raised(t, fields)
   return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
 }
 
@@ -280,14 +280,14 @@ export function outline(t: TestContext, requests: readonly WireRequest[]): strin
 const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
 
 /** Starts a resizer whose driver modifies volumes. Creates a bound claim, and the classes gold and silver. */
-export async function modifying(
+export async function startModification(
   t: TestContext,
-  setup: ResizerSetup & { readonly bound?: BoundParts } = {},
+  setup: ResizerSetup & { readonly boundFields?: BoundParts } = {},
 ): Promise<ResizerScene> {
-  const { bound: parts, ...rest } = setup
+  const { boundFields, ...rest } = setup
   for (const name of ['gold', 'silver']) await createTier(t, name)
   const at = await scene(t, { controller: ['MODIFY_VOLUME'], watches: WATCHES, ...rest })
-  await bound(t, parts)
+  await createBoundClaim(t, boundFields)
   return at
 }
 
@@ -304,10 +304,10 @@ export async function want(t: TestContext, className: string | null): Promise<vo
 /** Requests the class of this tier, and waits until the claim has it. */
 export async function modify(t: TestContext, tier: string): Promise<PersistentVolumeClaim> {
   await want(t, t.name(tier))
-  return modified(t, t.name(tier))
+  return modifiedClaim(t, t.name(tier))
 }
 
-export function modified(t: TestContext, className: string): Promise<PersistentVolumeClaim> {
+export function modifiedClaim(t: TestContext, className: string): Promise<PersistentVolumeClaim> {
   return untilClaim(
     t,
     ({ status }) => status?.currentVolumeAttributesClassName === className && status.modifyVolumeStatus === undefined,

@@ -64,9 +64,9 @@ async function begin(t: TestContext, setup: SnapshotterSetup): Promise<RowScene>
   const { answers, startsLater, controller = SNAPSHOTS, args = [], parameters, noClass, foreignClass } = setup
   await installCrds(t)
   if (noClass !== true) {
-    const parts = foreignClass ? { driver: 'other.example.com' } : {}
-    await createClass(t, parameters, parts)
-    await createGroupClass(t, parameters, parts)
+    const fields = foreignClass ? { driver: 'other.example.com' } : {}
+    await createClass(t, parameters, fields)
+    await createGroupClass(t, parameters, fields)
   }
   const driver = await t.driver({ controller })
   const prepare = (): void => answer(driver, answers, USUAL)
@@ -76,28 +76,28 @@ async function begin(t: TestContext, setup: SnapshotterSetup): Promise<RowScene>
 }
 
 /** Creates a content of a pre-provisioned snapshot, and waits until the snapshotter has stored the result or an error. */
-async function laterWork(t: TestContext, _: RowScene, what: string): Promise<void> {
-  const volumeSnapshotRef = { namespace: 'default', name: what, uid: what }
-  const name = await createGiven(t, { what, spec: { source: { snapshotHandle: what }, volumeSnapshotRef } })
+async function laterWork(t: TestContext, _: RowScene, suffix: string): Promise<void> {
+  const volumeSnapshotRef = { namespace: 'default', name: suffix, uid: suffix }
+  const name = await createGiven(t, { suffix, spec: { source: { snapshotHandle: suffix }, volumeSnapshotRef } })
   await t.api.until(VOLUME_SNAPSHOT_CONTENTS, { name }, ({ status }) => status != null)
 }
 
-type Create = (t: TestContext, parts: ContentParts) => Promise<string>
+type Create = (t: TestContext, fields: ContentParts) => Promise<string>
 
 function created(name: string, create: Create) {
-  return (parts: Of<ContentParts> = {}): Action<unknown> => ({ name, run: (t) => create(t, made(t, parts)) })
+  return (fields: Of<ContentParts> = {}): Action<unknown> => ({ name, run: (t) => create(t, made(t, fields)) })
 }
 
 export const content = created('create VolumeSnapshotContent', createContent)
-export const given = created('create VolumeSnapshotContent of a pre-provisioned snapshot', createGiven)
+export const preProvisioned = created('create VolumeSnapshotContent of a pre-provisioned snapshot', createGiven)
 export const group = created('create VolumeGroupSnapshotContent', createGroup)
 export const givenGroup = created('create VolumeGroupSnapshotContent of pre-provisioned snapshots', createGivenGroup)
 
 /** Creates the VolumeSnapshotContent of a group member, without its handles. */
-export const member = created('create VolumeSnapshotContent of a group member', (t, { metadata = {}, ...parts }) => {
+export const member = created('create VolumeSnapshotContent of a group member', (t, { metadata = {}, ...fields }) => {
   const annotations = { ...MEMBER, ...(metadata as { readonly annotations?: object }).annotations }
   const spec = { volumeSnapshotClassName: undefined }
-  return createContent(t, { ...parts, metadata: { ...metadata, annotations }, spec })
+  return createContent(t, { ...fields, metadata: { ...metadata, annotations }, spec })
 })
 
 /** Writes the handles of the member, as the snapshot-controller does. */
@@ -106,13 +106,13 @@ export const joined: Action<unknown> = {
   run: (t) => joinGroup(t, t.name('content')),
 }
 
-function removal(resource: Resource<KubeObject>, what: string): Action<unknown> {
-  return { name: `delete ${resource.kind} ${what}`, run: (t) => remove(t, t.name(what), resource) }
+function removal(resource: Resource<KubeObject>, suffix: string): Action<unknown> {
+  return { name: `delete ${resource.kind} ${suffix}`, run: (t) => remove(t, t.name(suffix), resource) }
 }
 
 /** Deletes a content as the snapshot-controller does after its VolumeSnapshot. */
-export function removed(what = 'content'): Action<unknown> {
-  return removal(VOLUME_SNAPSHOT_CONTENTS, what)
+export function contentRemoved(suffix = 'content'): Action<unknown> {
+  return removal(VOLUME_SNAPSHOT_CONTENTS, suffix)
 }
 
 export const groupRemoved = removal(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'group')

@@ -43,7 +43,7 @@ export interface SnapshotterSetup extends SidecarSetup {
 }
 
 export interface ContentParts {
-  readonly what?: string
+  readonly suffix?: string
   readonly metadata?: object
   readonly spec?: object
 }
@@ -52,9 +52,9 @@ export interface ContentParts {
 export async function installCrds(t: TestContext): Promise<void> {
   if (t.target === 'emulator') return
   const { url, adminToken } = t.cluster
-  const known = installed.get(t.cluster) ?? installSnapshotCrds(t.kubeconfig(url, adminToken))
-  installed.set(t.cluster, known)
-  await known
+  const crdsInstalled = installed.get(t.cluster) ?? installSnapshotCrds(t.kubeconfig(url, adminToken))
+  installed.set(t.cluster, crdsInstalled)
+  await crdsInstalled
 }
 
 const CONTENTS = ['volumesnapshotcontents', 'volumesnapshotclasses', 'volumegroupsnapshotcontents']
@@ -120,12 +120,12 @@ interface ClassParts {
 
 type Parameters = Readonly<Record<string, string>>
 
-export function createClass(t: TestContext, parameters?: Parameters, parts?: ClassParts): Promise<void> {
-  return createClassOf(t, VOLUME_SNAPSHOT_CLASSES, { ...parts, parameters })
+export function createClass(t: TestContext, parameters?: Parameters, fields?: ClassParts): Promise<void> {
+  return createClassOf(t, VOLUME_SNAPSHOT_CLASSES, { ...fields, parameters })
 }
 
-export function createGroupClass(t: TestContext, parameters?: Parameters, parts?: ClassParts): Promise<void> {
-  return createClassOf(t, VOLUME_GROUP_SNAPSHOT_CLASSES, { ...parts, parameters })
+export function createGroupClass(t: TestContext, parameters?: Parameters, fields?: ClassParts): Promise<void> {
+  return createClassOf(t, VOLUME_GROUP_SNAPSHOT_CLASSES, { ...fields, parameters })
 }
 
 async function createClassOf(
@@ -145,38 +145,38 @@ async function createClassOf(
 }
 
 interface Usual {
-  readonly what: string
+  readonly suffix: string
   readonly finalizer: string
   readonly spec: object
-  readonly parts: ContentParts
+  readonly fields: ContentParts
 }
 
 /** Creates a snapshot content or a group content. `parts` override the default fields. Returns its name. */
 async function createOf(t: TestContext, resource: Resource<KubeObject>, usual: Usual): Promise<string> {
   await installCrds(t)
-  const { parts } = usual
-  const name = t.name(parts.what ?? usual.what)
+  const { fields } = usual
+  const name = t.name(fields.suffix ?? usual.suffix)
   const head = { apiVersion: `${resource.group}/v1`, kind: resource.kind }
-  const metadata = { name, finalizers: [usual.finalizer], ...parts.metadata }
-  const spec = { driver: t.driverName, deletionPolicy: 'Delete', ...usual.spec, ...parts.spec }
+  const metadata = { name, finalizers: [usual.finalizer], ...fields.metadata }
+  const spec = { driver: t.driverName, deletionPolicy: 'Delete', ...usual.spec, ...fields.spec }
   await t.create(resource, { ...head, metadata, spec } as KubeObject)
   return name
 }
 
 /** Creates a VolumeSnapshotContent that asks for a snapshot. Returns its name. */
-export function createContent(t: TestContext, parts: ContentParts = {}): Promise<string> {
+export function createContent(t: TestContext, fields: ContentParts = {}): Promise<string> {
   const spec = {
     volumeSnapshotClassName: t.name('class'),
     source: { volumeHandle: 'vol-1' },
     volumeSnapshotRef: { namespace: 'default', name: 'snap', uid: UID },
   }
-  return createOf(t, VOLUME_SNAPSHOT_CONTENTS, { what: 'content', finalizer: FINALIZER, spec, parts })
+  return createOf(t, VOLUME_SNAPSHOT_CONTENTS, { suffix: 'content', finalizer: FINALIZER, spec, fields })
 }
 
 /** Creates a VolumeSnapshotContent for a pre-provisioned snapshot. Returns its name. */
-export function createGiven(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
+export function createGiven(t: TestContext, { spec, ...fields }: ContentParts = {}): Promise<string> {
   const source = { source: { snapshotHandle: 'snap-given' }, volumeSnapshotClassName: undefined }
-  return createContent(t, { ...parts, spec: { ...source, ...spec } })
+  return createContent(t, { ...fields, spec: { ...source, ...spec } })
 }
 
 interface SnapshotParts {
@@ -188,11 +188,11 @@ interface SnapshotParts {
 /** Creates a VolumeSnapshot, as a user does. */
 export async function createVolumeSnapshot(
   t: TestContext,
-  what: string,
+  suffix: string,
   { source, metadata, status }: SnapshotParts,
 ): Promise<VolumeSnapshot> {
   await installCrds(t)
-  const ref = { namespace: t.namespace, name: t.name(what) }
+  const ref = { namespace: t.namespace, name: t.name(suffix) }
   const made = await t.create(VOLUME_SNAPSHOTS, {
     apiVersion: 'snapshot.storage.k8s.io/v1',
     kind: 'VolumeSnapshot',
@@ -204,24 +204,24 @@ export async function createVolumeSnapshot(
 }
 
 /** Returns the data source of a claim that is restored from a VolumeSnapshot. */
-export function snapshotSource(t: TestContext, what: string) {
-  return { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: t.name(what) }
+export function snapshotSource(t: TestContext, suffix: string) {
+  return { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: t.name(suffix) }
 }
 
-export function createGroup(t: TestContext, parts: ContentParts = {}): Promise<string> {
+export function createGroup(t: TestContext, fields: ContentParts = {}): Promise<string> {
   const spec = {
     volumeGroupSnapshotClassName: t.name('class'),
     source: { volumeHandles: ['vol-1', 'vol-2'] },
     volumeGroupSnapshotRef: { namespace: 'default', name: 'group', uid: UID },
   }
-  return createOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, { what: 'group', finalizer: GROUP_FINALIZER, spec, parts })
+  return createOf(t, VOLUME_GROUP_SNAPSHOT_CONTENTS, { suffix: 'group', finalizer: GROUP_FINALIZER, spec, fields })
 }
 
 /** Creates a VolumeGroupSnapshotContent for pre-provisioned snapshots. Returns its name. */
-export function createGivenGroup(t: TestContext, { spec, ...parts }: ContentParts = {}): Promise<string> {
+export function createGivenGroup(t: TestContext, { spec, ...fields }: ContentParts = {}): Promise<string> {
   const handles = { volumeGroupSnapshotHandle: 'group-given', volumeSnapshotHandles: ['given-1', 'given-2'] }
   const source = { source: { groupSnapshotHandles: handles }, volumeGroupSnapshotClassName: undefined }
-  return createGroup(t, { ...parts, spec: { ...source, ...spec } })
+  return createGroup(t, { ...fields, spec: { ...source, ...spec } })
 }
 
 /** Annotations that make a VolumeSnapshotContent a member of a group. */
@@ -261,15 +261,15 @@ export function groupReady(t: TestContext, name = t.name('group')): Promise<Volu
 }
 
 /** Creates a class and a VolumeSnapshotContent, and waits until the snapshot is ready. */
-export async function taken(t: TestContext, parts?: ContentParts): Promise<VolumeSnapshotContent> {
+export async function snapshotTaken(t: TestContext, fields?: ContentParts): Promise<VolumeSnapshotContent> {
   await createClass(t)
-  return await ready(t, await createContent(t, parts))
+  return await ready(t, await createContent(t, fields))
 }
 
 /** Creates a group class and a VolumeGroupSnapshotContent, and waits until the group snapshot is ready. */
-export async function groupTaken(t: TestContext, parts?: ContentParts): Promise<VolumeGroupSnapshotContent> {
+export async function groupTaken(t: TestContext, fields?: ContentParts): Promise<VolumeGroupSnapshotContent> {
   await createGroupClass(t)
-  return await groupReady(t, await createGroup(t, parts))
+  return await groupReady(t, await createGroup(t, fields))
 }
 
 export function isMarked({ metadata }: KubeObject): boolean {
@@ -305,14 +305,14 @@ export async function gone(
 }
 
 /** Removes a VolumeSnapshotContent as `remove` does, and waits until it is gone. */
-export async function removed(t: TestContext, name?: string, resource?: Resource<KubeObject>): Promise<void> {
+export async function untilRemoved(t: TestContext, name?: string, resource?: Resource<KubeObject>): Promise<void> {
   await remove(t, name, resource)
   await gone(t, name, resource)
 }
 
 /** Removes the VolumeGroupSnapshotContent, and waits until it is gone. */
 export function groupRemoved(t: TestContext): Promise<void> {
-  return removed(t, t.name('group'), VOLUME_GROUP_SNAPSHOT_CONTENTS)
+  return untilRemoved(t, t.name('group'), VOLUME_GROUP_SNAPSHOT_CONTENTS)
 }
 
 export function setStatus(t: TestContext, name: string, status: object): Promise<unknown> {

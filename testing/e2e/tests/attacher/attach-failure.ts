@@ -42,17 +42,17 @@ const BEFORE_THE_CALL: Readonly<Record<string, readonly Step<RowScene>[]>> = {
   'the CSINode lacks the driver': [[nodeCreated, attach({ node: 'bare' })]],
 }
 
-for (const [what, steps] of Object.entries(BEFORE_THE_CALL)) {
+for (const [label, steps] of Object.entries(BEFORE_THE_CALL)) {
   const logs = ['"Error processing"', 'err="failed to attach: ']
-  row(`attachError reports that ${what}, and the driver gets no call`, { logs, steps })
+  row(`attachError reports that ${label}, and the driver gets no call`, { logs, steps })
 }
 
-for (const [what, plural] of [
+for (const [label, plural] of [
   ['PV', 'persistentvolumes'],
   ['VA', 'volumeattachments'],
 ] as const) {
   const no = refusal(403, 'Forbidden', `${plural} "x" is forbidden: no`)
-  row(`the attach fails without a driver call if the API server refuses our finalizer on the ${what}`, {
+  row(`the attach fails without a driver call if the API server refuses our finalizer on the ${label}`, {
     steps: [[refusing(`PATCH ${plural}`, no), attach()]],
   })
 }

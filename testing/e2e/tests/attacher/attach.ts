@@ -91,8 +91,8 @@ const REQUESTS: Readonly<Record<string, RequestRow>> = {
   },
 }
 
-for (const [what, { pv, args = [], more = [] }] of Object.entries(REQUESTS)) {
-  row(`the publish request contains ${what}`, {
+for (const [label, { pv, args = [], more = [] }] of Object.entries(REQUESTS)) {
+  row(`the publish request contains ${label}`, {
     setup: { args, controller: ['PUBLISH_UNPUBLISH_VOLUME', ...more] },
     steps: [attach({ pv })],
   })
@@ -129,11 +129,11 @@ row('a publish with a Secret without data sends no secrets', { steps: [secretCre
 
 const trivial = attacherRows('trivial handler', import.meta.filename)
 
-for (const [what, controllerService, reason] of [
+for (const [label, controllerService, reason] of [
   ['without CONTROLLER_SERVICE', false, 'Plugin Controller Service'],
   ['without PUBLISH_UNPUBLISH_VOLUME', true, 'ControllerPublishUnpublish'],
 ] as const) {
-  trivial(`one write marks the VolumeAttachment of a driver ${what} as attached`, {
+  trivial(`one write marks the VolumeAttachment of a driver ${label} as attached`, {
     logs: [`CSI driver does not support ${reason}, using trivial handler`],
     setup: { controller: [], driver: { controllerService, controller: ['EXPAND_VOLUME'] } },
     steps: [secretCreated({ a: 'b' }), attach({ ...WITH_SECRET, node: 'nowhere' }), detach],

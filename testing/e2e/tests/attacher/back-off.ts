@@ -28,9 +28,9 @@ again('the backoff of an attach doubles from --retry-interval-start to --retry-i
   await eventually('enough tries', () => volumeCalls(at.driver).length >= tries)
   // The Go sidecars often repeat the first try at once, so only their last two waits are checked.
   const gaps = gapsOf(volumeCalls(at.driver)).slice(t.ours ? 0 : -2)
-  const wanted = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
-  const text = `gaps ${gaps} instead of ${wanted}`
-  for (const [index, want] of wanted.entries()) ok((gaps[index] ?? 0) >= want * 0.95, text)
+  const expected = t.ours ? [400, 800, 1600, 1600, 1600] : [1600, 1600]
+  const text = `gaps ${gaps} instead of ${expected}`
+  for (const [index, want] of expected.entries()) ok((gaps[index] ?? 0) >= want * 0.95, text)
   // Calls may start late on a busy machine, but one of the last gaps shows the limit.
   if (t.ours) ok((gaps[0] ?? 0) < 1500, text)
   ok(Math.min(...gaps.slice(-2)) < 3000, text)

@@ -2,7 +2,17 @@ import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars
 import type { Fault } from '../../harness/api/wire.ts'
 import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { called, deleted, failure, killed, merged, OK, refusing, secretCreated, stripped } from '../../rows/actions.ts'
+import {
+  called,
+  deleted,
+  failure,
+  killed,
+  merged,
+  OK,
+  refusing,
+  secretCreated,
+  withoutFinalizers,
+} from '../../rows/actions.ts'
 import {
   attach,
   attacherRows,
@@ -17,7 +27,7 @@ import { finalizerOf, NODE_ID_ANNOTATION } from '../../rows/attacher/scene.ts'
 const row = attacherRows('detach', import.meta.filename)
 
 /** A foreign finalizer keeps the VolumeAttachment after the detach. */
-const HELD = { va: { metadata: { finalizers: ['example.com/a'] } } }
+const WITH_FINALIZER = { va: { metadata: { finalizers: ['example.com/a'] } } }
 const QUICK = { args: ['--retry-interval-start=200ms'] }
 const PUBLISH_FAILS = { answers: { ControllerPublishVolume: [failure(13)] } }
 
@@ -26,7 +36,7 @@ row('a detach unpublishes, then removes the finalizer, and the VolumeAttachment 
 })
 row('a detached VolumeAttachment with a foreign finalizer loses our finalizer and its attachmentMetadata', {
   setup: { answers: { ControllerPublishVolume: [{ reply: { publishContext: { a: 'b' } } }] } },
-  steps: [attach(HELD), detach],
+  steps: [attach(WITH_FINALIZER), detach],
 })
 row('the ControllerUnpublishVolume request contains the data of the secret', {
   steps: [secretCreated({ key: 'value' }), attach(WITH_SECRET), detach],
@@ -50,7 +60,7 @@ row('a deleted VolumeAttachment is not unpublished if its attach failed before o
 })
 row('a deleted VolumeAttachment without our finalizer causes no unpublish, even if it is still attached', {
   steps: [
-    attach(HELD),
+    attach(WITH_FINALIZER),
     // A running attacher restores the finalizer.
     killed,
     merged(VOLUME_ATTACHMENTS, 'va', { metadata: { finalizers: ['example.com/a'] } }),
@@ -78,7 +88,7 @@ row('a detach fails with a detachError if the CSINode and the node ID annotation
 })
 row('a missing PV blocks the detach, and detachError shows the reason', {
   setup: QUICK,
-  steps: [attach(), stripped(PERSISTENT_VOLUMES, 'pv'), detach],
+  steps: [attach(), withoutFinalizers(PERSISTENT_VOLUMES, 'pv'), detach],
 })
 for (const [code, name] of [
   [5, 'NotFound'],
@@ -93,7 +103,7 @@ for (const [code, name] of [
 }
 row('a successful retry of a detach clears detachError', {
   setup: { ...QUICK, answers: { ControllerUnpublishVolume: [failure(13), OK] } },
-  steps: [attach(HELD), detach],
+  steps: [attach(WITH_FINALIZER), detach],
 })
 row('a detach is repeated if the API server refuses the removal of our finalizer', {
   setup: { ...QUICK, answers: { ControllerUnpublishVolume: [OK, failure(5, 'it is repeated'), OK] } },
@@ -105,7 +115,7 @@ const failing = attacherRows('writes that fail', import.meta.filename)
 failing('if the API server refuses the status after a detach, the write is retried without a second unpublish', {
   differs: ['status-after-detach'],
   setup: { ...QUICK, answers: { ControllerUnpublishVolume: [OK, failure(5, 'it is repeated')] } },
-  steps: [attach(HELD), [refusing('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 }), detach]],
+  steps: [attach(WITH_FINALIZER), [refusing('PATCH volumeattachments/status', ETCD_TIRED, { times: 1 }), detach]],
 })
 
 const pvFinalizer = attacherRows('PV finalizer', import.meta.filename)

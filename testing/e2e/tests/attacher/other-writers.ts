@@ -83,14 +83,14 @@ const outlineOf = (t: TestContext, calls: readonly Call[]): string[] =>
 
 /** Removes the finalizers of a VolumeAttachment and deletes it, before the attacher can restore our finalizer. */
 async function strip(t: TestContext, { attacher }: AttacherScene, name: string): Promise<void> {
-  const held = hold()
-  attacher.gate.inject('PATCH volumeattachments', held.fault)
+  const writeHold = hold()
+  attacher.gate.inject('PATCH volumeattachments', writeHold.fault)
   await t.api.merge(VOLUME_ATTACHMENTS, { name }, { metadata: { finalizers: null } })
   if ((await t.api.find(VOLUME_ATTACHMENTS, { name })) !== undefined) {
     await t.api.delete(VOLUME_ATTACHMENTS, { name })
   }
   await t.api.untilGone(VOLUME_ATTACHMENTS, { name })
-  held.release()
+  writeHold.release()
 }
 
 identity('a VolumeAttachment that is recreated during its publish does not get the former result', async (t) => {
@@ -117,11 +117,11 @@ identity('a VolumeAttachment that is recreated during its publish does not get t
   equal(outlineOf(t, volumeCalls(at.driver)).filter((call) => call.startsWith('publish')).length, 2)
 })
 
-for (const [what, answer] of [
+for (const [label, answer] of [
   ['a VA that is deleted during its publish is unpublished after it', { reply: {} }],
   ['a VA that is deleted during a failing publish is unpublished too', { code: 13, message: 'no' }],
 ] as const) {
-  identity(what, async (t) => {
+  identity(label, async (t) => {
     const at = await scene(t)
     at.driver.on('ControllerPublishVolume', { ...answer, after: CALL_MS })
     const { va } = await attach(t, at)

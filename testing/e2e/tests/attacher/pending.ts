@@ -32,9 +32,9 @@ async function stuck(attacher: RunningSidecar): Promise<Stuck> {
 /** Waits until `/debug/stuck` has an item that meets the condition. */
 function pending(
   attacher: RunningSidecar,
-  wanted: (item: Record<string, unknown>) => boolean,
+  matches: (item: Record<string, unknown>) => boolean,
 ): Promise<Record<string, unknown>> {
-  return eventually('the pending work', async () => (await stuck(attacher)).items.find(wanted))
+  return eventually('the pending work', async () => (await stuck(attacher)).items.find(matches))
 }
 
 const eventsOn = async (t: TestContext, uid: string | undefined): Promise<readonly Event[]> =>
@@ -42,11 +42,11 @@ const eventsOn = async (t: TestContext, uid: string | undefined): Promise<readon
 
 /** Waits for events about an object, and returns them. */
 function eventsThatCome(t: TestContext, uid: string): Promise<readonly Event[]> {
-  const look = async (): Promise<readonly Event[] | false> => {
+  const newEvents = async (): Promise<readonly Event[] | false> => {
     const events = await eventsOn(t, uid)
     return events.length > 0 && events
   }
-  return eventually('an event', look, { within: 40_000 })
+  return eventually('an event', newEvents, { within: 40_000 })
 }
 
 interface Claimed extends AttacherScene {

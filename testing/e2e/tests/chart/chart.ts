@@ -12,7 +12,14 @@ import { eventually } from '../../harness/waiting.ts'
 import { attached, detachAndWait } from '../../rows/attacher/scene.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../../rows/provisioner/scene.ts'
 import { ask, grown, resized } from '../../rows/resizer/scene.ts'
-import { groupRemoved, groupTaken, installCrds, removed, snapshotDriver, taken } from '../../rows/snapshotter/scene.ts'
+import {
+  groupRemoved,
+  groupTaken,
+  installCrds,
+  snapshotDriver,
+  snapshotTaken,
+  untilRemoved,
+} from '../../rows/snapshotter/scene.ts'
 import { surroundings } from '../../rows/work.ts'
 import { boundOn, createSite, nodeDriver, onNodes } from '../node-deployment/owners.ts'
 import { files } from '../secure/tls.ts'
@@ -127,9 +134,9 @@ bothTest('the permissions of the chart suffice for one process with a single Lea
 
 /** Creates, checks and deletes a snapshot and a group snapshot. */
 async function takeSnapshots(t: TestContext): Promise<void> {
-  await taken(t)
+  await snapshotTaken(t)
   await groupTaken(t)
-  await removed(t)
+  await untilRemoved(t)
   await groupRemoved(t)
 }
 

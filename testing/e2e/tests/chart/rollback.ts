@@ -61,22 +61,22 @@ for (const app of ['attacher', 'resizer'] as const) {
       await surroundings(t)
       const gates = app === 'resizer' ? ['--feature-gates=RecoverVolumeExpansionFailure=true'] : []
       const leads = ['--leader-election', `--leader-election-namespace=${t.namespace}`, '--timeout=1m']
-      const given = [...leads, ...gates, ...argsOfOurs(t, app)]
+      const args = [...leads, ...gates, ...argsOfOurs(t, app)]
       const user = await reviewer(t)
-      const ours = await t.sidecar({ driver, user, args: given })
+      const ours = await t.sidecar({ driver, user, args })
       await ours.line('became leader, starting')
       await work(t, { suffix: '1', within: 40_000 })
       equal((await ours.endBy('SIGTERM')).code, 0)
 
       const binary = t.original(app)
-      const tooMany = await t.sidecar({ driver, user, binary, args: given })
+      const tooMany = await t.sidecar({ driver, user, binary, args })
       equal((await tooMany.end()).code, 2)
       match(tooMany.stderr, /^flag provided but not defined/)
 
-      const removed = toRemove(app)
-      const kept = given.filter((argument) => {
+      const removedFlags = toRemove(app)
+      const kept = args.filter((argument) => {
         const name = /^--([\w-]+)/.exec(argument)?.[1] ?? ''
-        return !removed.has(name) && !gates.includes(argument)
+        return !removedFlags.has(name) && !gates.includes(argument)
       })
       equal(kept, leads)
       const original = await t.sidecar({ driver, user, binary, args: kept })

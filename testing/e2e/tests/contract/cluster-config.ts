@@ -12,7 +12,7 @@ import { eventually } from '../../harness/waiting.ts'
 async function reading(
   t: TestContext,
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
-  { around = (text) => text, ...setup }: SidecarSetup & { around?: (text: string) => string } = {},
+  { rewrite = (text) => text, ...setup }: SidecarSetup & { rewrite?: (text: string) => string } = {},
 ): Promise<RunningSidecar> {
   const driver = await t.fullDriver()
   const gate = await t.gate()
@@ -24,7 +24,7 @@ async function reading(
   const [cluster, first] = [config.clusters[0]?.cluster ?? {}, config.users[0]?.user ?? {}]
   change({ cluster, user: first })
   const file = join(t.folder, 'config.json')
-  writeFileSync(file, around(JSON.stringify(config)))
+  writeFileSync(file, rewrite(JSON.stringify(config)))
   return t.sidecar({ driver, gate, user, ...setup, args: [`--kubeconfig=${file}`, ...(setup.args ?? [])] })
 }
 
@@ -86,11 +86,11 @@ for (const app of ['attacher', 'resizer'] as const) {
     await works(t, sidecar)
   })
 
-  for (const [what, change] of [
+  for (const [label, change] of [
     ['a wrong tls-server-name', { 'tls-server-name': 'wrong.example.com' }],
     ['an untrusted certificate of the API server', { 'certificate-authority-data': undefined }],
   ] as const) {
-    test(`with ${what}, the sidecar sends no request, logs the error and keeps running`, async (t) => {
+    test(`with ${label}, the sidecar sends no request, logs the error and keeps running`, async (t) => {
       const sidecar = await reading(t, ({ cluster }) => void Object.assign(cluster, change))
       await eventually('three connections', () => sidecar.gate.connections >= 3)
       await eventually('a line about the certificate', () =>
@@ -114,7 +114,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('the sidecar reads the first YAML document of a kubeconfig with several documents, as kubectl does', async (t) => {
     const sidecar = await reading(t, () => undefined, {
-      around: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
+      rewrite: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
     })
     await works(t, sidecar)
   })
@@ -193,14 +193,14 @@ const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}:
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'cluster configuration')
 
-  for (const [what, around] of Object.entries(READABLE)) {
-    test(`the sidecar reads a kubeconfig with ${what}`, async (t) => {
-      await works(t, await reading(t, () => undefined, { around }))
+  for (const [label, rewrite] of Object.entries(READABLE)) {
+    test(`the sidecar reads a kubeconfig with ${label}`, async (t) => {
+      await works(t, await reading(t, () => undefined, { rewrite }))
     })
   }
 
   test('a kubeconfig with excessive aliases ends the process with exit code 1', async (t) => {
-    const sidecar = await reading(t, () => undefined, { around: () => GROWING })
+    const sidecar = await reading(t, () => undefined, { rewrite: () => GROWING })
     equal((await sidecar.end()).code, 1)
     match(sidecar.stderr, /yaml: (?:document contains excessive aliasing|line \d+: aliases exceeded maxAliases)/)
   })

@@ -119,7 +119,7 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
   const before = memoryOf(sidecar.pid).rss
   const sockets = connections(sidecar, clients, pipelined(path))
   let most = before
-  for (let look = 0; look < 50; look += 1) {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
     await pause(100)
     most = Math.max(most, memoryOf(sidecar.pid).rss)
   }

@@ -60,9 +60,9 @@ for (const app of ['attacher', 'resizer'] as const) {
       .map(({ time }) => time)
     const took = (times[3] ?? 0) - (times[0] ?? 0)
     ok(took >= 2_000, `four renewals in ${took} ms`)
-    const later = await leaseOf(t)
-    equal(later.spec?.acquireTime, acquireTime)
-    ok((later.spec?.renewTime ?? '') > (renewTime ?? 'z'))
+    const renewedLease = await leaseOf(t)
+    equal(renewedLease.spec?.acquireTime, acquireTime)
+    ok((renewedLease.spec?.renewTime ?? '') > (renewTime ?? 'z'))
     await sidecar.gate.settledWrites('leases')
     const seen = sidecar.gate.requestsOf('leases').filter(({ watch }) => !watch)
     const [get, post, ...puts] = seen.map(({ method, code }) => `${method} ${code}`)
@@ -99,12 +99,12 @@ for (const app of ['attacher', 'resizer'] as const) {
     const sidecar = await replica(t)
     await sidecar.line('Attempting to acquire leader lease...')
     await leads(t, sidecar)
-    const taken = await leaseOf(t)
-    const waited = Date.parse(taken.spec?.acquireTime ?? '') - sidecar.started
+    const newLease = await leaseOf(t)
+    const waited = Date.parse(newLease.spec?.acquireTime ?? '') - sidecar.started
     ok(waited >= 3800, `waited ${waited} ms`)
-    equal(taken.metadata?.labels, { foreign: 'kept' })
-    equal(taken.spec?.holderIdentity, hostname())
-    equal(taken.spec?.leaseTransitions, 8)
+    equal(newLease.metadata?.labels, { foreign: 'kept' })
+    equal(newLease.spec?.holderIdentity, hostname())
+    equal(newLease.spec?.leaseTransitions, 8)
   })
 
   test('a replica takes a Lease without a holder at once', async (t) => {

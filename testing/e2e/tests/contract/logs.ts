@@ -153,6 +153,6 @@ function isInSource(app: string, { caller, msg }: { caller: string; msg: string 
   const source = readFileSync(join(ROOT, path), 'utf8').split('\n')
   const call = source.slice(Number(line) - 1, Number(line) + 3)
   match(call[0] ?? '', /\.(info|warn|error|fatal)\(/, caller)
-  const [, words = msg] = /\.(?:info|warn|fatal)\(\s*'([^']*)'|\.error\(\w+,\s*'([^']*)'/.exec(call.join('\n')) ?? []
-  equal(words, msg, caller)
+  const [, message = msg] = /\.(?:info|warn|fatal)\(\s*'([^']*)'|\.error\(\w+,\s*'([^']*)'/.exec(call.join('\n')) ?? []
+  equal(message, msg, caller)
 }

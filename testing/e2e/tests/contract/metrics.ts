@@ -114,8 +114,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const [name, { help }] of metrics.families) if (name.startsWith('workqueue_')) match(help, /^\[BETA\] /)
     for (const queue of queues(t)) {
       ok((metrics.value('workqueue_retries_total', { name: queue }) ?? -1) >= 0)
-      for (const what of ['workqueue_queue_duration_seconds', 'workqueue_work_duration_seconds']) {
-        equal(boundsOf(bucketsOf(metrics, what, ['name', queue])), QUEUE_BUCKETS)
+      for (const metric of ['workqueue_queue_duration_seconds', 'workqueue_work_duration_seconds']) {
+        equal(boundsOf(bucketsOf(metrics, metric, ['name', queue])), QUEUE_BUCKETS)
       }
     }
     ok((metrics.value('workqueue_adds_total', { name: queues(t)[0] ?? '' }) ?? 0) >= 1)

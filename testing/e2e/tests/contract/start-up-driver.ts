@@ -221,11 +221,11 @@ resizer('the resizer exits with 1 if NodeGetCapabilities fails', async (t) => {
   assertContains(line, `"Failed to create CSI resizer" err="${text}: ${BROKEN_TEXT}"`)
 })
 
-for (const [what, failing, part, check] of [
+for (const [label, failing, part, check] of [
   ['access modes', 1, 'resizer', 'the SINGLE_NODE_MULTI_WRITER capability'],
   ['modifications', 2, 'modifier', 'controller modify'],
 ] as const) {
-  resizer(`the resizer exits with 1 if the ControllerGetCapabilities call about ${what} fails`, async (t) => {
+  resizer(`the resizer exits with 1 if the ControllerGetCapabilities call about ${label} fails`, async (t) => {
     const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
     const answer = (_: unknown, nth: number): DriverReply => (nth === failing ? BROKEN : expansion)
     const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`

@@ -21,7 +21,7 @@ const DISABLED = 'Feature LoggingAlphaOptions is disabled'
 const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
 
 /** Kubeconfigs that can be read, but from which no client can be created, and the error. */
-const UNUSABLE: readonly (readonly [cluster: object, user: object, err: string])[] = [
+const INVALID_KUBECONFIGS: readonly (readonly [cluster: object, user: object, err: string])[] = [
   [
     { 'certificate-authority-data': 'eA==' },
     {},
@@ -66,8 +66,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     for (const gate of ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]]) {
       const outcome = await t.exec([`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'])
       equal(outcome.code, 1)
-      const given = app === 'attacher' ? ` featureGates={"${gate}":true}` : ''
-      equal(lastLogLine(outcome), `E "${GATES_TEXT[app]}" err="unrecognized feature gate: ${gate}"${given}`)
+      const gatePair = app === 'attacher' ? ` featureGates={"${gate}":true}` : ''
+      equal(lastLogLine(outcome), `E "${GATES_TEXT[app]}" err="unrecognized feature gate: ${gate}"${gatePair}`)
     }
   })
 
@@ -127,7 +127,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   test('a kubeconfig from which no client can be created ends the process with exit code 1', async (t) => {
-    for (const [cluster, user, err] of UNUSABLE) {
+    for (const [cluster, user, err] of INVALID_KUBECONFIGS) {
       const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
         clusters: [{ cluster: object }]
       }

@@ -12,7 +12,7 @@ import { goProgram } from '../../harness/programs/binaries.ts'
 import { LONG, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attach, attachAndWait, attachFailed, scene } from '../../rows/attacher/scene.ts'
-import { ask, bound, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
+import { ask, createBoundClaim, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
 
 export const TRACING = '--enable-otel-tracing'
 
@@ -35,7 +35,7 @@ export async function collecting(): Promise<{ readonly collector: OtlpReceiver }
 interface Trace {
   readonly root: ReceivedSpan
   /** The child spans of the run, in the order of their start. */
-  readonly parts: readonly ReceivedSpan[]
+  readonly children: readonly ReceivedSpan[]
 }
 
 /** Waits for the spans of the first run of an operation. If `call` is given, the run must contain this driver call. */
@@ -45,7 +45,7 @@ export async function traceOf({ spans }: OtlpReceiver, operation: string, call?:
   const root = await eventually(`a span ${operation}`, () =>
     spans.find((span) => span.name === operation && made(span)),
   )
-  return { root, parts: partsOf(root).toSorted((a, b) => Number(a.startNano - b.startNano)) }
+  return { root, children: partsOf(root).toSorted((a, b) => Number(a.startNano - b.startNano)) }
 }
 
 const namesOf = (spans: readonly ReceivedSpan[]): string[] => spans.map(({ name }) => name)
@@ -62,16 +62,16 @@ function traceparentsOf(requests: readonly WireRequest[], method: string): reado
 const WIDTH = 44
 
 /** Draws the spans of an attempt as text: one line per span, with a bar from its start to its end. */
-function drawn({ root, parts }: Trace): string {
-  const whole = Number(root.endNano - root.startNano)
-  const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / whole) * WIDTH)
+function drawn({ root, children }: Trace): string {
+  const totalNano = Number(root.endNano - root.startNano)
+  const at = (nano: bigint): number => Math.round((Number(nano - root.startNano) / totalNano) * WIDTH)
   const line = (branch: string, span: ReceivedSpan): string => {
     const from = Math.min(at(span.startNano), WIDTH - 1)
     const bar = '█'.repeat(Math.max(at(span.endNano) - from, 1))
     const ms = (Number(span.endNano - span.startNano) / 1e6).toFixed(1)
     return `${`${branch}${span.name}`.padEnd(46)}${(' '.repeat(from) + bar).padEnd(WIDTH)}${ms.padStart(6)} ms`
   }
-  const branches = parts.map((span, index) => line(index === parts.length - 1 ? '└─ ' : '├─ ', span))
+  const branches = children.map((span, index) => line(index === children.length - 1 ? '└─ ' : '├─ ', span))
   return [line('', root), ...branches].join('\n')
 }
 
@@ -87,8 +87,8 @@ test('an attach is one trace, which continues in the API server and in the drive
   const env = exportTo(collector.url, { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20canary-token' })
   const at = await scene(t, { args: [TRACING], env })
   await attachAndWait(t, at, { pv: { csi: { controllerPublishSecretRef: secretRef } } })
-  const { root, parts } = await traceOf(collector, 'attach')
-  equal(namesOf(parts), [
+  const { root, children } = await traceOf(collector, 'attach')
+  equal(namesOf(children), [
     'wait in queue',
     'PATCH persistentvolumes',
     'GET secrets',
@@ -96,7 +96,7 @@ test('an attach is one trace, which continues in the API server and in the drive
     PUBLISH,
     'PATCH volumeattachments/status',
   ])
-  ok(parts.every(({ traceId }) => traceId === root.traceId))
+  ok(children.every(({ traceId }) => traceId === root.traceId))
   const names = { 'k8s.volumeattachment.name': t.name('va'), 'k8s.node.name': at.node }
   equal(root.attributes, {
     'csi.driver.name': t.driverName,
@@ -105,8 +105,8 @@ test('an attach is one trace, which continues in the API server and in the drive
     'csi.sidecar.outcome': 'settled',
   })
   const [call] = at.driver.callsOf('ControllerPublishVolume')
-  equal(call?.metadata['traceparent'], parts.filter(({ name }) => name === PUBLISH).map(traceparentOf)[0])
-  const patches = parts.filter(({ name }) => name.startsWith('PATCH'))
+  equal(call?.metadata['traceparent'], children.filter(({ name }) => name === PUBLISH).map(traceparentOf)[0])
+  const patches = children.filter(({ name }) => name.startsWith('PATCH'))
   equal(traceparentsOf(at.attacher.gate.requests, 'PATCH'), patches.map(traceparentOf))
   equal(root.resource['service.name'], basename(t.executable()))
   equal(collector.requests[0]?.authorization, 'Bearer canary-token')
@@ -128,13 +128,13 @@ test(
     const picture = drawn(trace)
     writeFileSync(join(t.folder, 'trace.txt'), picture)
     const page = readFileSync(resolve(import.meta.dirname, '../../../../docs/reference.md'), 'utf8')
-    const shown = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
+    const documented = codeBlocks(page).find(({ text }) => text.startsWith('attach  '))?.text ?? ''
     const names = (text: string): string[] =>
       text
         .trimEnd()
         .split('\n')
         .map((line) => line.slice(0, 46).trimEnd())
-    equal(names(shown), names(picture), picture)
+    equal(names(documented), names(picture), picture)
     const messages = at.attacher
       .linesWith(`traceID="${trace.root.traceId}"`)
       .map((line) => /\] "([^"]*)"/.exec(line)?.[1])
@@ -179,7 +179,7 @@ resizer('the trace of an expansion continues the trace in the annotation of the 
   await using traces = await collecting()
   const { collector } = traces
   const { driver } = await resizerScene(t, { args: [TRACING], env: exportTo(collector.url) })
-  await bound(t)
+  await createBoundClaim(t)
   const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
   await t.api.merge(
     PERSISTENT_VOLUME_CLAIMS,
@@ -188,11 +188,11 @@ resizer('the trace of an expansion continues the trace in the annotation of the 
   )
   await ask(t, '2Gi')
   await resized(t, '2Gi')
-  const { root, parts } = await traceOf(collector, 'expand', EXPAND)
+  const { root, children } = await traceOf(collector, 'expand', EXPAND)
   equal([root.traceId, root.parentSpanId], [parent.traceId, parent.spanId])
-  const call = parts.find(({ name }) => name === EXPAND)
+  const call = children.find(({ name }) => name === EXPAND)
   equal(
-    namesOf(parts).filter((name) => name !== 'POST events'),
+    namesOf(children).filter((name) => name !== 'POST events'),
     [
       'wait in queue',
       'PATCH persistentvolumeclaims/status',
@@ -260,6 +260,6 @@ async function exported(t: TestContext, env: NodeJS.ProcessEnv, { output }: Coll
   ok(/Status message *: .*no such array/.test(output()), output())
 }
 
-function count(text: string, what: RegExp): number {
-  return [...text.matchAll(what)].length
+function count(text: string, pattern: RegExp): number {
+  return [...text.matchAll(pattern)].length
 }

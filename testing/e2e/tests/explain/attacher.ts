@@ -25,8 +25,8 @@ const ELECTED = [
 
 /** Waits until a leader holds the Lease, so that the Lease remains when the leader ends. */
 async function led(t: TestContext): Promise<void> {
-  const held = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
-  await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, held)
+  const isHeld = ({ spec }: Lease): boolean => (spec?.holderIdentity ?? '') !== ''
+  await t.api.until(LEASES, { namespace: 'default', name: leaseName('attacher', t.driverName) }, isHeld)
 }
 
 const common = { image: 'none', imageID: 'none' }

@@ -10,7 +10,7 @@ import { runToEnd } from '../../harness/process/processes.ts'
 import { controlPlaneProgram } from '../../harness/programs/binaries.ts'
 import { testsOf } from '../../harness/test.ts'
 import { attach, attachAndWait, attachFailed, scene } from '../../rows/attacher/scene.ts'
-import { bound, usedBy } from '../../rows/resizer/scene.ts'
+import { createBoundClaim, usedBy } from '../../rows/resizer/scene.ts'
 import { asking, BUNDLE, onlyReads, PLANNER, READER } from './ask.ts'
 import { controllerOf } from './plan.ts'
 
@@ -96,13 +96,13 @@ test('kubectl csi stuck lists the stuck objects by reason', { alone: 'cluster' }
   ok(stdout.includes(`VolumeAttachment ${t.name('va-full')}: ${who} room for one more volume`), stdout)
   equal(code, 1)
   const json = JSON.parse((await ask('stuck', '-o', 'json')).stdout) as { items: { object: { name: string } }[] }
-  const own = json.items.filter(({ object }) => object.name.startsWith(t.name('va')))
-  equal(own.length, 2)
+  const ofThisTest = json.items.filter(({ object }) => object.name.startsWith(t.name('va')))
+  equal(ofThisTest.length, 2)
   onlyReads(t, user)
 })
 
 test('the commands in docs/operations.md and desk/kubectl-csi/README.md work', { target: 'real' }, async (t) => {
-  const { pvc } = await bound(t)
+  const { pvc } = await createBoundClaim(t)
   await usedBy(t, 'pod', pvc)
   const name = t.name('pod')
   await t.create(DEPLOYMENTS, { ...controllerOf(t, name), metadata: { name, namespace: 'default' } })

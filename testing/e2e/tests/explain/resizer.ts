@@ -3,11 +3,11 @@ import type { TestContext } from '../../harness/context.ts'
 import type { Script } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import {
-  bound,
-  modifying,
+  createBoundClaim,
   raised,
   ask as request,
   scene,
+  startModification,
   statusWord,
   untilClaim,
   untilEvent,
@@ -31,7 +31,7 @@ function explainedClaim(t: TestContext, waitsFor: RegExp): Promise<Explanation> 
 async function growing(t: TestContext, answer: Script, meanwhile?: () => Promise<unknown>): Promise<void> {
   const at = await scene(t, { args: ['--timeout=1s'] })
   at.driver.on('ControllerExpandVolume', answer)
-  await bound(t)
+  await createBoundClaim(t)
   await meanwhile?.()
   await request(t, '2Gi')
 }
@@ -44,7 +44,7 @@ test('kubectl csi explain reports a driver that expands a claim only while the c
 })
 
 test('kubectl csi explain names the missing VolumeAttributesClass of a claim', async (t) => {
-  await modifying(t)
+  await startModification(t)
   await want(t, t.name('platinum'))
   await untilState(t, 'Pending')
   await explainedClaim(t, new RegExp(`VolumeAttributesClass ${t.name('platinum')}, which does not exist`))

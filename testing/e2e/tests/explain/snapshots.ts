@@ -5,7 +5,7 @@ import type { DriverReply } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { createClaim, createClass as createStorageClass, eventOf } from '../../rows/provisioner/scene.ts'
-import { bound } from '../../rows/resizer/scene.ts'
+import { createBoundClaim } from '../../rows/resizer/scene.ts'
 import {
   createClass,
   createContent,
@@ -44,10 +44,10 @@ const THE_SNAPSHOTTER = (t: TestContext): string => `external-snapshotter of ${t
 const THE_CLAIM = (): string => 'the claim'
 const WAITERS = { vs: () => 'the snapshot', vsc: THE_SNAPSHOTTER, pvc: THE_CLAIM } as const
 const THE_DELETION = (_: TestContext, object: string): string => `the deletion of ${object}`
-const volumeOf = (what: string) => (t: TestContext) =>
-  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name(what)}\\)`)
-const missing = (kind: string, what: string) => (t: TestContext) =>
-  new RegExp(`${kind}${t.name(what)}, which does not exist`)
+const volumeOf = (suffix: string) => (t: TestContext) =>
+  new RegExp(`a volume, .* or by hand \\(PersistentVolumeClaim default/${t.name(suffix)}\\)`)
+const missing = (kind: string, suffix: string) => (t: TestContext) =>
+  new RegExp(`${kind}${t.name(suffix)}, which does not exist`)
 
 /** Starts a snapshotter whose driver answers CreateSnapshot with `answer`. Creates a VolumeSnapshotContent. */
 async function answering(t: TestContext, answer: DriverReply, metadata?: object): Promise<void> {
@@ -64,8 +64,8 @@ const SOURCE = { suffix: '-source' } as const
 const ofContent = (t: TestContext): object => ({ boundVolumeSnapshotContentName: t.name('content') })
 
 /** Creates a VolumeSnapshot of the claim `pvc-source`. */
-function snapshotOfClaim(t: TestContext, parts: { metadata?: object; status?: object } = {}) {
-  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc-source') }, ...parts })
+function snapshotOfClaim(t: TestContext, fields: { metadata?: object; status?: object } = {}) {
+  return createVolumeSnapshot(t, 'snap', { source: { persistentVolumeClaimName: t.name('pvc-source') }, ...fields })
 }
 
 /** Creates a VolumeSnapshot whose finalizer keeps it after its deletion. */
@@ -184,7 +184,7 @@ const STATES: Readonly<Record<string, State>> = {
   'a snapshot with a class that does not exist': {
     of: 'vs',
     stage: async (t) => {
-      await bound(t, SOURCE)
+      await createBoundClaim(t, SOURCE)
       await snapshotOfClaim(t)
     },
     waitsFor: missing('VolumeSnapshotClass ', 'class'),
@@ -192,7 +192,7 @@ const STATES: Readonly<Record<string, State>> = {
   'a snapshot without a snapshot-controller': {
     of: 'vs',
     stage: async (t) => {
-      await bound(t, SOURCE)
+      await createBoundClaim(t, SOURCE)
       await createClass(t)
       await snapshotOfClaim(t)
     },
@@ -273,8 +273,8 @@ const STATES: Readonly<Record<string, State>> = {
 
 const test = testsOf('snapshotter', 'explain')
 
-for (const [what, { of, stage, waitsFor, waiter = WAITERS[of] }] of Object.entries(STATES)) {
-  test(`kubectl csi explain gives the reason for ${what}`, async (t) => {
+for (const [label, { of, stage, waitsFor, waiter = WAITERS[of] }] of Object.entries(STATES)) {
+  test(`kubectl csi explain gives the reason for ${label}`, async (t) => {
     await stage(t)
     const name = t.name(NAMES[of])
     const object = `${KINDS[of]} ${of === 'vsc' ? '' : 'default/'}${name}`

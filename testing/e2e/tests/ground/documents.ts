@@ -91,10 +91,10 @@ check('npm package: with an old Node.js, npm downloads a new Node.js and prints 
   }
   const needs = `csi-devcluster needs Node.js 1000 or newer, and this is ${process.version}`
   // npm gets the package from this folder instead of the registry.
-  const own = join(root, `node_modules/node-linux-${process.arch}`)
-  const { stdout, stderr } = await start({ [`linux-${process.arch}`]: own })
+  const ownNode = join(root, `node_modules/node-linux-${process.arch}`)
+  const { stdout, stderr } = await start({ [`linux-${process.arch}`]: ownNode })
   match(stdout, /Usage: csi-devcluster \[options\]/)
-  equal(stderr, `${needs}: npm fetches ${own}\n`)
+  equal(stderr, `${needs}: npm fetches ${ownNode}\n`)
   const { code, stderr: why } = await rejection(start({}))
   equal([code, why].join(), `2,${needs}\n`)
 })

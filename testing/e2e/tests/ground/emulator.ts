@@ -234,8 +234,8 @@ async function populate({ api }: Cluster): Promise<void> {
   }
   await api.merge(VOLUME_ATTACHMENTS, { name: NAME, subresource: 'status' }, { status: attachStatus })
 
-  const wanted = { volumeName: `${NAME}-csi`, volumeAttributesClassName: NAME }
-  await api.create(PERSISTENT_VOLUME_CLAIMS, claim('default', NAME, wanted))
+  const expectedSpec = { volumeName: `${NAME}-csi`, volumeAttributesClassName: NAME }
+  await api.create(PERSISTENT_VOLUME_CLAIMS, claim('default', NAME, expectedSpec))
   const status = {
     phase: 'Bound',
     capacity: { storage: '1536Mi' },
@@ -356,9 +356,9 @@ const sameObjects: Check['run'] = async ({ cluster, folder }) => {
   const { url, ca, adminToken: token } = cluster
   const kubeconfig = join(folder, 'kubeconfig.json')
   writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(url, ca, { token })))
-  const parts = { clock: systemClock, log: silentLogger, env: {} }
-  const config = await loadClusterConfig({ kubeconfig, ...parts })
-  const client = createKubeClient({ config, flow: flowOptions({}), userAgent: 'e2e', ...parts })
+  const options = { clock: systemClock, log: silentLogger, env: {} }
+  const config = await loadClusterConfig({ kubeconfig, ...options })
+  const client = createKubeClient({ config, flow: flowOptions({}), userAgent: 'e2e', ...options })
   try {
     for (const { compare } of KINDS) await compare(client)
   } finally {

@@ -17,7 +17,15 @@ import { memoryOf } from '../../harness/process/memory.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
 import { outline } from '../../rows/attacher/scene.ts'
-import { ask, type Bound, type BoundParts, bound, eventsOf, getClaim, resized } from '../../rows/resizer/scene.ts'
+import {
+  ask,
+  type BoundClaim,
+  type BoundParts,
+  createBoundClaim,
+  eventsOf,
+  getClaim,
+  resized,
+} from '../../rows/resizer/scene.ts'
 
 type NodeAffinity = NonNullable<PersistentVolume['spec']>['nodeAffinity']
 
@@ -38,8 +46,8 @@ const nodeKey = (t: TestContext): string => `${t.driverName}/node`
 const zoneKey = (t: TestContext): string => `${t.driverName}/zone`
 
 /** Creates a Node with two labels: the node's name, and a zone that all nodes share. Registers the driver on the node. */
-export async function createSite(t: TestContext, what = 'a'): Promise<string> {
-  const name = t.name(what)
+export async function createSite(t: TestContext, suffix = 'a'): Promise<string> {
+  const name = t.name(suffix)
   const labels = { [nodeKey(t)]: name, [zoneKey(t)]: 'east' }
   await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } })
   await t.create(CSI_NODES, csiNode(name, { [t.driverName]: name }, [nodeKey(t), zoneKey(t)]))
@@ -81,22 +89,22 @@ function selecting(key: string, ...values: readonly string[]): NodeAffinity {
   return { required: { nodeSelectorTerms: [{ matchExpressions }] } }
 }
 
-export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, parts: BoundParts = {}): Promise<Bound> {
-  return bound(t, { ...parts, pv: { ...parts.pv, ...(nodeAffinity && { nodeAffinity }) } })
+export function boundOn(t: TestContext, nodeAffinity: NodeAffinity, fields: BoundParts = {}): Promise<BoundClaim> {
+  return createBoundClaim(t, { ...fields, pv: { ...fields.pv, ...(nodeAffinity && { nodeAffinity }) } })
 }
 
-const LATER = '-later-'
+const LATER_SUFFIX = '-later-'
 
 /** Returns the handles of the expanded volumes, sorted, without those of later work. */
 function expanded({ driver }: Pick<Site, 'driver'>): string[] {
   const handles = driver.fieldsOf('ControllerExpandVolume', 'volume_id').map(String)
-  return handles.filter((handle) => !handle.includes(LATER)).sort()
+  return handles.filter((handle) => !handle.includes(LATER_SUFFIX)).sort()
 }
 
 /** Expands another claim on each node. Earlier events had their effect before. */
 async function laterWork(t: TestContext, all: readonly Site[]): Promise<void> {
   for (const { node, driver } of all) {
-    const suffix = `${LATER}${node}-${driver.calls.length}`
+    const suffix = `${LATER_SUFFIX}${node}-${driver.calls.length}`
     const { pvc } = await boundOn(t, onNodes(t, node), { suffix })
     await ask(t, '2Gi', pvc)
     await resized(t, '2Gi', pvc)
@@ -110,20 +118,21 @@ const AT_A_TIME = 20
 
 test('three resizers expand 300 claims, each once and on the node of its volume', { within: 180_000 }, async (t) => {
   const [a, b, c] = await sites(t, 'a', 'b', 'c')
-  const made: { readonly site: Site; readonly bound: Bound }[] = []
+  const made: { readonly site: Site; readonly boundClaim: BoundClaim }[] = []
   for (const site of [a, b, c]) {
     await inParallel(AT_A_TIME, Array(CLAIMS_OF_EACH).keys(), async (index) => {
-      made.push({ site, bound: await boundOn(t, onNodes(t, site.node), { suffix: `-${site.node}-${index}` }) })
+      made.push({ site, boundClaim: await boundOn(t, onNodes(t, site.node), { suffix: `-${site.node}-${index}` }) })
     })
   }
-  const askAll = (size: string): Promise<void> => inParallel(AT_A_TIME, made, ({ bound }) => ask(t, size, bound.pvc))
+  const askAll = (size: string): Promise<void> =>
+    inParallel(AT_A_TIME, made, ({ boundClaim }) => ask(t, size, boundClaim.pvc))
   const untilDone = async (size: string, of: readonly Site[]): Promise<void> => {
-    for (const { site, bound } of made) if (of.includes(site)) await resized(t, size, bound.pvc)
+    for (const { site, boundClaim } of made) if (of.includes(site)) await resized(t, size, boundClaim.pvc)
   }
   const handles = ({ node }: Site, times: number): string[] =>
     made
       .filter(({ site }) => site.node === node)
-      .flatMap(({ bound }) => Array.from({ length: times }, () => `${bound.pv}-handle`))
+      .flatMap(({ boundClaim }) => Array.from({ length: times }, () => `${boundClaim.pv}-handle`))
       .sort()
 
   await askAll('2Gi')
@@ -164,7 +173,7 @@ test('the resizer on a node does not expand a volume whose node affinity allows 
   await laterWork(t, [a, b])
   for (const { resizer, driver } of [a, b]) {
     equal(expanded({ driver }), [])
-    const linesAbout = ({ pv }: Bound): number =>
+    const linesAbout = ({ pv }: BoundClaim): number =>
       resizer.linesWith(left).filter((line) => line.includes(`"${pv}"`)).length
     equal([everywhere, zone, two, elsewhere].map(linesAbout), [1, 1, 1, 0])
     equal(JSON.parse((await resizer.http('/debug/stuck')).text).items, [])
@@ -172,7 +181,7 @@ test('the resizer on a node does not expand a volume whose node affinity allows 
     equal(
       outline(
         t,
-        writes.filter(({ bytes, name = '' }) => !`${name} ${bytes}`.includes(LATER)),
+        writes.filter(({ bytes, name = '' }) => !`${name} ${bytes}`.includes(LATER_SUFFIX)),
       ),
       [],
     )
@@ -264,10 +273,10 @@ async function createForeign(t: TestContext, node: string): Promise<void> {
   const storageClassName = t.name('class')
   await inParallel(AT_A_TIME, Array(FOREIGN).keys(), async (index) => {
     const name = t.name(`foreign-${index}`)
-    const wanted = claim(t.namespace, name, { metadata, storageClassName, volumeName: name })
-    const { uid } = (await t.api.create(PERSISTENT_VOLUME_CLAIMS, wanted)).metadata ?? {}
+    const desiredClaim = claim(t.namespace, name, { metadata, storageClassName, volumeName: name })
+    const { uid } = (await t.api.create(PERSISTENT_VOLUME_CLAIMS, desiredClaim)).metadata ?? {}
     const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: t.namespace, name, uid }
-    const parts = { metadata, storageClassName, claimRef, nodeAffinity: onNodes(t, node) }
-    await t.api.create(PERSISTENT_VOLUMES, volume(name, t.driverName, parts))
+    const fields = { metadata, storageClassName, claimRef, nodeAffinity: onNodes(t, node) }
+    await t.api.create(PERSISTENT_VOLUMES, volume(name, t.driverName, fields))
   })
 }

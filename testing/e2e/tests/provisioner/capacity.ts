@@ -84,7 +84,7 @@ const objectsOf = (t: TestContext): Promise<readonly CSIStorageCapacity[]> =>
   t.api.list(CSI_STORAGE_CAPACITIES, t.name('ns'))
 
 /** Returns the objects as `class topology capacity`, without the ID of the test. */
-async function shown(t: TestContext): Promise<string> {
+async function capacityText(t: TestContext): Promise<string> {
   const all = await objectsOf(t)
   const lines = all.map(({ storageClassName, nodeTopology, capacity, maximumVolumeSize }) => {
     const values = Object.values(nodeTopology?.matchLabels ?? {}).join()
@@ -95,7 +95,7 @@ async function shown(t: TestContext): Promise<string> {
 
 function published(t: TestContext, expected: string): Promise<true> {
   return eventually(`the objects ${expected}`, async () => {
-    const found = await shown(t)
+    const found = await capacityText(t)
     if (found === expected) return true
     throw new Error(`the objects are ${found}`)
   })
@@ -109,8 +109,8 @@ interface CapacityParts {
 }
 
 /** Creates an object of an earlier provisioner, for the topology z1. */
-async function createOld(t: TestContext, parts: CapacityParts): Promise<void> {
-  const { namespace, name, storageClassName = t.name('class'), managedBy = 'external-provisioner' } = parts
+async function createOld(t: TestContext, fields: CapacityParts): Promise<void> {
+  const { namespace, name, storageClassName = t.name('class'), managedBy = 'external-provisioner' } = fields
   const labels = { 'csi.storage.k8s.io/drivername': t.driverName, [MANAGED]: managedBy }
   await t.create(CSI_STORAGE_CAPACITIES, {
     apiVersion: 'storage.k8s.io/v1',
@@ -218,12 +218,12 @@ test('a new provisioner reuses or deletes CSIStorageCapacity objects of earlier 
   await createOld(t, { namespace, name: 'twice' })
   await createOld(t, { namespace, name: 'foreign', managedBy: 'another-provisioner' })
   await ready(t, { env: { NAMESPACE: t.name('early') } })
-  const look = async (): Promise<readonly (string | undefined)[]> =>
+  const capacities = async (): Promise<readonly (string | undefined)[]> =>
     (await t.api.list(CSI_STORAGE_CAPACITIES, t.name('early'))).map(({ metadata, capacity }) =>
       [metadata?.name?.replace(/csisc-.*/, 'new'), capacity].join(' '),
     )
   await eventually('three objects', async () => {
-    const found = [...(await look())].sort().join()
+    const found = [...(await capacities())].sort().join()
     return found === 'foreign 5Gi,new 1Gi,used 1Gi' || found === 'foreign 5Gi,new 1Gi,twice 1Gi'
   })
 })
@@ -265,19 +265,19 @@ test('the creation and the deletion of a volume refresh the CSIStorageCapacity o
   await published(t, 'class z1 1Gi, class z2 1Gi')
   await pause(700)
   const since = asked(driver).length
-  const news = (): string =>
+  const newLines = (): string =>
     asked(driver)
       .slice(since)
       .map((call) => Object.values(segmentsOf(call) ?? {}).join())
       .sort()
       .join()
-  const settled = (expected: string) => eventually(`questions ${expected}`, () => news() === expected || undefined)
+  const settled = (expected: string) => eventually(`questions ${expected}`, () => newLines() === expected || undefined)
   await createClaim(t, { annotations: { [SELECTED_NODE]: t.name('a') } })
   // The failed creation causes GetCapacity calls for z1 and z2, the successful creation for the volume's zone z2.
   await settled('z1,z2,z2')
   await released(t, { spec: { nodeAffinity: affinityTo('zone', 'z1') } })
   await calls(driver, 'DeleteVolume')
-  await eventually('a question about z1', () => news().startsWith('z1,z1,z2'))
+  await eventually('a question about z1', () => newLines().startsWith('z1,z1,z2'))
   ok((await t.api.list(PERSISTENT_VOLUME_CLAIMS, t.namespace)).length > 0)
 })
 

@@ -16,7 +16,7 @@ import {
   GI,
   LATE,
   provision,
-  provisioned,
+  provisionedVolume,
   SELECTED_NODE,
   scene,
   secretParameters,
@@ -69,7 +69,7 @@ test('a claim with late binding is provisioned when a node is selected', async (
   const uid = await createClaim(t)
   equal(createsOf(await afterLaterWork(t, driver)), [])
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: 'n' } } })
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 test('the provisioner accepts the beta annotations for provisioner and class of a claim', async (t) => {
@@ -98,7 +98,7 @@ test('an infeasible claim is retried at once when its class is recreated', async
   await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
   await createClass(t)
   if (!t.ours) await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { labels: { touched: '2' } } })
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 test('an infeasible claim is retried after --retry-interval-max', { only: 'ours' }, async (t) => {
@@ -145,7 +145,7 @@ states('if a gRPC code leaves the result open, CreateVolume is repeated even for
     await claimEvent(t, `rpc error: code = ${name} desc = wait`, suffix)
     await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
     driver.on('CreateVolume', { reply: {} })
-    const pv = await provisioned(t, uid)
+    const pv = await provisionedVolume(t, uid)
     equal(pv.spec?.claimRef?.name, claimRef(t, suffix).name)
   }
 })
@@ -177,7 +177,7 @@ states('an update of a claim whose CreateVolume failed causes a retry at once', 
   await claimEvent(t, 'desc = no')
   driver.on('CreateVolume', { reply: {} })
   await touch(t)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 states('the back-off of a failing CreateVolume doubles with each retry', async (t) => {
@@ -194,7 +194,7 @@ states('a CreateVolume call that runs longer than --timeout ends and is repeated
   const { driver } = await scene(t, { args: ['--timeout=1s'] })
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? 'hang' : { reply: {} }))
   const uid = await createClaim(t)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   const text = 'rpc error: code = DeadlineExceeded desc = context deadline exceeded'
   await claimEvent(t, text)
 })
@@ -231,7 +231,7 @@ states('a claim that is being deleted is still provisioned', async (t) => {
   const uid = await createClaim(t, { finalizers: ['example.com/mine'] })
   await calls(driver, 'CreateVolume')
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 states('a new volume that is too small is deleted, with up to five DeleteVolume calls', async (t) => {
@@ -242,7 +242,7 @@ states('a new volume that is too small is deleted, with up to five DeleteVolume 
     reply: { volume: createdVolume(request, nth === 0 ? { capacityBytes: 5n } : {}) },
   }))
   const uid = await createClaim(t)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   equal(driver.requestsOf('DeleteVolume'), Array(5).fill({ volume_id: `vol-pvc-${uid}`, secrets: { user: 'u' } }))
   const why = `created volume capacity 5 less than requested capacity ${GI}`
   const text = `${why}. Cleanup of volume pvc-${uid} failed, volume is orphaned: rpc error: code = Internal desc = stays`
@@ -257,7 +257,7 @@ states('a failed write of the PersistentVolume is repeated without another Creat
   if (t.ours) await claimEvent(t, 'refused by a test')
   await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   refused.end()
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   equal(driver.callsOf('CreateVolume').length, 1)
 })
 
@@ -287,7 +287,7 @@ states('the provisioner processes at most --worker-threads claims at the same ti
   const { driver } = await scene(t, { args: ['--worker-threads=2'] })
   driver.on('CreateVolume', { reply: {}, after: 500 })
   const uids = await Promise.all([0, 1, 2, 3, 4].map((index) => createClaim(t, { suffix: `-${index}` })))
-  for (const uid of uids) await provisioned(t, uid)
+  for (const uid of uids) await provisionedVolume(t, uid)
   const all = driver.callsOf('CreateVolume')
   const runningAt = (time: number): number =>
     all.filter(({ start, end = Number.POSITIVE_INFINITY }) => start <= time && end > time).length

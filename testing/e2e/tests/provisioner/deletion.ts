@@ -33,7 +33,7 @@ import {
   FINALIZER,
   PROVISIONED_BY,
   type ProvisionerScene,
-  provisioned,
+  provisionedVolume,
   scene,
   secretParameters,
   setPhase,
@@ -64,10 +64,10 @@ row('bound PersistentVolumes have the finalizer of the provisioner, unless their
   steps: [volumeOwned(), phaseSet('Bound'), merged(PERSISTENT_VOLUMES, 'pv', { spec: RETAIN })],
 })
 
-const attachmentMade = (what: string): Action<unknown> => ({
-  name: `create VolumeAttachment ${what}`,
+const attachmentMade = (suffix: string): Action<unknown> => ({
+  name: `create VolumeAttachment ${suffix}`,
   run: async (t) =>
-    t.received(VOLUME_ATTACHMENTS, await t.createAttachment(what, { pv: t.name('pv'), node: t.name(what) })),
+    t.received(VOLUME_ATTACHMENTS, await t.createAttachment(suffix, { pv: t.name('pv'), node: t.name(suffix) })),
 })
 row('a released volume is deleted as soon as its last VolumeAttachment is gone, and not before', {
   setup: { args: ONCE, controller: ['PUBLISH_UNPUBLISH_VOLUME'] },
@@ -187,7 +187,7 @@ leaks('a provisioner that is killed during CreateVolume leaks no volume', async 
   await calls(at.driver, 'CreateVolume')
   ok(isHeld(await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))))
   await crash(t, at)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 leaks('a provisioner that is killed before it writes the PersistentVolume leaks no volume', async (t) => {
@@ -196,14 +196,14 @@ leaks('a provisioner that is killed before it writes the PersistentVolume leaks 
   const uid = await createClaim(t)
   await calls(at.driver, 'CreateVolume')
   await crash(t, at)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 leaks('the provisioner removes its finalizer from a claim only after it has stored the PersistentVolume', async (t) => {
   const { driver } = await scene(t, { args: FLAGS })
   driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
   const uid = await createClaim(t)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   ok(driver.callsOf('CreateVolume').length === 2)
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), (claim) => !isHeld(claim))
 })
@@ -243,7 +243,7 @@ for (const [kind, nth, where] of REQUESTS) {
       const { driver, sidecar } = await scene(t, { args: FLAGS })
       const volumes = keepVolumes(driver)
       let seen = 0
-      const { promise: reached, resolve } = Promise.withResolvers<void>()
+      const { promise: arrived, resolve } = Promise.withResolvers<void>()
       sidecar.gate.inject(kind, fault, {
         where: ({ watch, name }) => {
           if (watch || (kind.startsWith('GET') && name === undefined)) return false
@@ -253,7 +253,7 @@ for (const [kind, nth, where] of REQUESTS) {
         },
       })
       const uid = await createClaim(t)
-      await reached
+      await arrived
       if (fault === LOST)
         await eventually('the effect', () => sidecar.gate.requests.some(({ end }) => end !== undefined))
       await sidecar.endBy('SIGKILL')
@@ -287,7 +287,7 @@ leaks('CreateVolume is repeated with the same request although its inputs are de
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
   driver.on('CreateVolume', { reply: {} })
-  const pv = await provisioned(t, uid)
+  const pv = await provisionedVolume(t, uid)
   equal(pv.spec?.mountOptions, ['ro'])
   const [first, ...others] = driver.requestsOf('CreateVolume')
   for (const other of others) equal(other, first)
@@ -299,7 +299,7 @@ leaks('CreateVolume is repeated with the same request although its inputs are de
 
 /** PersistentVolumes that another process creates during CreateVolume, and whether the driver's new volume is kept. */
 const RIVALS: readonly (readonly [
-  what: string,
+  label: string,
   rival: { handle: string; dying?: true; claim?: string },
   kept: boolean,
 ])[] = [
@@ -309,8 +309,8 @@ const RIVALS: readonly (readonly [
   ['the same volume and a deletion timestamp', { handle: 'mine', dying: true }, false],
 ]
 
-for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
-  leaks(`a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PV with ${what}`, async (t) => {
+for (const [label, { handle, dying = false, claim }, kept] of RIVALS) {
+  leaks(`a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PV with ${label}`, async (t) => {
     const { driver, sidecar } = await scene(t)
     const hold = sidecar.gate.holdWatches('persistentvolumes')
     const { promise: stored, resolve } = Promise.withResolvers<void>()
@@ -322,10 +322,10 @@ for (const [what, { handle, dying = false, claim }, kept] of RIVALS) {
     await calls(driver, 'CreateVolume')
     const name = `pvc-${uid}`
     const claimed = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
-    const parts = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
+    const fields = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
     await t.create(
       PERSISTENT_VOLUMES,
-      volume(name, t.driverName, { ...parts, persistentVolumeReclaimPolicy: 'Delete' }),
+      volume(name, t.driverName, { ...fields, persistentVolumeReclaimPolicy: 'Delete' }),
     )
     if (dying) {
       await setPhase(t, name, 'Released')

@@ -133,11 +133,15 @@ const PLUGINS: readonly Plugin[] = [
 ]
 
 /** Starts a provisioner whose driver replaces a migrated in-tree plugin, and creates a class of the plugin. */
-async function ready(t: TestContext, plugin: Plugin, parts: Partial<StorageClass> = plugin.class): Promise<FakeDriver> {
+async function ready(
+  t: TestContext,
+  plugin: Plugin,
+  fields: Partial<StorageClass> = plugin.class,
+): Promise<FakeDriver> {
   const { driver: name, requisite, volume } = plugin
   const driver = await t.driver({ name, controller: ['CREATE_DELETE_VOLUME'], topology: requisite !== undefined })
   driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, volume) } }))
-  await scene(t, { driver, class: { provisioner: `kubernetes.io/${plugin.name}`, ...parts } })
+  await scene(t, { driver, class: { provisioner: `kubernetes.io/${plugin.name}`, ...fields } })
   return driver
 }
 
@@ -163,9 +167,9 @@ for (const plugin of PLUGINS) {
     equal(pv.spec?.csi, undefined)
     for (const [field, value] of Object.entries(source)) equal(pv.spec?.[field as keyof typeof source], value)
     equal(pv.metadata?.labels, labels)
-    const own = pv.metadata?.annotations ?? {}
-    equal(own['pv.kubernetes.io/provisioned-by'], `kubernetes.io/${name}`)
-    for (const [key, value] of Object.entries(plugin.annotations ?? {})) equal(own[key], value)
+    const ownAnnotations = pv.metadata?.annotations ?? {}
+    equal(ownAnnotations['pv.kubernetes.io/provisioned-by'], `kubernetes.io/${name}`)
+    for (const [key, value] of Object.entries(plugin.annotations ?? {})) equal(ownAnnotations[key], value)
     const [term] = pv.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? []
     const expressions = term?.matchExpressions?.map(({ key, values }) => [key, values?.join()])
     equal(expressions && Object.fromEntries(expressions), labels)

@@ -17,7 +17,7 @@ import {
   GI,
   LATE,
   provision,
-  provisioned,
+  provisionedVolume,
   released,
   SELECTED_NODE,
   unselected,
@@ -100,7 +100,7 @@ test('exactly one provisioner instance selects its node for a claim with immedia
   await createClass(t, { parameters })
   const sites = [await site(t), await site(t, { what: 'b' })]
   const uid = await createClaim(t)
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   await provision(t, { suffix: '-later' })
   const createsOf = ({ driver }: Site): number =>
     driver.fieldsOf('CreateVolume', 'name').filter((name) => String(name).endsWith(uid)).length
@@ -219,7 +219,7 @@ strays(
     await unselected(t)
     await claimEvent(t, `has no driver "${t.driverName}"`)
     await select(t, here.node)
-    await provisioned(t, uid)
+    await provisionedVolume(t, uid)
     equal([creates(here), creates(other)], [1, 0])
     const events = (await eventsOf(t, claimRef(t).name)).filter(({ reason }) => reason === 'NodeWithoutDriver')
     equal([events.length, events[0]?.count], [1, 1])
@@ -247,9 +247,9 @@ strays('a claim keeps a node that has the driver, and a node whose CSINode does 
 test('a provisioner instance does not delete volumes whose node affinity excludes its node', async (t) => {
   await createClass(t)
   const here = await site(t)
-  const other = await released(t, { what: 'other', spec: { nodeAffinity: affinityTo('host', 'b') } })
-  const own = await released(t, { what: 'own', spec: { nodeAffinity: affinityTo('host', 'a') } })
-  const free = await released(t, { what: 'free' })
+  const other = await released(t, { suffix: 'other', spec: { nodeAffinity: affinityTo('host', 'b') } })
+  const own = await released(t, { suffix: 'own', spec: { nodeAffinity: affinityTo('host', 'a') } })
+  const free = await released(t, { suffix: 'free' })
   await deleted(t, own)
   await deleted(t, free)
   const ids = here.driver.fieldsOf('DeleteVolume', 'volume_id')

@@ -8,7 +8,7 @@ import {
   claimRef,
   createClaim,
   provision,
-  provisioned,
+  provisionedVolume,
   scene,
 } from '../../rows/provisioner/scene.ts'
 
@@ -35,7 +35,7 @@ test('a claim without a required annotation gets an event and no volume until it
   await claimEvent(t, `set the annotation ${TEAM}`)
   equal(driver.callsOf('CreateVolume'), [])
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [TEAM]: 'storage' } } })
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   equal(driver.fieldsOf('CreateVolume', 'parameters'), [{ tag: 'storage' }])
 })
 
@@ -51,7 +51,7 @@ test('a repeated CreateVolume call of a killed provisioner has the earlier value
   await sidecar.endBy('SIGKILL')
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [TEAM]: 'second' } } })
   await t.sidecar({ driver, args: ARGS })
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   equal(driver.fieldsOf('CreateVolume', 'parameters'), [{ tag: 'team=first' }, { tag: 'team=first' }])
 })
 

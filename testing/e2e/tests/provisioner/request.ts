@@ -100,7 +100,7 @@ const REFUSED: Readonly<Record<string, ClaimedParts>> = {
 }
 row('an event reports why a claim is refused before CreateVolume', {
   setup: { args: ONCE },
-  steps: Object.entries(REFUSED).map(([what, parts]) => claimed(parts, `-${what}`)),
+  steps: Object.entries(REFUSED).map(([label, fields]) => claimed(fields, `-${label}`)),
 })
 row('an event reports that the prefix of volume names is empty', {
   setup: { args: [...ONCE, '--volume-name-prefix='] },

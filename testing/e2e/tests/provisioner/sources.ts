@@ -24,7 +24,7 @@ import {
   type ProvisionerScene,
   type ProvisionerSetup,
   provision,
-  provisioned,
+  provisionedVolume,
   scene,
   setPhase,
 } from '../../rows/provisioner/scene.ts'
@@ -44,7 +44,7 @@ const ALLOW = 'snapshot.storage.kubernetes.io/allow-volume-mode-change'
 const SNAPSHOT_FINALIZER = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
 const CLONE_FINALIZER = 'provisioner.storage.kubernetes.io/cloning-protection'
 /** A finalizer of the tests that keeps a deleted object. */
-const HELD = 'example.com/held'
+const HOLDING_FINALIZER = 'example.com/held'
 const SECOND = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 
 /** Starts a provisioner whose driver supports snapshots and clones, and answers CreateVolume with a content source. */
@@ -59,7 +59,7 @@ const withSource = ({ request }: Pick<Call, 'request'>) => ({
 })
 
 interface SnapshotParts {
-  readonly what?: string
+  readonly suffix?: string
   readonly finalizers?: readonly string[]
   /** The status of the snapshot. Undefined: the snapshot is not bound. */
   readonly status?: object | undefined
@@ -68,19 +68,19 @@ interface SnapshotParts {
 }
 
 /** Creates a ready snapshot of 1 GiB, and returns its name. `parts` override the default fields. */
-async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promise<string> {
-  const { what = 'snap', finalizers = [], content = {} } = parts
-  const name = t.name(what)
+async function createSnapshot(t: TestContext, fields: SnapshotParts = {}): Promise<string> {
+  const { suffix = 'snap', finalizers = [], content = {} } = fields
+  const name = t.name(suffix)
   const usual = { boundVolumeSnapshotContentName: name, readyToUse: true, restoreSize: '1Gi' }
-  const given = 'status' in parts ? parts.status : {}
-  const status = given && { ...usual, ...given }
+  const givenStatus = 'status' in fields ? fields.status : {}
+  const status = givenStatus && { ...usual, ...givenStatus }
   const source = { volumeSnapshotContentName: name }
-  const made = await createVolumeSnapshot(t, what, { source, metadata: { finalizers }, status })
+  const made = await createVolumeSnapshot(t, suffix, { source, metadata: { finalizers }, status })
   if (content === null) return name
   const volumeSnapshotRef = { namespace: t.namespace, name, uid: made.metadata?.uid }
   const metadata = { annotations: content.annotations, finalizers: [] }
   await createGiven(t, {
-    what,
+    suffix,
     metadata,
     spec: { source: { snapshotHandle: 'handle' }, volumeSnapshotRef, ...content.spec },
   })
@@ -88,18 +88,18 @@ async function createSnapshot(t: TestContext, parts: SnapshotParts = {}): Promis
   return name
 }
 
-const restoring = (t: TestContext, what = 'snap'): Partial<Spec> => ({ dataSource: snapshotSource(t, what) })
+const restoring = (t: TestContext, suffix = 'snap'): Partial<Spec> => ({ dataSource: snapshotSource(t, suffix) })
 
-async function finalizersOf(t: TestContext, what = 'snap'): Promise<readonly string[]> {
-  const snapshot = await t.api.find(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name(what) })
+async function finalizersOf(t: TestContext, suffix = 'snap'): Promise<readonly string[]> {
+  const snapshot = await t.api.find(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name(suffix) })
   return snapshot?.metadata?.finalizers ?? []
 }
 
-const unprotected = (t: TestContext, what?: string): Promise<true> =>
-  eventually('no finalizer', async () => !(await finalizersOf(t, what)).includes(SNAPSHOT_FINALIZER))
+const unprotected = (t: TestContext, suffix?: string): Promise<true> =>
+  eventually('no finalizer', async () => !(await finalizersOf(t, suffix)).includes(SNAPSHOT_FINALIZER))
 
 /** Returns the text of an event about a source that cannot be used. */
-const unusable = (kind: 'VolumeSnapshot' | 'PersistentVolumeClaim', name: string, why: string): string =>
+const unusableSource = (kind: 'VolumeSnapshot' | 'PersistentVolumeClaim', name: string, why: string): string =>
   `error getting handle for DataSource Type ${kind} by Name ${name}: ${why}`
 
 /** Asserts that the claim has an event with exactly this message, and that CreateVolume was not called. */
@@ -127,7 +127,7 @@ const OTHER_MODE = `requested volume default/CLAIM modifies the mode of the sour
 const BLOCK = { sourceVolumeMode: 'Block' }
 
 /** Snapshots that cannot be restored, and the reason in the event. SNAP and CLAIM stand for names. */
-const REFUSED_SNAPSHOTS: readonly (readonly [why: string, parts: SnapshotParts, claim?: Partial<Spec>])[] = [
+const REFUSED_SNAPSHOTS: readonly (readonly [why: string, fields: SnapshotParts, claim?: Partial<Spec>])[] = [
   ['snapshot SNAP not bound', { status: undefined }],
   ['error getting snapshotcontent SNAP for snapshot SNAP', { content: null }],
   [
@@ -157,14 +157,14 @@ const REFUSED_SNAPSHOTS: readonly (readonly [why: string, parts: SnapshotParts, 
 
 test('an event of the claim names the reason why its snapshot cannot be restored', async (t) => {
   await ready(t)
-  for (const [index, [why, parts, spec]] of REFUSED_SNAPSHOTS.entries()) {
-    const what = `snap-${index}`
-    const snapshot = await createSnapshot(t, { ...parts, what })
-    await createClaim(t, { suffix: `-${index}`, spec: { ...restoring(t, what), ...spec } })
+  for (const [index, [why, fields, spec]] of REFUSED_SNAPSHOTS.entries()) {
+    const suffix = `snap-${index}`
+    const snapshot = await createSnapshot(t, { ...fields, suffix })
+    await createClaim(t, { suffix: `-${index}`, spec: { ...restoring(t, suffix), ...spec } })
     const names = { SNAP: snapshot, CLAIM: claimRef(t, `-${index}`).name, CLASS: t.name('class') }
     const text = why.replaceAll(/SNAP|CLAIM|CLASS/g, (name) => names[name as keyof typeof names])
-    await refused(t, unusable('VolumeSnapshot', snapshot, text), `-${index}`)
-    equal(await finalizersOf(t, what), [])
+    await refused(t, unusableSource('VolumeSnapshot', snapshot, text), `-${index}`)
+    equal(await finalizersOf(t, suffix), [])
   }
 })
 
@@ -173,7 +173,7 @@ test('a missing VolumeSnapshot and a wrong API group in a data source cause even
   const name = t.name('none')
   await createClaim(t, { spec: restoring(t, 'none') })
   const missing = `error getting snapshot ${name} from api server: volumesnapshots.${GROUP} "${name}" not found`
-  await refused(t, unusable('VolumeSnapshot', name, missing))
+  await refused(t, unusableSource('VolumeSnapshot', name, missing))
   const apiGroup = 'other.example.com'
   await createClaim(t, { suffix: '-group', spec: { dataSource: { apiGroup, kind: 'VolumeSnapshot', name } } })
   // An API server may drop a `dataSource` of an unknown API group. Then there is nothing to test.
@@ -198,13 +198,16 @@ test('--prevent-volume-mode-conversion=false lets every claim have another volum
 // Alone, because the search of another test would remove the finalizer before the claim exists.
 test('a deleted VolumeSnapshot is restored only with our finalizer', { alone: 'cluster' }, async (t) => {
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=0'] })
-  for (const [what, finalizers] of Object.entries({ new: [HELD], begun: [HELD, SNAPSHOT_FINALIZER] })) {
-    const name = await createSnapshot(t, { what, finalizers })
+  for (const [label, finalizers] of Object.entries({
+    new: [HOLDING_FINALIZER],
+    begun: [HOLDING_FINALIZER, SNAPSHOT_FINALIZER],
+  })) {
+    const name = await createSnapshot(t, { suffix: label, finalizers })
     await t.api.delete(VOLUME_SNAPSHOTS, { namespace: t.namespace, name })
   }
   await createClaim(t, { suffix: '-new', spec: restoring(t, 'new') })
   const name = t.name('new')
-  await refused(t, unusable('VolumeSnapshot', name, `snapshot ${name} is being deleted`), '-new')
+  await refused(t, unusableSource('VolumeSnapshot', name, `snapshot ${name} is being deleted`), '-new')
   await provision(t, { suffix: '-begun', spec: restoring(t, 'begun') })
   await unprotected(t, 'begun')
 })
@@ -226,7 +229,7 @@ test('a failed write of the finalizer to a VolumeSnapshot causes an event, and d
   await claimEvent(t, 'broken')
   equal(driver.callsOf('CreateVolume').length, 0)
   failing.end()
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
 })
 
 test('a snapshot keeps the finalizer of the provisioner until the last restore ends', { only: 'ours' }, async (t) => {
@@ -240,24 +243,24 @@ test('a snapshot keeps the finalizer of the provisioner until the last restore e
   await afterLaterWork(t, driver)
   ok((await finalizersOf(t)).includes(SNAPSHOT_FINALIZER))
   finish()
-  await provisioned(t, slow)
+  await provisionedVolume(t, slow)
   await unprotected(t)
 })
 
 test('a periodic search removes the finalizer of the provisioner from snapshots that no pending claim needs', async (t) => {
   await installCrds(t)
-  const finalizers = [HELD, SNAPSHOT_FINALIZER]
+  const finalizers = [HOLDING_FINALIZER, SNAPSHOT_FINALIZER]
   // The claim of another provisioner is restored from `needed`, so this snapshot must keep its finalizer. The claim is
   // created first, because a provisioner of another test may search at any time.
   const annotations = { 'volume.kubernetes.io/storage-provisioner': 'other.example.com' }
   await createClaim(t, { annotations, spec: restoring(t, 'needed') })
-  await createSnapshot(t, { what: 'forgotten', finalizers })
-  await createSnapshot(t, { what: 'needed', finalizers })
+  await createSnapshot(t, { suffix: 'forgotten', finalizers })
+  await createSnapshot(t, { suffix: 'needed', finalizers })
   await ready(t, { args: ['--snapshot-orphan-sweep-interval=500ms'] })
   await unprotected(t, 'forgotten')
-  equal(await finalizersOf(t, 'forgotten'), [HELD])
+  equal(await finalizersOf(t, 'forgotten'), [HOLDING_FINALIZER])
   // A later search has also looked at `needed`.
-  await createSnapshot(t, { what: 'forgotten-later', finalizers })
+  await createSnapshot(t, { suffix: 'forgotten-later', finalizers })
   await unprotected(t, 'forgotten-later')
   equal(await finalizersOf(t, 'needed'), finalizers)
   await t.strip(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
@@ -279,7 +282,7 @@ test('a claim with an unknown kind of data source causes an event and no CreateV
 
 test('an event of the claim reports a driver that supports no snapshots or no clones', async (t) => {
   await ready(t, { controller: [] })
-  const text = (what: string): string => `CSI driver does not support ${what} capability is not reported`
+  const text = (capability: string): string => `CSI driver does not support ${capability} capability is not reported`
   await createClaim(t, { spec: restoring(t) })
   await refused(t, text('snapshot restore: controller CREATE_DELETE_SNAPSHOT'))
   await createClaim(t, { suffix: '-clone', spec: cloning(t) })
@@ -300,11 +303,11 @@ interface Original extends ClaimParts {
 /** Creates a bound claim with a volume of the driver. */
 async function createOriginal(
   t: TestContext,
-  { pv, csi, claimPhase = 'Bound', phase = 'Bound', ...parts }: Original = {},
+  { pv, csi, claimPhase = 'Bound', phase = 'Bound', ...fields }: Original = {},
 ) {
-  const { suffix = '-source', spec } = parts
+  const { suffix = '-source', spec } = fields
   const name = t.name(`pv${suffix}`)
-  const uid = await createClaim(t, { ...parts, suffix, spec: { volumeName: name, ...spec } })
+  const uid = await createClaim(t, { ...fields, suffix, spec: { volumeName: name, ...spec } })
   const ref = claimRef(t, suffix)
   const owner = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...ref, uid }
   const source = csi === null ? { csi: null, hostPath: { path: '/x' } } : { csi: { volumeHandle: 'original', ...csi } }
@@ -326,7 +329,7 @@ test('a clone sends the handle of its source volume, and the source claim has a 
   ok(source.metadata?.finalizers?.includes(CLONE_FINALIZER))
 })
 
-const UNUSABLE = 'claim in dataSource not bound or invalid'
+const UNUSABLE_SOURCE = 'claim in dataSource not bound or invalid'
 const MODES = 'the source PVC and destination PVCs must have the same volume mode for cloning.  '
 const OTHER_CLAIM = { kind: 'PersistentVolumeClaim', namespace: 'default', name: 'other', uid: 'x' }
 
@@ -337,11 +340,11 @@ const REFUSED_CLONES: readonly (readonly [why: string, original: Original, claim
     `error, new PVC request must be greater than or equal in size to the specified PVC data source, requested ${GI} but source is ${2 * GI}`,
     { spec: { resources: { requests: { storage: '2Gi' } } } },
   ],
-  [UNUSABLE, { spec: { volumeName: 'missing' } }],
-  [UNUSABLE, { csi: null }],
-  [UNUSABLE, { csi: { driver: 'other.example.com' } }],
-  [UNUSABLE, { pv: { claimRef: OTHER_CLAIM } }],
-  [UNUSABLE, { phase: 'Released' }],
+  [UNUSABLE_SOURCE, { spec: { volumeName: 'missing' } }],
+  [UNUSABLE_SOURCE, { csi: null }],
+  [UNUSABLE_SOURCE, { csi: { driver: 'other.example.com' } }],
+  [UNUSABLE_SOURCE, { pv: { claimRef: OTHER_CLAIM } }],
+  [UNUSABLE_SOURCE, { phase: 'Released' }],
   [`${MODES}Source is Block, but new PVC requested Filesystem`, { pv: { volumeMode: 'Block' } }],
   [`${MODES}Source is Filesystem, but new PVC requested Block`, {}, { volumeMode: 'Block' }],
 ]
@@ -353,7 +356,7 @@ test('an event of the claim names the reason why its source cannot be cloned', a
     await createOriginal(t, { ...original, suffix })
     await createClaim(t, { suffix: `-${index}`, spec: { ...cloning(t, suffix), ...spec } })
     const { name } = claimRef(t, suffix)
-    const text = unusable('PersistentVolumeClaim', name, why.replaceAll('NAME', name))
+    const text = unusableSource('PersistentVolumeClaim', name, why.replaceAll('NAME', name))
     const { message } = await claimEvent(t, text, `-${index}`)
     ok(why.endsWith('{Pending') ? message?.startsWith(text) : message === text)
     equal(driver.callsOf('CreateVolume').length, 0)
@@ -365,14 +368,14 @@ test('a missing source claim and a source claim in deletion cause events', async
   await createClaim(t, { spec: cloning(t) })
   const { name } = claimRef(t, '-source')
   const missing = `error getting PVC ${name} (namespace "${t.namespace}") from api server: persistentvolumeclaim "${name}" not found`
-  await refused(t, unusable('PersistentVolumeClaim', name, missing))
+  await refused(t, unusableSource('PersistentVolumeClaim', name, missing))
   await createOriginal(t, { suffix: '-gone' })
   const gone = claimRef(t, '-gone')
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, gone, { metadata: { finalizers: [HELD] } })
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, gone, { metadata: { finalizers: [HOLDING_FINALIZER] } })
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, gone)
   await createClaim(t, { suffix: '-late', spec: cloning(t, '-gone') })
   const why = `the PVC DataSource ${gone.name} is currently being deleted`
-  await refused(t, unusable('PersistentVolumeClaim', gone.name, why), '-late')
+  await refused(t, unusableSource('PersistentVolumeClaim', gone.name, why), '-late')
 })
 
 test('a deleted source claim loses the finalizer of the provisioner once no clone is pending', async (t) => {
@@ -384,7 +387,7 @@ test('a deleted source claim loses the finalizer of the provisioner once no clon
   const isProtected = (claim: PersistentVolumeClaim): boolean =>
     claim.metadata?.finalizers?.includes(CLONE_FINALIZER) === true
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, ref, isProtected)
-  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { finalizers: [HELD, CLONE_FINALIZER] } })
+  await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { finalizers: [HOLDING_FINALIZER, CLONE_FINALIZER] } })
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, ref)
   await afterLaterWork(t, driver)
   ok(isProtected(await t.api.get(PERSISTENT_VOLUME_CLAIMS, ref)))

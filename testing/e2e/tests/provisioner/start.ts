@@ -11,7 +11,7 @@ import {
   createClass,
   deleted,
   provision,
-  provisioned,
+  provisionedVolume,
   released,
   scene,
   secretParameters,
@@ -47,7 +47,7 @@ const ACCEPTED = [
   '--kubeconfig=/nonexistent --version',
 ]
 
-const words = (line: string): string[] => line.split(' ')
+const wordsOf = (line: string): string[] => line.split(' ')
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 
 /** Arguments that end the start before the driver is called, the exit code, and a part of the error message. */
@@ -62,7 +62,7 @@ const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
 
 test('invalid arguments end the provisioner with the error, the usage and exit code 2', WITHOUT_API, async (t) => {
   for (const [args, error] of REFUSED) {
-    const { code, stdout, stderr } = await t.exec(words(args))
+    const { code, stdout, stderr } = await t.exec(wordsOf(args))
     equal({ args, code, stdout }, { args, code: 2, stdout: '' })
     ok(stderr.includes(error), `${args}: ${stderr.slice(-300)}`)
     ok(/Usage of .*csi-(provisioner|sidecars):\n +--/.test(stderr))
@@ -71,7 +71,7 @@ test('invalid arguments end the provisioner with the error, the usage and exit c
 
 test('valid arguments with --version print only the version and end with exit code 0', WITHOUT_API, async (t) => {
   for (const args of ACCEPTED) {
-    const { code, stdout, binary } = await t.exec(words(args))
+    const { code, stdout, binary } = await t.exec(wordsOf(args))
     equal({ args, code }, { args, code: 0 })
     match(stdout, new RegExp(`^${binary} v\\d+\\.\\d+\\.\\d+\\S*\n$`))
   }
@@ -93,7 +93,7 @@ test('--help of the provisioner lists all flags and the feature gates', WITHOUT_
 
 test('contradicting or unusable flags end the provisioner before it calls the driver', WITHOUT_API, async (t) => {
   for (const [args, code, text] of ENDS) {
-    const outcome = await t.exec(words(args))
+    const outcome = await t.exec(wordsOf(args))
     equal({ args, code: outcome.code }, { args, code })
     ok(outcome.stderr.includes(text), `${args}: ${outcome.stderr}`)
   }
@@ -108,9 +108,9 @@ test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', WITHOU
 /** Starts the sidecar with a healthy driver, and waits until the sidecar ends. */
 async function ended(
   t: TestContext,
-  { prepare, driver: given, ...setup }: SidecarSetup & { prepare?: (driver: FakeDriver) => void },
+  { prepare, driver: scriptedDriver, ...setup }: SidecarSetup & { prepare?: (driver: FakeDriver) => void },
 ): Promise<{ readonly code: number | null; readonly text: string; readonly driver: FakeDriver }> {
-  const driver = given ?? (await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }))
+  const driver = scriptedDriver ?? (await t.driver({ controller: ['CREATE_DELETE_VOLUME'] }))
   prepare?.(driver)
   const sidecar = await t.sidecar({ driver, ...setup })
   const { code } = await sidecar.end()
@@ -283,8 +283,8 @@ test('after SIGTERM the provisioner finishes a running CreateVolume, and the nex
   const ended = sidecar.endBy('SIGTERM')
   const second = await createClaim(t, { suffix: '-next' })
   equal((await ended).code, 0)
-  await provisioned(t, first, 100)
-  await provisioned(t, second, 10_000)
+  await provisionedVolume(t, first, 100)
+  await provisionedVolume(t, second, 10_000)
   equal(driver.callsOf('CreateVolume').length, 2)
   await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
 })

@@ -13,7 +13,7 @@ import {
   LATE,
   type ProvisionerSetup,
   provision,
-  provisioned,
+  provisionedVolume,
   SELECTED_NODE,
   scene,
 } from '../../rows/provisioner/scene.ts'
@@ -28,8 +28,8 @@ interface Site {
 }
 
 export async function createNodes(t: TestContext, sites: Readonly<Record<string, Site>>): Promise<void> {
-  for (const [what, { labels, keys }] of Object.entries(sites)) {
-    const name = t.name(what)
+  for (const [site, { labels, keys }] of Object.entries(sites)) {
+    const name = t.name(site)
     if (labels !== undefined) {
       await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { ...labels } } })
     }
@@ -50,7 +50,7 @@ interface Topologies {
 /** Returns requisite and preferred topologies of a request, such as `z1 z2, z2 z1`. Undefined if it has none. */
 function topologiesOf({ request }: Call): string | undefined {
   const { requisite, preferred } = (request['accessibility_requirements'] ?? {}) as Topologies
-  const shown = (list: Topologies['requisite']): string =>
+  const topologyText = (list: Topologies['requisite']): string =>
     (list ?? [])
       .map(({ segments }) =>
         Object.entries(segments)
@@ -59,13 +59,13 @@ function topologiesOf({ request }: Call): string | undefined {
           .join('/'),
       )
       .join(' ')
-  return requisite === undefined ? undefined : `${shown(requisite)}, ${shown(preferred)}`
+  return requisite === undefined ? undefined : `${topologyText(requisite)}, ${topologyText(preferred)}`
 }
 
 async function callFor(driver: FakeDriver, uid: string): Promise<Call> {
-  const look = (): Call | undefined =>
+  const createCall = (): Call | undefined =>
     driver.callsOf('CreateVolume').find(({ request }) => request['name'] === `pvc-${uid}`)
-  return await eventually(`a call for ${uid}`, look)
+  return await eventually(`a call for ${uid}`, createCall)
 }
 
 async function ready(t: TestContext, setup: ProvisionerSetup & { readonly sites?: Readonly<Record<string, Site>> }) {
@@ -77,7 +77,7 @@ async function ready(t: TestContext, setup: ProvisionerSetup & { readonly sites?
 }
 
 interface Asked {
-  readonly what: string
+  readonly title: string
   readonly name?: string
   readonly node?: string
   readonly allowed?: TopologySelectorTerm[]
@@ -86,32 +86,32 @@ interface Asked {
 
 const ASKED: Readonly<Record<string, readonly Asked[]>> = {
   '': [
-    { what: 'the first', name: 'data-0', topologies: 'z1 z2 z3, z1 z2 z3' },
-    { what: 'the second', name: 'data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
-    { what: 'another claim of a member', name: 'logs-data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
-    { what: 'a large index', name: 'data-4294967295', topologies: 'z1 z2 z3, z3 z1 z2' },
-    { what: 'allowed', name: 'data-0', allowed: [zones('z8', 'z7')], topologies: 'z7 z8, z8 z7' },
-    { what: 'a node', node: 'b', topologies: 'z1 z2 z3, z2 z3 z1' },
-    { what: 'an allowed node', node: 'b', allowed: [zones('z1', 'z2')], topologies: 'z1 z2, z2 z1' },
+    { title: 'the first', name: 'data-0', topologies: 'z1 z2 z3, z1 z2 z3' },
+    { title: 'the second', name: 'data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { title: 'another claim of a member', name: 'logs-data-1', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { title: 'a large index', name: 'data-4294967295', topologies: 'z1 z2 z3, z3 z1 z2' },
+    { title: 'allowed', name: 'data-0', allowed: [zones('z8', 'z7')], topologies: 'z7 z8, z8 z7' },
+    { title: 'a node', node: 'b', topologies: 'z1 z2 z3, z2 z3 z1' },
+    { title: 'an allowed node', node: 'b', allowed: [zones('z1', 'z2')], topologies: 'z1 z2, z2 z1' },
   ],
   '--strict-topology': [
-    { what: 'no node', name: 'data-2', topologies: 'z1 z2 z3, z3 z1 z2' },
-    { what: 'a node', node: 'b', topologies: 'z2, z2' },
-    { what: 'an allowed node', node: 'b', allowed: [zones('z2', 'z3')], topologies: 'z2, z2' },
+    { title: 'no node', name: 'data-2', topologies: 'z1 z2 z3, z3 z1 z2' },
+    { title: 'a node', node: 'b', topologies: 'z2, z2' },
+    { title: 'an allowed node', node: 'b', allowed: [zones('z2', 'z3')], topologies: 'z2, z2' },
   ],
   '--immediate-topology=false': [
-    { what: 'no node', topologies: undefined },
-    { what: 'allowed', name: 'data-0', allowed: [zones('z7', 'z8')], topologies: 'z7 z8, z8 z7' },
-    { what: 'a node', node: 'a', topologies: 'z1 z2 z3, z1 z2 z3' },
+    { title: 'no node', topologies: undefined },
+    { title: 'allowed', name: 'data-0', allowed: [zones('z7', 'z8')], topologies: 'z7 z8, z8 z7' },
+    { title: 'a node', node: 'a', topologies: 'z1 z2 z3, z1 z2 z3' },
   ],
-  '--feature-gates=Topology=false': [{ what: 'a node', node: 'a', topologies: undefined }],
+  '--feature-gates=Topology=false': [{ title: 'a node', node: 'a', topologies: undefined }],
 }
 
 for (const [flag, rows] of Object.entries(ASKED)) {
   test(`binding mode, selected node and class determine the topologies in CreateVolume${flag && `, with ${flag}`}`, async (t) => {
     await createNodes(t, SITES)
     const { driver } = await scene(t, { topology: true, args: flag === '' ? [] : [flag] })
-    for (const [index, { what, name = 'x', node, allowed }] of rows.entries()) {
+    for (const [index, { title, name = 'x', node, allowed }] of rows.entries()) {
       const late = node === undefined ? {} : LATE
       await createClass(t, { ...late, ...(allowed && { allowedTopologies: allowed }) }, `class-${index}`)
       const uid = await createClaim(t, {
@@ -119,7 +119,7 @@ for (const [flag, rows] of Object.entries(ASKED)) {
         annotations: { [SELECTED_NODE]: node === undefined ? undefined : t.name(node) },
         spec: { storageClassName: t.name(`class-${index}`) },
       })
-      equal([what, topologiesOf(await callFor(driver, uid))], [what, rows[index]?.topologies])
+      equal([title, topologiesOf(await callFor(driver, uid))], [title, rows[index]?.topologies])
     }
   })
 }
@@ -204,11 +204,11 @@ for (const { text, node, allowed, ...setup } of REFUSED) {
   })
 }
 
-for (const [code, kept, what] of [
+for (const [code, kept, label] of [
   [4, true, 'stays the same while the creation may be running'],
   [13, false, 'follows the Nodes after a final gRPC code'],
 ] as const) {
-  test(`the topology in a repeated CreateVolume call ${what}`, async (t) => {
+  test(`the topology in a repeated CreateVolume call ${label}`, async (t) => {
     const { driver } = await ready(t, {
       class: LATE,
       prepare: (each) => each.on('CreateVolume', (_, nth) => (nth < 2 ? { code, message: 'no' } : { reply: {} })),
@@ -217,7 +217,7 @@ for (const [code, kept, what] of [
     await calls(driver, 'CreateVolume')
     await t.api.merge(NODES, { name: t.name('b') }, { metadata: { labels: { zone: 'z4' } } })
     if (kept) await t.strip(CSI_NODES, { name: t.name('c') })
-    await provisioned(t, uid)
+    await provisionedVolume(t, uid)
     const last = driver.callsOf('CreateVolume').at(-1)
     equal(last && topologiesOf(last), kept ? 'z1 z2 z3, z2 z3 z1' : 'z1 z3 z4, z4 z1 z3')
   })
@@ -243,6 +243,6 @@ test('a claim is provisioned at once when the selected node registers the driver
   await claimEvent(t, 'no topology key found')
   const drivers = [{ name: t.driverName, nodeID: 'a', topologyKeys: ['zone'] }]
   await t.api.merge(CSI_NODES, { name: t.name('a') }, { spec: { drivers } })
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   equal(driver.callsOf('CreateVolume').length, 1)
 })

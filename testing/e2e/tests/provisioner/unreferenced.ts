@@ -9,7 +9,7 @@ import {
   GI,
   type ProvisionerScene,
   provision,
-  provisioned,
+  provisionedVolume,
   scene,
 } from '../../rows/provisioner/scene.ts'
 import { nothingUnreferenced, unreferencedPage, unreferencedSeries, untilUnreferenced } from '../unreferenced.ts'
@@ -112,7 +112,7 @@ test('the volume of a running CreateVolume call is undecided until its Persisten
   )
 
   answered.resolve()
-  await provisioned(t, uid)
+  await provisionedVolume(t, uid)
   await afterTwoListings(driver)
   await eventually('a decision', async () => (await unreferencedPage(sidecar)).searches[0]?.undecided === 0)
   equal(

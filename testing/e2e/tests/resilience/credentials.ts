@@ -11,10 +11,10 @@ import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, scene as attacherScene, attachFailed } from '../../rows/attacher/scene.ts'
 import {
-  bound,
+  createBoundClaim,
   createTier,
   grown,
-  modified,
+  modifiedClaim,
   raised,
   scene as resizerScene,
   untilEvent,
@@ -163,10 +163,10 @@ resizer('the resizer modifies claims once it may read VolumeAttributesClasses', 
   const user = await userWith(t, without(t, 'volumeattributesclasses'))
   const driver = await t.driver({ controller: ['EXPAND_VOLUME', 'MODIFY_VOLUME'] })
   const { resizer } = await resizerScene(t, { user, driver, watches: ['persistentvolumeclaims'] })
-  await bound(t, { claim: { volumeAttributesClassName: gold } })
+  await createBoundClaim(t, { claim: { volumeAttributesClassName: gold } })
   await eventually('a refusal', () => resizer.gate.forbidden().some((path) => path.endsWith('volumeattributesclasses')))
   await permit(t)
-  await modified(t, gold)
+  await modifiedClaim(t, gold)
 })
 
 attacher('the attacher reads the token file again after a 401 answer', async (t) => {

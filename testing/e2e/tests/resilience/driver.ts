@@ -31,17 +31,17 @@ for (const app of ['attacher', 'resizer'] as const) {
       driver.kill()
       await eventually('not ready', async () => !(await ready(sidecar)))
       await pause(awayMs)
-      const mark = driver.calls.length
+      const position = driver.calls.length
       driver.on(call, { reply: {} })
       await driver.start()
       for (const suffix of suffixes(20)) await done(t, { suffix })
-      const names = driver.calls.slice(mark).map(({ method }) => method)
+      const names = driver.calls.slice(position).map(({ method }) => method)
       const first = names.indexOf(call)
       for (const before of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
         const at = names.indexOf(before)
         ok(at >= 0 && at < first, `${before} comes before the first operation: ${names.slice(0, 8)}`)
       }
-      const probe = driver.calls.slice(mark).find(({ method }) => method === 'Probe')
+      const probe = driver.calls.slice(position).find(({ method }) => method === 'Probe')
       const next = driver.callsOf(call).find(({ start }) => start >= (probe?.start ?? 0))
       const resumed = (next?.start ?? Infinity) - (probe?.end ?? 0)
       ok(resumed < 5000, `work resumed ${resumed} ms after Probe`)

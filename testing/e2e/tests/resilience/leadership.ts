@@ -144,9 +144,9 @@ for (const app of ['attacher', 'resizer'] as const) {
     const standby = 'Attempting to acquire leader lease...'
     await eventually('a standby again', () => first.sidecar.linesWith(standby).length >= 2)
     await renewed(second.sidecar)
-    const later = calls(t, first).slice(before)
+    const laterCalls = calls(t, first).slice(before)
     equal(
-      later.filter(({ start }) => start >= woken),
+      laterCalls.filter(({ start }) => start >= woken),
       [],
     )
     equal(first.sidecar.exit, undefined)

@@ -34,7 +34,7 @@ interface PressedMethod {
   readonly max: number
   readonly start: (t: TestContext) => Promise<StartedScene>
   /** Creates an object for which the sidecar calls the method. */
-  readonly create: (t: TestContext, what: string) => Promise<unknown>
+  readonly create: (t: TestContext, suffix: string) => Promise<unknown>
   readonly reply: (call: Call) => object
 }
 
@@ -45,7 +45,7 @@ const METHODS: readonly PressedMethod[] = [
     queue: 'claims',
     max: 11,
     start: (t) => provisionerScene(t, { args: ARGS }),
-    create: (t, what) => createClaim(t, { suffix: what }),
+    create: (t, suffix) => createClaim(t, { suffix }),
     reply: ({ request }) => ({ volume: createdVolume(request) }),
   },
   {
@@ -54,7 +54,7 @@ const METHODS: readonly PressedMethod[] = [
     queue: 'volumes',
     max: 11,
     start: (t) => provisionerScene(t, { args: ARGS }),
-    create: (t, what) => released(t, { what }),
+    create: (t, suffix) => released(t, { suffix }),
     reply: () => ({}),
   },
   {
@@ -67,7 +67,7 @@ const METHODS: readonly PressedMethod[] = [
       const { driver, snapshotter } = await snapshotterScene(t, { args: ARGS })
       return { driver, sidecar: snapshotter }
     },
-    create: (t, what) => createContent(t, { what }),
+    create: (t, suffix) => createContent(t, { suffix }),
     reply: ({ request }) => ({ snapshot: described({ snapshotId: `snap-${request['name']}` }) }),
   },
 ]

@@ -15,7 +15,7 @@ import {
   unpublishes,
   volumeCalls,
 } from '../../rows/attacher/scene.ts'
-import { ask, bound, expands, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
+import { ask, createBoundClaim, expands, resized, scene as resizerScene } from '../../rows/resizer/scene.ts'
 
 const attacher = testsOf('attacher', 'storm')
 const resizer = testsOf('resizer', 'storm')
@@ -66,7 +66,7 @@ resizer(
   { only: 'ours', within: 240_000, alone: 'machine' },
   async (t) => {
     const at = await resizerScene(t, { args: ['-v=2'] })
-    await inParallel(AT_ONCE, SUFFIXES, (suffix) => bound(t, { suffix }))
+    await inParallel(AT_ONCE, SUFFIXES, (suffix) => createBoundClaim(t, { suffix }))
     await inParallel(AT_ONCE, SUFFIXES, (suffix) => ask(t, '2Gi', t.name(`pvc${suffix}`)))
     for (const suffix of SUFFIXES) await resized(t, '2Gi', t.name(`pvc${suffix}`))
     equal(expands(at).length, COUNT)

@@ -7,7 +7,7 @@ import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attachAndWait, suffixes } from '../../rows/attacher/scene.ts'
-import { calls, createClaim, eventOf, provisioned } from '../../rows/provisioner/scene.ts'
+import { calls, createClaim, eventOf, provisionedVolume } from '../../rows/provisioner/scene.ts'
 import { grown, raised } from '../../rows/resizer/scene.ts'
 import { createContent, ready } from '../../rows/snapshotter/scene.ts'
 import { ELECTION, pod } from '../../rows/work.ts'
@@ -32,7 +32,7 @@ test('the four controllers of one process share the watches and one connection, 
   for (const method of ['Probe', 'GetPluginInfo', 'GetPluginCapabilities', 'ControllerGetCapabilities']) {
     equal([method, at.driver.callsOf(method).length], [method, 1])
   }
-  await provisioned(t, await createClaim(t))
+  await provisionedVolume(t, await createClaim(t))
   await attachAndWait(t, at)
   await grown(t, { suffix: '-grown' })
   await createContent(t)
@@ -66,7 +66,7 @@ test('hanging calls of one controller do not occupy workers of another controlle
   await inParallel(12, suffixes(120), (suffix) => createClaim(t, { suffix: `-hanging${suffix}` }))
   for (const suffix of suffixes(15)) {
     const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `uid${suffix}` }
-    await createContent(t, { what: `content${suffix}`, spec: { volumeSnapshotRef } })
+    await createContent(t, { suffix: `content${suffix}`, spec: { volumeSnapshotRef } })
   }
   await calls(at.driver, 'CreateVolume', 100)
   await calls(at.driver, 'CreateSnapshot', 10)

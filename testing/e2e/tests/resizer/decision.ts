@@ -8,8 +8,8 @@ import {
   aimed,
   ask,
   bodyOf,
-  bound,
   conditionsOf,
+  createBoundClaim,
   editClaim,
   expands,
   GI,
@@ -77,7 +77,7 @@ async function found(t: TestContext, { row, has, asked, recorded, word, pending 
     ...(word !== undefined && { allocatedResourceStatuses: { storage: word } }),
     ...(pending !== undefined && { conditions: [{ type: 'FileSystemResizePending', status: pending }] }),
   }
-  await bound(t, { suffix: `-${row}`, size: `${asked}Gi`, volumeSize: `${has}Gi`, status })
+  await createBoundClaim(t, { suffix: `-${row}`, size: `${asked}Gi`, volumeSize: `${has}Gi`, status })
 }
 
 async function startedOver(t: TestContext): Promise<ResizerScene> {
@@ -138,7 +138,12 @@ test('only an expansion to a new size removes the old resize conditions from the
     ['-new', '3Gi'],
     ['-same', '2Gi'],
   ] as const) {
-    await bound(t, { suffix, size: '2Gi', volumeSize: '1Gi', status: { ...had, allocatedResources: { storage } } })
+    await createBoundClaim(t, {
+      suffix,
+      size: '2Gi',
+      volumeSize: '1Gi',
+      status: { ...had, allocatedResources: { storage } },
+    })
   }
   at.driver.on('ControllerExpandVolume', 'hang')
   await t.sidecar({ driver: at.driver })
@@ -160,7 +165,7 @@ test('a successful retry keeps ControllerResizeError if the kubelet must finish 
     allocatedResources: { storage: '2Gi' },
     allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
   }
-  await bound(t, { size: '2Gi', volumeSize: '1Gi', status })
+  await createBoundClaim(t, { size: '2Gi', volumeSize: '1Gi', status })
   at.driver.on('ControllerExpandVolume', NODE_STEP)
   await t.sidecar({ driver: at.driver })
   const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
@@ -172,8 +177,8 @@ test('pre-resize-capacity is removed from a volume of any driver once claim and 
 }, async (t) => {
   const first = await startedOver(t)
   const metadata = { annotations: { [PRE_RESIZE]: '1Gi', other: 'kept' } }
-  await bound(t, { pv: { metadata, csi: { driver: 'other.example.com' } } })
-  await bound(t, { suffix: '-larger', volumeSize: '2Gi', pv: { metadata } })
+  await createBoundClaim(t, { pv: { metadata, csi: { driver: 'other.example.com' } } })
+  await createBoundClaim(t, { suffix: '-larger', volumeSize: '2Gi', pv: { metadata } })
   const resizer = await t.sidecar({ driver: first.driver })
   const clean = await untilVolume(t, ({ metadata: now }) => now?.annotations?.[PRE_RESIZE] === undefined)
   equal(clean.metadata?.annotations, { other: 'kept' })
@@ -185,7 +190,7 @@ test('pre-resize-capacity is removed from a volume of any driver once claim and 
 
 test('pre-resize-capacity stays on a volume with AnnotateFsResize=false', { alone: 'cluster' }, async (t) => {
   const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
-  await bound(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
+  await createBoundClaim(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
   equal((await afterLaterWork(t, at)).writes, [])
 })
 

@@ -4,19 +4,19 @@ import { hold, refusal } from '../../harness/api/gate.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { answering, failure, killed, OK, refusing, secretCreated } from '../../rows/actions.ts'
-import { boundClaim, resizerRows, started, wanted } from '../../rows/resizer/rows.ts'
+import { boundClaim, requestedClass, resizerRows, started } from '../../rows/resizer/rows.ts'
 import {
   condition,
   conditionsOf,
   editClaim,
   expands,
   grown,
-  modified,
+  modifiedClaim,
   modifies,
   modify,
-  modifying,
   resized,
   scene,
+  startModification,
   tiersOf,
   untilClaim,
   untilEvent,
@@ -33,11 +33,11 @@ const REFUSES = { ControllerModifyVolume: [failure(3, 'no such tier')] }
 
 row('a modification patches the claim, calls the driver, patches volume and claim, and records events', {
   setup: MODIFIES,
-  steps: [boundClaim(), wanted('gold')],
+  steps: [boundClaim(), requestedClass('gold')],
 })
 row('--extra-modify-metadata adds the names of claim and volume to the request', {
   setup: { ...MODIFIES, args: ['--extra-modify-metadata'] },
-  steps: [boundClaim(), wanted('gold')],
+  steps: [boundClaim(), requestedClass('gold')],
 })
 
 const SECRET_ANNOTATION = 'volume.kubernetes.io/controller-modify-secret-'
@@ -61,21 +61,21 @@ row('a modification sends the Secret in the annotations of the PV, and without a
         },
       },
     })),
-    wanted('gold'),
-    wanted('gold', '-b'),
+    requestedClass('gold'),
+    requestedClass('gold', '-b'),
   ],
 })
 row('a missing VolumeAttributesClass leads to the status Pending and an event, until the user requests another class', {
   setup: MODIFIES_ONCE,
-  steps: [boundClaim(), wanted('platinum'), wanted('gold')],
+  steps: [boundClaim(), requestedClass('platinum'), requestedClass('gold')],
 })
 row('a volume of another driver is not modified', {
   setup: MODIFIES,
-  steps: [boundClaim({ pv: { csi: { driver: 'other.example.com' } } }), wanted('gold')],
+  steps: [boundClaim({ pv: { csi: { driver: 'other.example.com' } } }), requestedClass('gold')],
 })
 row('no volume is modified if the feature gate VolumeAttributesClass is off', {
   setup: { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'], args: ['--feature-gates=VolumeAttributesClass=false'] },
-  steps: [boundClaim(), wanted('gold')],
+  steps: [boundClaim(), requestedClass('gold')],
 })
 row('a modification with a missing secret stays in progress', {
   setup: MODIFIES_ONCE,
@@ -85,32 +85,32 @@ row('a modification with a missing secret stays in progress', {
     boundClaim((t) => ({
       pv: { csi: { controllerExpandSecretRef: { name: t.name('no'), namespace: 'default' } } },
     })),
-    wanted('gold'),
+    requestedClass('gold'),
   ],
 })
 row('InvalidArgument leads to the status Infeasible, two conditions and an event, until another class is requested', {
   setup: { ...MODIFIES_ONCE, answers: REFUSES },
-  steps: [boundClaim(), wanted('gold'), wanted('silver')],
+  steps: [boundClaim(), requestedClass('gold'), requestedClass('silver')],
 })
 row('a modification that fails stays in progress, and a successful retry removes the conditions', {
   setup: { ...MODIFIES, args: ['--retry-interval-start=500ms', '--retry-interval-max=500ms'] },
   steps: [5, 11, 13, 9].map((code) => [
     answering({ ControllerModifyVolume: [failure(code, 'why'), failure(code, 'why'), OK] }),
     boundClaim({ suffix: `-${code}` }),
-    wanted('gold', `-${code}`),
+    requestedClass('gold', `-${code}`),
   ]),
 })
 row('an error of the driver without a message leads to a condition with a reason and no message', {
   setup: { ...MODIFIES_ONCE, answers: { ControllerModifyVolume: [failure(13, '')] } },
-  steps: [boundClaim(), wanted('gold')],
+  steps: [boundClaim(), requestedClass('gold')],
 })
 row('an infeasible modification ends when the user withdraws the request', {
   setup: { ...MODIFIES_ONCE, answers: REFUSES },
-  steps: [boundClaim(), wanted('gold'), wanted(null)],
+  steps: [boundClaim(), requestedClass('gold'), requestedClass(null)],
 })
 row('a restarted resizer completes the modification in progress before it applies a newer class', {
   setup: { ...MODIFIES, answers: { ControllerModifyVolume: ['hang', OK] } },
-  steps: [boundClaim(), wanted('gold'), killed, wanted('silver'), started],
+  steps: [boundClaim(), requestedClass('gold'), killed, requestedClass('silver'), started],
 })
 row('a modification is retried with another driver call if the PersistentVolume cannot be patched', {
   setup: { ...MODIFIES, args: ['--retry-interval-start=300ms'] },
@@ -120,7 +120,7 @@ row('a modification is retried with another driver call if the PersistentVolume 
       refusing('PATCH persistentvolumes', refusal(403, 'Forbidden', 'persistentvolumes "x" is forbidden: no'), {
         times: 1,
       }),
-      wanted('gold'),
+      requestedClass('gold'),
     ],
   ],
 })
@@ -128,9 +128,9 @@ row('the driver is called again if the user returns from an infeasible class to 
   setup: MODIFIES_ONCE,
   steps: [
     boundClaim(),
-    wanted('silver'),
-    [answering(REFUSES), wanted('gold')],
-    [answering({ ControllerModifyVolume: [OK] }), wanted('silver')],
+    requestedClass('silver'),
+    [answering(REFUSES), requestedClass('gold')],
+    [answering({ ControllerModifyVolume: [OK] }), requestedClass('silver')],
   ],
 })
 
@@ -143,7 +143,7 @@ for (const [args, seconds] of [
   [['--timeout=44s', '--modify-timeout=33s'], 44],
 ] as const) {
   test(`the deadline of a modification with ${args.join(' ') || 'no flag'} is ${seconds} s`, async (t) => {
-    const at = await modifying(t, { args })
+    const at = await startModification(t, { args })
     await modify(t, 'gold')
     const { timeoutMs = 0 } = modifies(at)[0] ?? {}
     ok(timeoutMs > seconds * 1000 - 2500 && timeoutMs <= seconds * 1000 + 50, `${timeoutMs}`)
@@ -151,7 +151,7 @@ for (const [args, seconds] of [
 }
 
 test('the resizer discovers the API of VolumeAttributesClasses when it starts', async (t) => {
-  const at = await modifying(t)
+  const at = await startModification(t)
   const [discovery] = at.resizer.gate.requests.filter(({ path }) => path === '/apis/storage.k8s.io/v1')
   equal(discovery?.method, 'GET')
   ok((await at.resizer.line('"VolumeAttributesClass v1 API is available"')).startsWith('I'))
@@ -171,11 +171,11 @@ test('volumes are expanded but not modified if the API server lacks VolumeAttrib
 })
 
 test('a new size and a new class in one edit cause an expansion and a modification', async (t) => {
-  const at = await modifying(t, { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
+  const at = await startModification(t, { controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
   const resources = { requests: { storage: '2Gi' } }
   await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold'), resources } })
   if (t.ours) {
-    await modified(t, t.name('gold'))
+    await modifiedClaim(t, t.name('gold'))
     equal(conditionsOf(await resized(t, '2Gi')), [])
     const [expand] = expands(at)
     const [modify] = modifies(at)
@@ -192,7 +192,7 @@ test('a new size and a new class in one edit cause an expansion and a modificati
 test('conditions and annotations that other writers add during a modification stay', { only: 'ours' }, async (t) => {
   const blocked = hold()
   // The claim starts without annotations and conditions: a wrong patch would then remove a whole map or list.
-  const at = await modifying(t)
+  const at = await startModification(t)
   at.resizer.gate.inject('PATCH persistentvolumeclaims/status', blocked.fault, {
     where: ({ bytes }) => bytes.includes('currentVolume'),
   })
@@ -203,7 +203,7 @@ test('conditions and annotations that other writers add during a modification st
   const ref = { namespace: 'default', name: t.name('pvc'), subresource: 'status' }
   await t.api.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'strategic', body })
   blocked.release()
-  const claim = await modified(t, t.name('gold'))
+  const claim = await modifiedClaim(t, t.name('gold'))
   equal(conditionsOf(claim), ['example.com/Backup=True'])
   equal(claim.metadata?.annotations?.['mine'], 'x')
 })
@@ -211,7 +211,7 @@ test('conditions and annotations that other writers add during a modification st
 const ongoing = (message: string) => ({ type: 'ModifyingVolume', status: 'True', message })
 
 test('a second VolumeAttributesClass is not applied while the modification to the first class may still run', async (t) => {
-  const at = await modifying(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
+  const at = await startModification(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
   at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
   await want(t, t.name('gold'))
   const event = await untilEvent(t, 'VolumeModifyFailed')
@@ -226,12 +226,12 @@ test('a second VolumeAttributesClass is not applied while the modification to th
   await eventually('more tries', () => modifies(at).length >= before + 2)
   equal([...new Set(tiersOf(at))], ['gold'])
   at.driver.on('ControllerModifyVolume', { reply: {} })
-  await modified(t, t.name('silver'))
+  await modifiedClaim(t, t.name('silver'))
   equal(tiersOf(at).at(-1), 'silver')
 })
 
 test('an infeasible modification is retried after --retry-interval-max', async (t) => {
-  const at = await modifying(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=3s'] })
+  const at = await startModification(t, { args: ['--retry-interval-start=200ms', '--retry-interval-max=3s'] })
   at.driver.on('ControllerModifyVolume', { code: 3, message: 'no' })
   await want(t, t.name('gold'))
   await untilState(t, 'Infeasible')
@@ -240,5 +240,5 @@ test('an infeasible modification is retried after --retry-interval-max', async (
   const gap = (tries.at(-1)?.start ?? 0) - (tries.at(-2)?.start ?? 0)
   ok(gap >= 1_500, `retried after ${gap} ms`)
   at.driver.on('ControllerModifyVolume', { reply: {} })
-  await modified(t, t.name('gold'))
+  await modifiedClaim(t, t.name('gold'))
 })

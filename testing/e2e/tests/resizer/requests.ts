@@ -7,7 +7,7 @@ import {
   afterLaterWork,
   ask,
   type BoundParts,
-  bound,
+  createBoundClaim,
   eventsOf,
   expands,
   getClaim,
@@ -26,7 +26,7 @@ import {
 
 const test = testsOf('resizer', 'resize')
 
-const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => BoundParts])[] = [
+const NOT_OURS: readonly (readonly [label: string, fields: (t: TestContext) => BoundParts])[] = [
   ['a volume of another driver', () => ({ pv: { csi: { driver: 'other.example.com' } } })],
   ['a volume that is not CSI', () => ({ pv: { csi: null, hostPath: { path: '/x' } } })],
   [
@@ -42,10 +42,10 @@ const NOT_OURS: readonly (readonly [what: string, parts: (t: TestContext) => Bou
   ],
 ]
 
-for (const [what, parts] of NOT_OURS) {
-  test(`${what} causes no driver call and no API write`, async (t) => {
+for (const [label, fields] of NOT_OURS) {
+  test(`${label} causes no driver call and no API write`, async (t) => {
     const at = await scene(t)
-    await raised(t, parts(t))
+    await raised(t, fields(t))
     equal(await afterLaterWork(t, at), { calls: [], writes: [] })
   })
 }
@@ -60,7 +60,7 @@ test('an unbound claim causes no driver call', async (t) => {
 
 test('a claim with a missing volume is logged as an error and retried with backoff', async (t) => {
   const at = await scene(t, { args: ['--retry-interval-start=300ms'] })
-  const { pv } = await bound(t)
+  const { pv } = await createBoundClaim(t)
   await t.remove(PERSISTENT_VOLUMES, { name: pv })
   await ask(t, '2Gi')
   const text = `"Error syncing PVC" err="PV \\"${pv}\\" bound to pvc \\"default/${t.name('pvc')}\\" not found"`
@@ -91,7 +91,7 @@ test('ten claims are expanded in parallel by default', async (t) => {
     return { reply: {}, after: ten.promise.then(() => pause(1000)) }
   })
   const pvcs: string[] = []
-  for (let nth = 0; nth < 12; nth += 1) pvcs.push((await bound(t, { suffix: `-${nth}` })).pvc)
+  for (let nth = 0; nth < 12; nth += 1) pvcs.push((await createBoundClaim(t, { suffix: `-${nth}` })).pvc)
   await Promise.all(pvcs.map((pvc) => ask(t, '2Gi', pvc)))
   for (const pvc of pvcs) await resized(t, '2Gi', pvc)
   const runningAt = (time: number): number =>
@@ -125,7 +125,7 @@ const EXPANDED = { reply: {} }
 async function refusedOnce(t: TestContext, setup: ResizerSetup = {}): Promise<ResizerScene> {
   const at = await scene(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'], ...setup })
   at.driver.on('ControllerExpandVolume', OFFLINE_ONLY)
-  await bound(t)
+  await createBoundClaim(t)
   return at
 }
 
@@ -170,7 +170,7 @@ inUse('a pod of another namespace or another claim does not stop an expansion af
 
 inUse('a claim in use is expanded if the driver does not refuse the expansion', async (t) => {
   const at = await scene(t)
-  await bound(t)
+  await createBoundClaim(t)
   await usedBy(t)
   await ask(t, '2Gi')
   await resized(t, '2Gi')

@@ -12,7 +12,7 @@ import { asked, edited, raised, resizerRows } from '../../rows/resizer/rows.ts'
 import {
   afterLaterWork,
   ask,
-  bound,
+  createBoundClaim,
   editClaim,
   expands,
   GI,
@@ -50,12 +50,12 @@ const NOT_FINAL = [
   status.ABORTED,
   status.UNAVAILABLE,
 ]
-for (const [what, codes] of [
+for (const [label, codes] of [
   ['a final error sets ControllerResizeError, and the resize stays in progress', FINAL],
   ['an infeasible size sets ControllerResizeError and an infeasible status', INFEASIBLE],
   ['a non-final error sets no condition, and the resize stays in progress', NOT_FINAL],
 ] as const) {
-  row(what, {
+  row(label, {
     setup: { args: ONCE },
     steps: codes.map((code) => [
       answering({ ControllerExpandVolume: [failure(code, `why ${codeName(code)}`)] }),
@@ -103,11 +103,11 @@ row('an event reports a refused patch of the volume, and the driver is called ag
 })
 
 const FORBIDDEN = refusal(403, 'Forbidden', 'persistentvolumeclaims "x" is forbidden: no')
-for (const [what, answer] of [
+for (const [label, answer] of [
   ['the last claim patch', OK],
   ['the last claim patch before the work of the kubelet', NODE_STEP],
 ] as const) {
-  row(`an event reports that the API server refuses ${what}`, {
+  row(`an event reports that the API server refuses ${label}`, {
     setup: { args: SECOND, answers: { ControllerExpandVolume: [answer] } },
     steps: [[refusing('PATCH persistentvolumeclaims/status', FORBIDDEN, { after: 1, times: 1 }), raised()]],
   })
@@ -131,11 +131,11 @@ const upTo2Gi =
   (code: number) =>
   ({ request }: Call): DriverReply =>
     requiredBytes(request) > 2 * GI ? failure(code, 'too big') : OK
-for (const [what, code] of [
+for (const [label, code] of [
   ['an infeasible size', 11],
   ['a final error', 13],
 ] as const) {
-  rowAgain(`a smaller requested size is tried at once after ${what}`, {
+  rowAgain(`a smaller requested size is tried at once after ${label}`, {
     setup: { args: ONCE, answers: { ControllerExpandVolume: [upTo2Gi(code)] } },
     steps: [raised({ to: '5Gi' }), asked('2Gi')],
   })
@@ -223,7 +223,7 @@ again('two simultaneous changes of a claim cause one call, which is retried late
   at.driver.on('ControllerExpandVolume', ({ request }) =>
     requiredBytes(request) > 2 * GI ? { code: 14, message: 'busy' } : { reply: {} },
   )
-  await bound(t)
+  await createBoundClaim(t)
   at.resizer.signal('SIGSTOP')
   await ask(t, '2Gi')
   await ask(t, '3Gi')

@@ -76,8 +76,8 @@ const REQUESTS: Readonly<Record<string, RequestRow>> = {
     capable: true,
   },
 }
-for (const [what, { pv, claim = {}, capable = false }] of Object.entries(REQUESTS)) {
-  row(`the expansion request contains ${what}`, {
+for (const [label, { pv, claim = {}, capable = false }] of Object.entries(REQUESTS)) {
+  row(`the expansion request contains ${label}`, {
     setup: { controller: ['EXPAND_VOLUME', ...(capable ? (['SINGLE_NODE_MULTI_WRITER'] as const) : [])] },
     steps: [raised({ of: { pv, claim } })],
   })

@@ -117,9 +117,9 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('the sidecar answers probes while 300 clients keep TLS connections open', { alone: 'machine' }, async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
     const crowd = start(process.execPath, [CROWD, 'tls', `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const said = textOf(crowd.stdout)
+    const crowdText = textOf(crowd.stdout)
     try {
-      await eventually('the end of handshakes that never end', () => said() === 'over\n', { within: 20_000 })
+      await eventually('the end of handshakes that never end', () => crowdText() === 'over\n', { within: 20_000 })
       const probe = new Scraper({ port })
       await eventually('an answer beside the crowd', async () => (await probe.code('/livez')) === 200, {
         within: 20_000,
@@ -214,6 +214,6 @@ for (const app of ['attacher', 'resizer'] as const) {
 /** Returns all events about the test's objects as text, or undefined if there are none. */
 async function eventsOf(t: TestContext): Promise<string | undefined> {
   const all = await t.api.list(EVENTS, 'default')
-  const own = all.filter(({ involvedObject }) => involvedObject.name?.startsWith(`${t.id}-`))
-  return own.length > 0 ? JSON.stringify(own) : undefined
+  const ofThisTest = all.filter(({ involvedObject }) => involvedObject.name?.startsWith(`${t.id}-`))
+  return ofThisTest.length > 0 ? JSON.stringify(ofThisTest) : undefined
 }

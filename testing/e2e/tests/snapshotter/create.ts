@@ -3,7 +3,7 @@ import { VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { answering, called, deleted, failure, killed, merged } from '../../rows/actions.ts'
-import { content, given, removed, snapshotterRows, started } from '../../rows/snapshotter/rows.ts'
+import { content, contentRemoved, preProvisioned, snapshotterRows, started } from '../../rows/snapshotter/rows.ts'
 import { createClass, createContent, gone, remove, scene, snapshot, UID } from '../../rows/snapshotter/scene.ts'
 
 const QUICK = { args: ['--retry-interval-start=100ms', '--retry-interval-max=100ms'] }
@@ -39,15 +39,15 @@ testsOf('snapshotter', 'create')('a CreateSnapshot call that always fails causes
 const deletion = snapshotterRows('delete', import.meta.filename)
 
 deletion('a deleted snapshot content keeps its finalizer until DeleteSnapshot has succeeded', {
-  steps: [content(), removed()],
+  steps: [content(), contentRemoved()],
 })
 deletion('the snapshotter does not call DeleteSnapshot for a snapshot content with the policy Retain', {
-  steps: [content(RETAIN), removed()],
+  steps: [content(RETAIN), contentRemoved()],
 })
 deletion('DeleteSnapshot of an unbound pre-provisioned snapshot needs no being-deleted annotation', {
   setup: { controller: ['CREATE_DELETE_SNAPSHOT'] },
   steps: [
-    given({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } }),
+    preProvisioned({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } }),
     deleted(VOLUME_SNAPSHOT_CONTENTS, 'content'),
   ],
 })
@@ -69,7 +69,7 @@ deletion('a failed DeleteSnapshot is not repeated if one write sets Retain and r
   setup: { args: ['--retry-interval-start=1m'], answers: { DeleteSnapshot: [failure(13)] } },
   steps: [
     content(),
-    removed(),
+    contentRemoved(),
     merged(VOLUME_SNAPSHOT_CONTENTS, 'content', { ...RETAIN, metadata: { finalizers: null } }),
   ],
 })
@@ -79,9 +79,9 @@ deletion('a snapshot of two contents is deleted with the last of them', {
   ...ours,
   steps: [
     content(),
-    given({ what: 'copy', spec: { source: { snapshotHandle: 'snap-1' }, volumeSnapshotRef: COPY } }),
-    removed(),
-    removed('copy'),
+    preProvisioned({ suffix: 'copy', spec: { source: { snapshotHandle: 'snap-1' }, volumeSnapshotRef: COPY } }),
+    contentRemoved(),
+    contentRemoved('copy'),
   ],
 })
 deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a final code', {
@@ -92,7 +92,7 @@ deletion('a deleted VolumeSnapshotContent stays until CreateSnapshot returns a f
   },
   steps: [
     content(),
-    removed(),
+    contentRemoved(),
     [
       answering({ CreateSnapshot: [failure(3)] }),
       merged(VOLUME_SNAPSHOT_CONTENTS, 'content', { metadata: { labels: { touched: 'yes' } } }),
@@ -109,7 +109,7 @@ lifelike('no snapshot is left if its content object is deleted during CreateSnap
   const names: string[] = []
   for (let index = 0; index < 16; index += 1) {
     const volumeSnapshotRef = { namespace: 'default', name: 's', uid: `${UID}${index}` }
-    names.push(await createContent(t, { what: `c${index}`, spec: { volumeSnapshotRef } }))
+    names.push(await createContent(t, { suffix: `c${index}`, spec: { volumeSnapshotRef } }))
   }
   await eventually('all calls', () => driver.callsOf('CreateSnapshot').length === 16)
   for (const name of names) await remove(t, name)

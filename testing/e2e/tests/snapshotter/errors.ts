@@ -6,14 +6,14 @@ import type { Action, Step } from '../../rows/row.ts'
 import {
   annotated,
   content,
-  given,
+  contentRemoved,
   givenGroup,
   group,
   groupRemoved,
   joined,
   member,
+  preProvisioned,
   type RowScene,
-  removed,
   snapshotterRows,
 } from '../../rows/snapshotter/rows.ts'
 import { type ContentParts, GROUP, GROUP_NAME, NAME, SNAPSHOT, snapshot } from '../../rows/snapshotter/scene.ts'
@@ -37,7 +37,7 @@ const GET_NAMESPACE = reserved('group-snapshotter-get-secret-namespace')
 const classNamed =
   (key: string) =>
   (t: TestContext): ContentParts => ({ spec: { [key]: t.name('class') } })
-const givenOfClass = given(classNamed('volumeSnapshotClassName'))
+const givenOfClass = preProvisioned(classNamed('volumeSnapshotClassName'))
 const givenGroupOfClass = givenGroup(classNamed('volumeGroupSnapshotClassName'))
 const NO_HANDLES = { volumeGroupSnapshotHandle: 'group-1', volumeSnapshotHandles: [] }
 
@@ -89,11 +89,11 @@ const FAILURES: Readonly<Record<string, FailureRow>> = {
   },
   'an answer to ListSnapshots without an entry': {
     setup: { answers: { ListSnapshots: [{ reply: { entries: [], nextToken: '' } }] } },
-    steps: [given()],
+    steps: [preProvisioned()],
   },
   'a ListSnapshots call that the driver refuses': {
     setup: { answers: { ListSnapshots: [failure(13)] } },
-    steps: [given()],
+    steps: [preProvisioned()],
   },
   'a missing class of a pre-provisioned snapshot': { setup: { noClass: true }, steps: [givenOfClass] },
   'a template without a namespace': { setup: list('creds'), steps: [givenOfClass] },
@@ -152,8 +152,8 @@ const FAILURES: Readonly<Record<string, FailureRow>> = {
 
 const failing = snapshotterRows('failure', import.meta.filename)
 
-for (const [what, { setup, ...row }] of Object.entries(FAILURES)) {
-  failing(`the status of the snapshot content and an event report ${what}`, {
+for (const [label, { setup, ...row }] of Object.entries(FAILURES)) {
+  failing(`the status of the snapshot content and an event report ${label}`, {
     ...row,
     setup: { ...ONCE, ...setup },
   })
@@ -162,7 +162,9 @@ for (const [what, { setup, ...row }] of Object.entries(FAILURES)) {
 const CODES = Array.from({ length: 16 }, (_, index) => index + 1)
 failing('the being-created annotation stays only if the gRPC code leaves the result open', {
   setup: ONCE,
-  steps: [...CODES.map((code) => [answering({ CreateSnapshot: [failure(code)] }), content({ what: `code-${code}` })])],
+  steps: [
+    ...CODES.map((code) => [answering({ CreateSnapshot: [failure(code)] }), content({ suffix: `code-${code}` })]),
+  ],
 })
 failing('the snapshotter sends the event of a failed creation although it cannot write the status', {
   setup: { ...ONCE, answers: { CreateSnapshot: [failure(13)] } },
@@ -176,7 +178,7 @@ failing('the error of a failed creation stays in the status until the snapshot i
 const deleting = snapshotterRows('failed deletion', import.meta.filename)
 
 for (const [kind, create, remove, resource, plural] of [
-  ['snapshot', content(), removed(), VOLUME_SNAPSHOT_CONTENTS, 'volumesnapshotcontents'],
+  ['snapshot', content(), contentRemoved(), VOLUME_SNAPSHOT_CONTENTS, 'volumesnapshotcontents'],
   ['group snapshot', group(), groupRemoved, VOLUME_GROUP_SNAPSHOT_CONTENTS, 'volumegroupsnapshotcontents'],
 ] as const) {
   const answers = [failure(13), failure(5), OK]
@@ -209,6 +211,6 @@ deleting('a refused removal of the finalizer is repeated without a second Delete
   setup: { ...QUICK, answers: { DeleteSnapshot: [OK, failure(5, 'it is repeated')] } },
   steps: [
     content(),
-    [refusing('PATCH volumesnapshotcontents', NOPE, { times: 2, containing: 'finalizers' }), removed()],
+    [refusing('PATCH volumesnapshotcontents', NOPE, { times: 2, containing: 'finalizers' }), contentRemoved()],
   ],
 })

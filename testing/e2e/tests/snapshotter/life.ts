@@ -109,7 +109,7 @@ function sourceOf(source: unknown): object | undefined {
 /** Starts the cluster's controllers and our sidecars. */
 async function living(
   t: TestContext,
-  own: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
+  ourSidecars: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
 ): Promise<AsyncDisposable & { readonly driver: FakeDriver; readonly storage: Storage }> {
   await installCrds(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
@@ -125,7 +125,7 @@ async function living(
   await createStorageClass(t, { allowVolumeExpansion: true })
   await createClass(t)
   await createGroupClass(t)
-  for (const app of own) await t.sidecar({ driver, app })
+  for (const app of ourSidecars) await t.sidecar({ driver, app })
   return {
     driver,
     storage,
@@ -135,28 +135,28 @@ async function living(
   }
 }
 
-async function createClaim(t: TestContext, what: string, restored?: string): Promise<void> {
-  const parts = { metadata: { labels: { group: t.name('group') } }, storageClassName: t.name('class') }
+async function createClaim(t: TestContext, suffix: string, restored?: string): Promise<void> {
+  const fields = { metadata: { labels: { group: t.name('group') } }, storageClassName: t.name('class') }
   const dataSource = restored === undefined ? {} : { dataSource: snapshotSource(t, restored) }
-  await t.create(PERSISTENT_VOLUME_CLAIMS, claim(t.namespace, t.name(what), { ...parts, ...dataSource }))
+  await t.create(PERSISTENT_VOLUME_CLAIMS, claim(t.namespace, t.name(suffix), { ...fields, ...dataSource }))
 }
 
-function bound(t: TestContext, what: string): Promise<unknown> {
-  const ref = { namespace: t.namespace, name: t.name(what) }
+function untilBound(t: TestContext, suffix: string): Promise<unknown> {
+  const ref = { namespace: t.namespace, name: t.name(suffix) }
   return t.api.until(PERSISTENT_VOLUME_CLAIMS, { ...ref, within: 60_000 }, ({ status }) => status?.phase === 'Bound')
 }
 
-async function createSnapshot(t: TestContext, what: string, of: string): Promise<void> {
-  await createVolumeSnapshot(t, what, { source: { persistentVolumeClaimName: t.name(of) } })
+async function createSnapshot(t: TestContext, suffix: string, of: string): Promise<void> {
+  await createVolumeSnapshot(t, suffix, { source: { persistentVolumeClaimName: t.name(of) } })
 }
 
-function snapshotReady(t: TestContext, what: string): Promise<unknown> {
-  const ref = { namespace: t.namespace, name: t.name(what) }
+function snapshotReady(t: TestContext, suffix: string): Promise<unknown> {
+  const ref = { namespace: t.namespace, name: t.name(suffix) }
   return t.api.until(VOLUME_SNAPSHOTS, { ...ref, within: 60_000 }, ({ status }) => status?.readyToUse === true)
 }
 
-async function deleteAndWait(t: TestContext, resource: Resource<unknown>, what: string): Promise<void> {
-  const ref = { namespace: t.namespace, name: t.name(what) }
+async function deleteAndWait(t: TestContext, resource: Resource<unknown>, suffix: string): Promise<void> {
+  const ref = { namespace: t.namespace, name: t.name(suffix) }
   await t.api.delete(resource, ref)
   await t.api.untilGone(resource, ref, { within: 60_000 })
 }
@@ -182,12 +182,12 @@ async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
   })
 }
 
-const PARTS = {
+const SIDECAR_PARTS = {
   claim: PERSISTENT_VOLUME_CLAIMS,
   snapshot: VOLUME_SNAPSHOTS,
   restored: PERSISTENT_VOLUME_CLAIMS,
 } as const
-type Part = keyof typeof PARTS
+type Part = keyof typeof SIDECAR_PARTS
 const ORDERS: readonly (readonly Part[])[] = [
   ['claim', 'snapshot', 'restored'],
   ['claim', 'restored', 'snapshot'],
@@ -204,11 +204,11 @@ test('nothing is left after a volume, its snapshot and the restored volume are d
     ORDERS.map(async (order) => {
       const [claim, snapshot, restored] = [of(order, 'claim'), of(order, 'snapshot'), of(order, 'restored')]
       await createClaim(t, claim)
-      await bound(t, claim)
+      await untilBound(t, claim)
       await createSnapshot(t, snapshot, claim)
       await snapshotReady(t, snapshot)
       await createClaim(t, restored, snapshot)
-      await bound(t, restored)
+      await untilBound(t, restored)
     }),
   )
   const { volumes, snapshots } = life.storage
@@ -217,7 +217,7 @@ test('nothing is left after a volume, its snapshot and the restored volume are d
   equal(new Set(restores.map(({ request }) => sourceText(request['volume_content_source']))), snapshots)
   await Promise.all(
     ORDERS.map(async (order) => {
-      for (const part of order) await deleteAndWait(t, PARTS[part], of(order, part))
+      for (const part of order) await deleteAndWait(t, SIDECAR_PARTS[part], of(order, part))
     }),
   )
   await nothingLeft(t, life.storage)
@@ -230,7 +230,7 @@ function sourceText(source: unknown): string {
 test('nothing is left after a VolumeSnapshot is deleted while it is created or while it is restored', async (t) => {
   await using life = await living(t)
   await createClaim(t, 'claim')
-  await bound(t, 'claim')
+  await untilBound(t, 'claim')
   const create = life.driver.scripts['CreateSnapshot']
   life.driver.on('CreateSnapshot', (call, nth) => {
     const answer = typeof create === 'function' ? create(call, nth) : 'hang'
@@ -253,9 +253,9 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
 for (const first of ['group', 'claims'] as const) {
   test(`nothing is left after the deletion of a group snapshot and its claims, the ${first} first`, async (t) => {
     await using life = await living(t)
-    for (const what of ['a', 'b']) {
-      await createClaim(t, what)
-      await bound(t, what)
+    for (const label of ['a', 'b']) {
+      await createClaim(t, label)
+      await untilBound(t, label)
     }
     await t.create(VOLUME_GROUP_SNAPSHOTS, {
       apiVersion: 'groupsnapshot.storage.k8s.io/v1',
@@ -278,7 +278,7 @@ for (const first of ['group', 'claims'] as const) {
     equal([life.storage.groups.size, life.storage.snapshots.size, members.length], [1, 2, 2])
     const group = (): Promise<void> => deleteAndWait(t, VOLUME_GROUP_SNAPSHOTS, 'group')
     if (first === 'group') await group()
-    for (const what of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, what)
+    for (const label of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, label)
     if (first === 'claims') await group()
     await nothingLeft(t, life.storage)
   })
@@ -348,23 +348,23 @@ function worked({ calls }: FakeDriver, since: number): boolean {
 }
 
 /** Creates, attaches, expands, snapshots and deletes one volume. */
-async function oneLife(t: TestContext, what: string, node: string): Promise<void> {
-  const ref = { namespace: t.namespace, name: t.name(what) }
-  await createClaim(t, what)
-  await bound(t, what)
+async function oneLife(t: TestContext, suffix: string, node: string): Promise<void> {
+  const ref = { namespace: t.namespace, name: t.name(suffix) }
+  await createClaim(t, suffix)
+  await untilBound(t, suffix)
   const pv = (await t.api.get(PERSISTENT_VOLUME_CLAIMS, ref)).spec?.volumeName ?? ''
-  const va = { name: t.name(`${what}-va`), within: 60_000 }
+  const va = { name: t.name(`${suffix}-va`), within: 60_000 }
   await t.create(VOLUME_ATTACHMENTS, attachment(va.name, t.driverName, { pv, node }))
   await t.api.until(VOLUME_ATTACHMENTS, va, ({ status }) => status?.attached === true)
   await t.api.merge(PERSISTENT_VOLUME_CLAIMS, ref, { spec: { resources: { requests: { storage: '2Gi' } } } })
-  await createSnapshot(t, `${what}-snap`, what)
-  await snapshotReady(t, `${what}-snap`)
+  await createSnapshot(t, `${suffix}-snap`, suffix)
+  await snapshotReady(t, `${suffix}-snap`)
   await t.api.until(
     PERSISTENT_VOLUMES,
     { name: pv, within: 60_000 },
     ({ spec }) => spec?.capacity?.['storage'] === '2Gi',
   )
-  await deleteAndWait(t, VOLUME_SNAPSHOTS, `${what}-snap`)
-  await deleteAndWait(t, VOLUME_ATTACHMENTS, `${what}-va`)
-  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, what)
+  await deleteAndWait(t, VOLUME_SNAPSHOTS, `${suffix}-snap`)
+  await deleteAndWait(t, VOLUME_ATTACHMENTS, `${suffix}-va`)
+  await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, suffix)
 }

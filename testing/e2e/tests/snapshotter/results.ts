@@ -9,13 +9,13 @@ import { failure, refusing, reported, secretCreated } from '../../rows/actions.t
 import {
   annotated,
   content,
-  given,
+  contentRemoved,
   givenGroup,
   group,
   groupRemoved,
   joined,
   member,
-  removed,
+  preProvisioned,
   snapshotterRows,
 } from '../../rows/snapshotter/rows.ts'
 import {
@@ -32,7 +32,7 @@ import {
   SNAPSHOT,
   scene,
   snapshot,
-  taken,
+  snapshotTaken,
   UID,
 } from '../../rows/snapshotter/scene.ts'
 
@@ -76,7 +76,7 @@ row(
 test('the snapshotter calls GetPluginInfo before a creation, and both calls have the time limit --timeout', async (t) => {
   const { driver } = await scene(t, { args: ['--timeout=20s'] })
   const before = driver.calls.length
-  await taken(t)
+  await snapshotTaken(t)
   const calls = driver.calls.slice(before).filter(({ method }) => method !== 'Probe')
   equal(calls.filter(({ method }) => method === 'GetPluginInfo').length, 1)
   for (const { method, timeoutMs } of calls) ok(timeoutMs > 10_000 && timeoutMs <= 20_000, `${method} ${timeoutMs}`)
@@ -87,7 +87,7 @@ row('CreateSnapshot and DeleteSnapshot get the Secret that the annotations of a 
     secretCreated({ user: 'me', password: 'pw' }),
     content(annotated(SNAPSHOT)),
     group(annotated(GROUP)),
-    removed(),
+    contentRemoved(),
     groupRemoved,
   ],
 })
@@ -100,16 +100,16 @@ row('the snapshotter sends no Secret if the annotation with the name or namespac
   steps: [content(half(SNAPSHOT, 'name')), group(half(GROUP, 'namespace'))],
 })
 
-const secretOf = (what: string, name: string): Readonly<Record<string, string>> => ({
-  [`csi.storage.k8s.io/${what}-secret-name`]: name,
-  [`csi.storage.k8s.io/${what}-secret-namespace`]: 'default',
+const secretOf = (purpose: string, name: string): Readonly<Record<string, string>> => ({
+  [`csi.storage.k8s.io/${purpose}-secret-name`]: name,
+  [`csi.storage.k8s.io/${purpose}-secret-namespace`]: 'default',
 })
 row('ListSnapshots and GetVolumeGroupSnapshot get the Secret whose name the class gives as a template', {
   setup: { parameters: { ...secretOf('snapshotter-list', NAME), ...secretOf('group-snapshotter-get', GROUP_NAME) } },
   steps: [
     secretCreated({ of: 'one' }, 'content'),
     secretCreated({ of: 'group' }, 'group'),
-    given((t: TestContext) => ({ spec: { volumeSnapshotClassName: t.name('class') } })),
+    preProvisioned((t: TestContext) => ({ spec: { volumeSnapshotClassName: t.name('class') } })),
     givenGroup((t: TestContext) => ({ spec: { volumeGroupSnapshotClassName: t.name('class') } })),
   ],
 })
@@ -128,8 +128,8 @@ const STORED: Readonly<Record<string, readonly DriverReply[]>> = {
     snapshot({ snapshotId: 'other', sizeBytes: 7n, creationTime: { seconds: 1n, nanos: 0 } }),
   ],
 }
-for (const [what, answers] of Object.entries(STORED)) {
-  row(`the status of a VolumeSnapshotContent has ${what}`, {
+for (const [label, answers] of Object.entries(STORED)) {
+  row(`the status of a VolumeSnapshotContent has ${label}`, {
     setup: { args: QUICK, answers: { CreateSnapshot: answers } },
     steps: [content()],
   })
@@ -137,7 +137,7 @@ for (const [what, answers] of Object.entries(STORED)) {
 
 row('a pre-provisioned snapshot is ready at once if the driver lacks LIST_SNAPSHOTS', {
   setup: { controller: ['CREATE_DELETE_SNAPSHOT'] },
-  steps: [given()],
+  steps: [preProvisioned()],
 })
 const ENTRIES = [described({ snapshotId: 'x', groupSnapshotId: 'g-1', sizeBytes: 5n }), described({ sizeBytes: 6n })]
 row('the first entry of ListSnapshots determines the status of a pre-provisioned snapshot, but not its handle', {
@@ -146,14 +146,14 @@ row('the first entry of ListSnapshots determines the status of a pre-provisioned
       ListSnapshots: [{ reply: { entries: ENTRIES.map((each) => ({ snapshot: each })), nextToken: 'more' } }],
     },
   },
-  steps: [given({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })],
+  steps: [preProvisioned({ spec: { volumeSnapshotRef: { namespace: 'default', name: 'snap' } } })],
 })
 row('the snapshotter calls ListSnapshots until a pre-provisioned snapshot is ready', {
   setup: {
     args: QUICK,
     answers: { ListSnapshots: [listed({ readyToUse: false }), listed({ readyToUse: false }), listed()] },
   },
-  steps: [given()],
+  steps: [preProvisioned()],
 })
 
 const MEMBERS = [
@@ -181,13 +181,13 @@ row('the snapshotter checks and deletes a pre-provisioned group snapshot with th
 })
 row('ListSnapshots for a group member waits until the snapshot-controller has written the handles', {
   setup: { answers: { ListSnapshots: [listed({ snapshotId: 'snap-m' })] } },
-  steps: [secretCreated({ user: 'me' }), member(annotated(SNAPSHOT)), joined, removed()],
+  steps: [secretCreated({ user: 'me' }), member(annotated(SNAPSHOT)), joined, contentRemoved()],
 })
 row('the writes of the snapshotter keep annotations, finalizers and errors of other writers', {
   steps: [
-    given({ metadata: { annotations: { mine: 'yes' }, finalizers: ['example.com/mine', FINALIZER] } }),
+    preProvisioned({ metadata: { annotations: { mine: 'yes' }, finalizers: ['example.com/mine', FINALIZER] } }),
     reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { error: { message: 'theirs' } }),
-    removed(),
+    contentRemoved(),
   ],
 })
 row('the snapshotter creates snapshots although the API server forbids its events', {

@@ -18,7 +18,7 @@ import {
   scene,
   snapshotCalls,
   snapshotDriver,
-  taken,
+  snapshotTaken,
 } from '../../rows/snapshotter/scene.ts'
 
 const test = testsOf('snapshotter', 'start')
@@ -41,7 +41,7 @@ async function ended(
 
 const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 
-const refusals: readonly (readonly [what: string, args: readonly string[], code: number, line: string])[] = [
+const refusals: readonly (readonly [label: string, args: readonly string[], code: number, line: string])[] = [
   ['an unknown flag', ['--extra-create-metadat'], 2, 'flag provided but not defined: -extra-create-metadat'],
   [
     'an unknown feature gate',
@@ -87,10 +87,10 @@ const refusals: readonly (readonly [what: string, args: readonly string[], code:
   ],
 ]
 
-for (const [what, args, code, line] of refusals) {
-  test(`the snapshotter ends at its start because of ${what}`, { target: 'emulator' }, async (t) => {
-    const { code: given, text } = await ended(t, args)
-    equal(given, code)
+for (const [label, args, code, line] of refusals) {
+  test(`the snapshotter ends at its start because of ${label}`, { target: 'emulator' }, async (t) => {
+    const { code: exitCode, text } = await ended(t, args)
+    equal(exitCode, code)
     ok(text.includes(line), text)
   })
 }
@@ -124,8 +124,8 @@ const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: FakeDriver) =
   ],
 }
 
-for (const [what, [prepare, line]] of Object.entries(DRIVERS)) {
-  test(`the snapshotter ends at its start if the driver ${what}`, WITHOUT_API, async (t) => {
+for (const [label, [prepare, line]] of Object.entries(DRIVERS)) {
+  test(`the snapshotter ends at its start if the driver ${label}`, WITHOUT_API, async (t) => {
     const { code, text, driver } = await ended(t, [], prepare)
     equal(code, 1)
     ok(text.includes(line), text)
@@ -145,7 +145,7 @@ test('--version prints to standard output, and --help prints the flags to standa
   }
 })
 
-const groups: readonly (readonly [what: string, answer: DriverReply, line: (driver: string) => string])[] = [
+const groups: readonly (readonly [label: string, answer: DriverReply, line: (driver: string) => string])[] = [
   [
     'GroupControllerGetCapabilities fails',
     INTERNAL,
@@ -158,8 +158,8 @@ const groups: readonly (readonly [what: string, answer: DriverReply, line: (driv
   ],
 ]
 
-for (const [what, answer, line] of groups) {
-  test(`the snapshotter processes VolumeGroupSnapshotContents even if ${what}`, async (t) => {
+for (const [label, answer, line] of groups) {
+  test(`the snapshotter processes VolumeGroupSnapshotContents even if ${label}`, async (t) => {
     const { snapshotter } = await scene(t, {
       prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
     })
@@ -171,7 +171,7 @@ for (const [what, answer, line] of groups) {
 test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for group snapshots', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']
   const { snapshotter } = await scene(t, { args, watches: ['volumesnapshotcontents', 'volumesnapshotclasses'] })
-  await taken(t)
+  await snapshotTaken(t)
   const warning = 'Warning: setting GA feature gate. It will be removed in a future release.'
   equal(snapshotter.linesWith(warning).length, 1)
   const aboutGroups = snapshotter.gate.requests.filter(({ path }) => path.includes('group'))
@@ -180,7 +180,7 @@ test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for gr
 
 test('the snapshotter asks once whether each group snapshot kind exists, and lists all contents and classes', async (t) => {
   const { snapshotter } = await scene(t)
-  await taken(t)
+  await snapshotTaken(t)
   const { requests } = snapshotter.gate
   const probes = requests.filter(({ query }) => query['limit'] === '1').map(({ resource }) => resource)
   equal(probes, ['volumegroupsnapshotcontents', 'volumegroupsnapshotclasses'])
@@ -247,7 +247,7 @@ test('the snapshotter waits until the API server serves missing CRDs, and logs o
   const isOfSnapshots = ({ path }: { path: string }): boolean => path.startsWith('/apis/snapshot.storage.k8s.io/')
   const answer = refusal(404, 'NotFound', 'no')
   const absences = ['GET ', 'GET volumesnapshotcontents', 'GET volumesnapshotclasses'] as const
-  const injected = absences.map((what) => snapshotter.gate.inject(what, answer, { where: isOfSnapshots }))
+  const injected = absences.map((request) => snapshotter.gate.inject(request, answer, { where: isOfSnapshots }))
   const waiting = 'Waiting for a kind that the API server does not serve'
   await snapshotter.line(waiting)
   await eventually('repeated questions', () => injected.some(({ count }) => count >= 3))
@@ -268,7 +268,7 @@ test('the snapshotter creates snapshots if the API server forbids VolumeGroupSna
   await snapshotter.line(
     'VolumeGroupSnapshot CRDs were not found; disabling the VolumeGroupSnapshot feature for this run',
   )
-  await taken(t)
+  await snapshotTaken(t)
 })
 
 test('the snapshotter creates group snapshots although the API server fails while the snapshotter starts', {
@@ -279,7 +279,7 @@ test('the snapshotter creates group snapshots although the API server fails whil
   const injection = gate.inject('GET volumegroupsnapshotcontents', refusal(500, 'InternalError', 'no'))
   const snapshotter = await t.sidecar({ app, gate, driver: await snapshotDriver(t) })
   await t.watching(snapshotter, 'volumesnapshotcontents')
-  await taken(t)
+  await snapshotTaken(t)
   injection.end()
   await groupReady(t, await createGroup(t))
 })

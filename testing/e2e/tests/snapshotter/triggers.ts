@@ -3,7 +3,14 @@ import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-s
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { deleted, failure, merged, reported } from '../../rows/actions.ts'
-import { content, given, group, removed, snapshotterRows, started } from '../../rows/snapshotter/rows.ts'
+import {
+  content,
+  contentRemoved,
+  group,
+  preProvisioned,
+  snapshotterRows,
+  started,
+} from '../../rows/snapshotter/rows.ts'
 import {
   createClass,
   createContent,
@@ -32,8 +39,8 @@ const CHANGES: Readonly<Record<string, readonly [patch: object, works: boolean]>
   'a finalizer': [{ metadata: { finalizers: [FINALIZER, 'example.com/mine'] } }, false],
   'the being-created annotation': [{ metadata: { annotations: BEING_CREATED } }, false],
 }
-for (const [what, [patch, works]] of Object.entries(CHANGES)) {
-  row(`a change of ${what} causes ${works ? 'an immediate retry' : 'no retry'} of a failed creation`, {
+for (const [label, [patch, works]] of Object.entries(CHANGES)) {
+  row(`a change of ${label} causes ${works ? 'an immediate retry' : 'no retry'} of a failed creation`, {
     setup: FAILS,
     steps: [content(), merged(VOLUME_SNAPSHOT_CONTENTS, 'content', patch)],
   })
@@ -49,7 +56,7 @@ row('the snapshotter retries CreateSnapshot for a deleted VolumeSnapshotContent 
 row('the snapshotter removes a left-over being-created annotation from a VolumeSnapshotContent that is ready', {
   setup: { startsLater: true },
   steps: [
-    given({ metadata: { annotations: { ...BEING_CREATED, a: 'b' } } }),
+    preProvisioned({ metadata: { annotations: { ...BEING_CREATED, a: 'b' } } }),
     reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-given' }),
     started,
   ],
@@ -60,7 +67,7 @@ row('the snapshotter ignores VolumeSnapshotContents with a class of another driv
     content(),
     group(),
     reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-1' }),
-    removed(),
+    contentRemoved(),
     merged(VOLUME_GROUP_SNAPSHOT_CONTENTS, 'group', { metadata: { labels: { a: 'b' } } }),
   ],
 })
@@ -70,7 +77,7 @@ row('the snapshotter calls DeleteSnapshot for a deleted VolumeSnapshotContent al
     content(),
     reported(VOLUME_SNAPSHOT_CONTENTS, 'content', { readyToUse: true, snapshotHandle: 'snap-1' }),
     started,
-    removed(),
+    contentRemoved(),
   ],
 })
 
@@ -79,10 +86,10 @@ const RELEASED: Readonly<Record<string, readonly [spec: object, status: object]>
   'a member of a group': [{}, { readyToUse: true, snapshotHandle: 'snap-1', volumeGroupSnapshotHandle: 'group-1' }],
   'a snapshot that was never created': [{}, { readyToUse: false, error: { message: 'no' } }],
 }
-for (const [what, [spec, status]] of Object.entries(RELEASED)) {
-  row(`a deleted VolumeSnapshotContent of ${what} loses its finalizer without a driver call`, {
+for (const [label, [spec, status]] of Object.entries(RELEASED)) {
+  row(`a deleted VolumeSnapshotContent of ${label} loses its finalizer without a driver call`, {
     setup: { startsLater: true, noClass: true },
-    steps: [content({ spec }), reported(VOLUME_SNAPSHOT_CONTENTS, 'content', status), removed(), started],
+    steps: [content({ spec }), reported(VOLUME_SNAPSHOT_CONTENTS, 'content', status), contentRemoved(), started],
   })
 }
 
