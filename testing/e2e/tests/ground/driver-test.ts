@@ -11,7 +11,7 @@ import { BUGS } from '../../harness/driver/driver-bugs.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { build } from '../../harness/programs/binaries.ts'
 import { type CheckContext, check, LONG } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
+import { eventually, repeat } from '../../harness/waiting.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
@@ -280,7 +280,7 @@ function keepRunning(args: readonly string[], { place, killEveryMs, over }: Keep
   let deaths = 0
   const life = async (child: ChildProcess): Promise<void> => {
     await eventually('the driver', () => existsSync(socketIn(place)), { within: 60_000 })
-    while (!over.aborted && !(await isServed(socketIn(place)))) await sleep(50)
+    await repeat(50, async () => !over.aborted && !(await isServed(socketIn(place))))
     const most = killEveryMs ?? WITHIN_MS
     await sleep(most, undefined, { signal: over }).catch(() => undefined)
     await stop(child)

@@ -15,7 +15,7 @@ import { userWith } from '../../harness/api/user.ts'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   affinityTo,
   calls,
@@ -263,7 +263,11 @@ test('the creation and the deletion of a volume refresh the CSIStorageCapacity o
       : { reply: { volume: createdVolume(request, { accessibleTopology: [{ segments: { zone: 'z2' } }] }) } },
   )
   await published(t, 'class z1 1Gi, class z2 1Gi')
-  await pause(700)
+  // The questions for a later class come after all questions for the first class.
+  await createClass(t, SSD, 'later')
+  await published(t, 'class z1 1Gi, class z2 1Gi, later z1 1Gi, later z2 1Gi')
+  await t.api.delete(STORAGE_CLASSES, { name: t.name('later') })
+  await published(t, 'class z1 1Gi, class z2 1Gi')
   const since = asked(driver).length
   const newLines = (): string =>
     asked(driver)
