@@ -7,7 +7,7 @@ import type { ProvisionerVolume } from '../caches/volume.ts'
 export interface DeletionView {
   readonly volume: ProvisionerVolume
   readonly attachments: readonly ProvisionerAttachment[]
-  /** True if this process has already deleted the volume at the driver. */
+  /** True if this process has already deleted the volume in the back end. */
   readonly isDeletedByDriver: boolean
 }
 
@@ -17,7 +17,7 @@ export type PersistentVolumeStep =
   | { readonly kind: 'removeFinalizer' }
   | DeleteStep
 
-/** Deletes the PersistentVolume. If `isDeletedByDriver` is false, the volume at the driver is deleted first. */
+/** Deletes the PersistentVolume. If `isDeletedByDriver` is false, the volume in the back end is deleted first. */
 export interface DeleteStep {
   readonly kind: 'delete'
   readonly isDeletedByDriver: boolean
