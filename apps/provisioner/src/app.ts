@@ -52,7 +52,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   start: {
     flagSyntax: 'pflag',
     bothAddressesError: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
-    gatesFailed: { sentence: (cause) => cause, exitCode: FATAL },
+    gatesFailed: { sentence: (causeText) => causeText, exitCode: FATAL },
     configFailed: sentence('Failed to create config', FATAL),
     clientFailed: sentence('Failed to create client', FATAL),
     endpointFailed: ENDPOINT_FAILED,

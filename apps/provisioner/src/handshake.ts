@@ -11,8 +11,8 @@ import {
 } from '@csi-sidecars/sidecar'
 
 const CONNECTION: ConnectionFailures = {
-  connect: { message: { sentence: (cause) => cause } },
-  probe: { message: { sentence: (cause) => cause } },
+  connect: { message: { sentence: (causeText) => causeText } },
+  probe: { message: { sentence: (causeText) => causeText } },
 }
 
 /** The first calls to the driver after a connection. Each call is limited by `--timeout`. */

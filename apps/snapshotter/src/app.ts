@@ -54,8 +54,8 @@ export const snapshotter: App<typeof SNAPSHOTTER_FLAGS, GateName> = {
   start: {
     gatesFailed: sentence('Error while parsing feature gates', FATAL),
     bothAddressesError: undefined,
-    configFailed: { sentence: (cause) => cause },
-    clientFailed: { sentence: (cause) => cause },
+    configFailed: { sentence: (causeText) => causeText },
+    clientFailed: { sentence: (causeText) => causeText },
     endpointFailed: ENDPOINT_FAILED,
     checksGatesBeforeVersion: true,
     opensServerBeforeHandshake: true,

@@ -3,7 +3,7 @@ import { type Pairs, UNQUOTED } from '@csi-sidecars/telemetry'
 
 /** A failure that the Go sidecar logs as one sentence with the cause, and without key-value pairs. */
 export interface SentenceFailure {
-  readonly sentence: (cause: string, pairs: Pairs) => string
+  readonly sentence: (causeText: string, pairs: Pairs) => string
   /** The exit code of the process. Default: 1. */
   readonly exitCode?: number
 }
@@ -34,13 +34,13 @@ export const FATAL = 255
 
 /** Formats a failure at the start as a sentence that ends with the cause. */
 export function sentence(text: string, exitCode = 1): SentenceFailure {
-  return { sentence: (cause) => `${text}: ${cause}`, exitCode }
+  return { sentence: (causeText) => `${text}: ${causeText}`, exitCode }
 }
 
 /** The sentence about an HTTP server that cannot be opened, in the Go sidecars that end their start with sentences. */
 export const ENDPOINT_FAILED: SentenceFailure = {
-  sentence: (cause, { address, metricsPath }) =>
-    `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${cause}`,
+  sentence: (causeText, { address, metricsPath }) =>
+    `Failed to start HTTP server at specified address ("${address}") and metrics path ("${metricsPath}"): ${causeText}`,
   exitCode: FATAL,
 }
 

@@ -124,7 +124,7 @@ export class ReconcileFixture {
         })
       },
       placementUnchanged: () => true,
-      wake: (cause) => woken.push(cause),
+      wake: (event) => woken.push(event),
       enqueue: (each) => enqueued.push(each),
       recordErrorCode: true,
       clock: this.clock,
