@@ -185,7 +185,7 @@ describe('waiting claims', () => {
     await clock.settle()
     process.gate.open()
     await clock.advance(60_000)
-    expect(api.served.filter(({ verb, resource: what }) => verb === 'get' && what === 'secrets')).toHaveLength(1)
+    expect(api.served.filter(({ verb, resource }) => verb === 'get' && resource === 'secrets')).toHaveLength(1)
   })
 
   it('a slow API server does not shorten the back-off of a claim', async () => {

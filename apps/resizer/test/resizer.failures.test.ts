@@ -184,8 +184,8 @@ describe('driver refusals', () => {
 
   it('the resizer tries a smaller size at once if the volume is already larger', async () => {
     // The volume is expanded to 3Gi, but the process ends before it can write that to the claim.
-    fixture.cluster.before = ({ resource: what }) =>
-      what === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined
+    fixture.cluster.before = ({ resource }) =>
+      resource === CLAIM && fixture.driver.calls.length > 0 ? HANG : undefined
     await fixture.request('3Gi')
     await fixture.kill()
     fixture.cluster.before = () => undefined

@@ -151,15 +151,15 @@ describe('recreated claim', () => {
       return failing(CODES.FailedPrecondition, 'in use')({} as never)
     }
     await fixture.request('2Gi')
-    expect(fixture.cluster.requests.filter(({ resource: what }) => what === 'pods')).toEqual([])
+    expect(fixture.cluster.requests.filter(({ resource }) => resource === 'pods')).toEqual([])
   })
 })
 
 describe('NotFound', () => {
   const oneNotFound = (which: string, after: number): void => {
     let left = 1
-    fixture.cluster.before = ({ resource: what, verb }) => {
-      if (verb !== 'patch' || what !== which || fixture.driver.calls.length < after || left === 0) return
+    fixture.cluster.before = ({ resource, verb }) => {
+      if (verb !== 'patch' || resource !== which || fixture.driver.calls.length < after || left === 0) return
       left -= 1
       throw apiError(404, 'NotFound', 'not found')
     }

@@ -123,8 +123,8 @@ describe('refusal', () => {
     await begin()
     fixture.driver.expand = refusing
     let watchRequests = 0
-    fixture.cluster.before = ({ resource: what, verb }) => {
-      if (what !== 'pods' || verb !== 'watch') return
+    fixture.cluster.before = ({ resource, verb }) => {
+      if (resource !== 'pods' || verb !== 'watch') return
       watchRequests += 1
       if (watchRequests === 1) throw apiError(422, 'Invalid', 'streaming lists are not supported')
       fixture.driver.expand = willing
@@ -147,8 +147,8 @@ describe('refusal', () => {
   it('the resizer calls the driver when the pod ends, even if an earlier retry failed before its CSI call', async () => {
     await fixture.clock.advance(100_000)
     fixture.driver.calls.splice(0)
-    fixture.cluster.before = ({ resource: what, verb }) => {
-      if (what === 'persistentvolumeclaims/status' && verb === 'patch') throw apiError(500, 'InternalError', 'no')
+    fixture.cluster.before = ({ resource, verb }) => {
+      if (resource === 'persistentvolumeclaims/status' && verb === 'patch') throw apiError(500, 'InternalError', 'no')
     }
     await fixture.clock.advance(200_000)
     fixture.cluster.before = () => undefined
@@ -243,8 +243,8 @@ describe('used claims', () => {
 
 describe('unreadable pods', () => {
   it('the resizer calls the driver at each retry if it has no permission to read pods', async () => {
-    fixture.cluster.before = ({ resource: what }) => {
-      if (what === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
+    fixture.cluster.before = ({ resource }) => {
+      if (resource === 'pods') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -253,8 +253,8 @@ describe('unreadable pods', () => {
   })
 
   it('the resizer lists the pods at each retry if it may not watch them', async () => {
-    fixture.cluster.before = ({ resource: what, verb }) => {
-      if (what === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
+    fixture.cluster.before = ({ resource, verb }) => {
+      if (resource === 'pods' && verb === 'watch') throw apiError(403, 'Forbidden', 'pods is forbidden')
     }
     fixture.driver.expand = refusing
     await fixture.request('2Gi')
@@ -267,8 +267,8 @@ describe('unreadable pods', () => {
   })
 
   it('if the list of pods fails, the resizer calls the driver at the next retry', async () => {
-    fixture.cluster.before = ({ resource: what }) => {
-      if (what === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
+    fixture.cluster.before = ({ resource }) => {
+      if (resource === 'pods') throw apiError(500, 'InternalError', 'etcd is away')
     }
     fixture.driver.expand = refusing
     await fixture.request('2Gi')

@@ -212,8 +212,8 @@ describe('edited volume', () => {
   it('an expansion calls the driver again if an administrator shrinks the volume while the result is saved', async () => {
     fixture.driver.expand = ({ request }) => grown(request, true)
     let edits = 0
-    fixture.cluster.before = ({ resource: what }) => {
-      if (what !== CLAIM || fixture.driver.calls.length === 0 || edits > 0) return
+    fixture.cluster.before = ({ resource }) => {
+      if (resource !== CLAIM || fixture.driver.calls.length === 0 || edits > 0) return
       edits += 1
       editVolume('1Gi')
     }

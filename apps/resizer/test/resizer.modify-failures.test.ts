@@ -193,9 +193,9 @@ describe('driver refusals', () => {
   it('a refused modification records no event if the error cannot be saved', async () => {
     await begin()
     fixture.driver.modify = (call) => {
-      fixture.cluster.before = ({ resource: what }) => {
+      fixture.cluster.before = ({ resource }) => {
         fixture.cluster.before = () => undefined
-        if (what === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
+        if (resource === CLAIM) throw apiError(500, 'InternalError', 'etcd is away')
       }
       return failing(CODES.Internal, 'it went wrong')(call)
     }

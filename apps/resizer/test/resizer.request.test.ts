@@ -150,8 +150,8 @@ describe('impossible requests', () => {
       {
         volume: { spec: { csi } },
         prepare: ({ cluster }) => {
-          cluster.before = ({ resource: what }) => {
-            if (what === 'secrets') throw apiError(403, 'Forbidden', 'secrets "creds" is forbidden')
+          cluster.before = ({ resource }) => {
+            if (resource === 'secrets') throw apiError(403, 'Forbidden', 'secrets "creds" is forbidden')
           }
         },
       },

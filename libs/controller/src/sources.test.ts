@@ -168,7 +168,7 @@ describe('bringsNews', () => {
   })
   const before = state('1')
 
-  test.each<[name: string, after: FinalizedObject, isNews: boolean]>([
+  test.each<[name: string, after: FinalizedObject, isReported: boolean]>([
     ['our finalizer', state('2', { finalizers: ['ours'] }), false],
     ['a field that is not cached', state('2'), false],
     ['the finalizer of another writer', state('2', { finalizers: ['ours', 'other'] }), true],

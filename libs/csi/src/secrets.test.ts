@@ -18,7 +18,7 @@ describe('resolveTemplate', () => {
     expect(resolveTemplate(template, TOKENS, 'secret')).toBe(name)
   })
 
-  it.each<[template: string, what: 'namespace' | 'secret', error: string]>([
+  it.each<[template: string, kind: 'namespace' | 'secret', error: string]>([
     [$('%{b}-%a'), 'secret', $('error resolving value "%{b}-%a": invalid tokens: ["a" "b"]')],
     [$('%1'), 'secret', $('error resolving value "%1": invalid tokens: ["1"]')],
     ['A', 'secret', '"A" is not a valid secret name'],
