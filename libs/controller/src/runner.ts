@@ -136,7 +136,7 @@ export class Runner implements Enqueuer<string> {
     return run
   }
 
-  /** Returns the outcome `retry` if `reconcile` throws, and `stopped` if it throws because of `cut`. */
+  /** Returns `retry` if `reconcile` throws, and `stopped` if it throws because of `cut`. */
   async #attempt(key: string, run: Run<string>, cut: AbortSignal): Promise<Outcome> {
     try {
       return await this.#controller.reconcile(key, run)

@@ -30,7 +30,7 @@ export interface ProvisionerVolume extends Cached {
 
 /** The facts about a Released volume that reports show. */
 export interface ReleasedPhase {
-  /** The time at which the phase began, in milliseconds since 1970. Undefined before Kubernetes 1.28. */
+  /** When the phase began, in milliseconds since 1970. Undefined before Kubernetes 1.28. */
   readonly since: number | undefined
   readonly sizeBytes: number | undefined
 }

@@ -95,7 +95,7 @@ export class CapacityItems {
     return this.#items.keys()
   }
 
-  /** Computes the CSIStorageCapacity objects that should exist. Returns the keys of added and removed objects. */
+  /** Computes the expected CSIStorageCapacity objects. Returns the keys of added and removed objects. */
   update(): readonly string[] {
     const { classes, segments, names, immediate } = this.#options
     const list =

@@ -14,7 +14,7 @@ export interface LocalNode {
   readonly immediateBinding: boolean
   readonly baseDelayMs: number
   readonly maxDelayMs: number
-  /** How long a claim waits for a selected node without the driver. 0: for ever. */
+  /** How long a claim waits for a node without the driver. 0: for ever. */
   readonly rescheduleAfterMs: number
 }
 
