@@ -21,7 +21,7 @@ describe('EarlyFindings', () => {
     )
   })
 
-  it('a driver that remains unavailable while the test tries an ability causes a finding before the first seed', () => {
+  it('a driver that remains unavailable while an operation is tried causes a finding before the first seed', () => {
     const early = new EarlyFindings(systemClock)
     early.probeCallbacks.onLost('a clone')
     expect(early.results()[0]?.findings).toMatchObject([

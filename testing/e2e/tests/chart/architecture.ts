@@ -49,9 +49,9 @@ test('an attach sends exactly the messages that docs/architecture.md shows', { o
   const inOrder = [...requests, ...calls].sort((a: Message, b: Message) => a.time - b.time || a.rank - b.rank)
   const event = `watch  ADDED va ${JSON.stringify(va.spec)}`
   const seen = [event, ...inOrder.map(({ text }) => text)].join('\n')
-  const shown = codeBlocks(readFileSync(DOCUMENT, 'utf8')).find(({ language }) => language === 'text')
+  const documented = codeBlocks(readFileSync(DOCUMENT, 'utf8')).find(({ language }) => language === 'text')
   const named = uids.reduce((text, [name, uid]) => text.replaceAll(uid, `uid of ${name}`), seen)
-  equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), shown?.text.trimEnd().split('\n'))
+  equal(named.replaceAll(`${t.id}-`, '').replaceAll(`${t.id}.`, '').split('\n'), documented?.text.trimEnd().split('\n'))
 })
 
 /** Returns the UIDs of the objects `pv` and `va`. The document shows `uid of pv` in place of a UID. */

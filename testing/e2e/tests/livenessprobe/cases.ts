@@ -33,11 +33,11 @@ export interface HealthAnswer {
 /** Starts the livenessprobe alone, with the flags of the Go sidecar. Does not wait until it listens. */
 export async function livenessprobe(t: TestContext, { side, socket, args = [] }: ProbeSetup): Promise<Probe> {
   const port = await freePort()
-  const own = [
+  const ownArgs = [
     `--csi-address=${socket}`,
     ...(args.some((arg) => /-(?:endpoint|port)=/.test(arg)) ? [] : [`--health-port=${port}`]),
   ]
-  const bareArgs = [...own, ...args.map((arg) => arg.replace('PORT', String(port)))]
+  const bareArgs = [...ownArgs, ...args.map((arg) => arg.replace('PORT', String(port)))]
   const sidecar = await t.sidecar(
     side === 'ours'
       ? { app: 'both', bareArgs: ['--controllers=livenessprobe', ...bareArgs] }
@@ -89,7 +89,7 @@ const ONE_TARGET = { only: 'ours', target: 'real' } as const
 type Start = (setup: Partial<ProbeSetup>) => Promise<Probe>
 
 interface Case {
-  readonly what: string
+  readonly title: string
   readonly expected: unknown
   readonly see: (t: TestContext, start: Start) => Promise<unknown>
 }
@@ -124,35 +124,35 @@ const withProbe =
   }
 
 const CASES: readonly Case[] = [
-  { what: 'a ready driver', expected: OK, see: withProbe({ reply: { ready: true } }) },
-  { what: 'a driver that omits `ready` in its answer', expected: OK, see: withProbe({ reply: {} }) },
+  { title: 'a ready driver', expected: OK, see: withProbe({ reply: { ready: true } }) },
+  { title: 'a driver that omits `ready` in its answer', expected: OK, see: withProbe({ reply: {} }) },
   {
-    what: 'a driver that is not ready',
+    title: 'a driver that is not ready',
     expected: failed('driver responded but is not ready'),
     see: withProbe({ reply: { ready: false } }),
   },
   {
-    what: 'a driver that answers with an error',
+    title: 'a driver that answers with an error',
     expected: failed('rpc error: code = FailedPrecondition desc = no disk'),
     see: withProbe({ code: 9, message: 'no disk' }),
   },
   {
-    what: 'a driver without Probe',
+    title: 'a driver without Probe',
     expected: failed('rpc error: code = Unimplemented desc = unknown method'),
     see: withProbe({ code: 12, message: 'unknown method' }),
   },
   {
-    what: 'a driver that answers within --probe-timeout',
+    title: 'a driver that answers within --probe-timeout',
     expected: OK,
     see: withProbe({ reply: { ready: true }, after: 500 }, ['--probe-timeout=2s']),
   },
   {
-    what: 'a driver that exceeds --probe-timeout',
+    title: 'a driver that exceeds --probe-timeout',
     expected: failed(`rpc error: code = DeadlineExceeded desc = ${OVERDUE}`),
     see: withProbe('hang', ['--probe-timeout=300ms']),
   },
   {
-    what: 'a driver that starts late, ends and starts again',
+    title: 'a driver that starts late, ends and starts again',
     expected: ['refused', OK, true, failed(OVERDUE), OK],
     see: async (t, start) => {
       const driver = t.idleDriver()
@@ -173,7 +173,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a driver that is stopped and continues',
+    title: 'a driver that is stopped and continues',
     expected: [OK, failed(OVERDUE), OK],
     see: async (t, start) => {
       const socket = join(t.folder, `stopped-${Math.random()}.sock`)
@@ -189,7 +189,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a driver whose name cannot be read',
+    title: 'a driver whose name cannot be read',
     expected: { code: 1, signal: null, last: 'Failed to get CSI driver name' },
     see: async (t, start) => {
       const driver = await t.driver()
@@ -200,7 +200,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a driver that returns its name slowly',
+    title: 'a driver that returns its name slowly',
     expected: ['refused', OK, true],
     see: async (t, start) => {
       const driver = await t.driver()
@@ -215,7 +215,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a socket that is a file or belongs to a silent server, until SIGTERM',
+    title: 'a socket that is a file or belongs to a silent server, until SIGTERM',
     expected: [
       ['refused', { code: null, signal: 'SIGTERM' }, []],
       ['refused', { code: null, signal: 'SIGTERM' }, []],
@@ -243,7 +243,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'SIGTERM while it listens',
+    title: 'SIGTERM while it listens',
     expected: { code: null, signal: 'SIGTERM' },
     see: async (t, start) => {
       const { sidecar } = await healthy(t, start)
@@ -252,7 +252,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'other paths and methods',
+    title: 'other paths and methods',
     expected: [404, 404, 200, 404],
     see: async (t, start) => {
       const { port } = await healthy(t, start)
@@ -261,7 +261,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: '--http-endpoint with metrics at --metrics-path',
+    title: '--http-endpoint with metrics at --metrics-path',
     expected: [200, 200, 404, true],
     see: async (t, start) => {
       const { port } = await healthy(t, start, ['--http-endpoint=127.0.0.1:PORT', '--metrics-path=/m'])
@@ -271,7 +271,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: '--metrics-address with metrics on a separate port',
+    title: '--metrics-address with metrics on a separate port',
     expected: [200, 404, 404, 200],
     see: async (t, start) => {
       const port = await freePort()
@@ -281,7 +281,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'unknown flags and flags that exclude each other',
+    title: 'unknown flags and flags that exclude each other',
     expected: [1, 1, 2, 0],
     see: async (t, start) => {
       const { socket } = await t.driver()
@@ -298,7 +298,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: 'a port that another process uses',
+    title: 'a port that another process uses',
     expected: [
       { code: 0, last: 'Failed to start http server' },
       { code: 1, last: 'Failed to start prometheus metrics endpoint on specified address and path' },
@@ -319,8 +319,8 @@ const CASES: readonly Case[] = [
   },
 ]
 
-for (const { what, expected, see } of CASES) {
-  test(`with ${what}, the livenessprobe behaves like the Go original`, ONE_TARGET, async (t) => {
+for (const { title, expected, see } of CASES) {
+  test(`with ${title}, the livenessprobe behaves like the Go original`, ONE_TARGET, async (t) => {
     await Promise.all(
       SIDES.map(async (side) => {
         equal(await see(t, (setup) => livenessprobe(t, { socket: '', ...setup, side })), expected, side)

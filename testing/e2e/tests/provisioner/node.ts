@@ -34,7 +34,7 @@ interface Site {
 }
 
 interface SiteSetup {
-  readonly what?: string
+  readonly nodeName?: string
   readonly args?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   readonly segments?: Readonly<Record<string, string>>
@@ -43,10 +43,10 @@ interface SiteSetup {
 
 /** Starts the driver and the provisioner of one node. */
 async function site(t: TestContext, setup: SiteSetup = {}): Promise<Site> {
-  const { what = 'a', args = [], env = {}, segments, prepare } = setup
-  const node = t.name(what)
+  const { nodeName = 'a', args = [], env = {}, segments, prepare } = setup
+  const node = t.name(nodeName)
   const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME'], topology: true })
-  const accessibleTopology = { segments: segments ?? { host: what } }
+  const accessibleTopology = { segments: segments ?? { host: nodeName } }
   driver.on('NodeGetInfo', { reply: { nodeId: node, maxVolumesPerNode: 0n, accessibleTopology } })
   driver.on('GetCapacity', { reply: { availableCapacity: BigInt(GI) } })
   prepare?.(driver)
@@ -54,7 +54,7 @@ async function site(t: TestContext, setup: SiteSetup = {}): Promise<Site> {
     driver,
     args: ['--node-deployment', '--node-deployment-base-delay=500ms', ...args],
     env: { NODE_NAME: node, ...env },
-    user: await userWith(t, CAPACITY_RULES, `role-${what}`),
+    user: await userWith(t, CAPACITY_RULES, `role-${nodeName}`),
   })
   await t.watching(sidecar, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
   return { node, driver, sidecar }
@@ -68,7 +68,7 @@ async function selected(t: TestContext, suffix = ''): Promise<string | undefined
 const select = (t: TestContext, node: string | null): Promise<unknown> =>
   t.api.merge(PERSISTENT_VOLUME_CLAIMS, claimRef(t), { metadata: { annotations: { [SELECTED_NODE]: node } } })
 
-const taken = (t: TestContext, node: string, suffix = ''): Promise<true> =>
+const nodeSelected = (t: TestContext, node: string, suffix = ''): Promise<true> =>
   eventually(`a claim of ${node}`, async () => (await selected(t, suffix)) === node)
 
 const on = (node: string) => ({ annotations: { [SELECTED_NODE]: node } })
@@ -80,7 +80,7 @@ const OF_A = { requisite: segments('a'), preferred: segments('a') }
 test('with --node-deployment, the provisioner on the selected node of a claim creates the volume', async (t) => {
   await createClass(t, LATE)
   const here = await site(t)
-  const other = await site(t, { what: 'b' })
+  const other = await site(t, { nodeName: 'b' })
   const pv = await provision(t, on(here.node))
   equal([creates(here), creates(other)], [1, 0])
   equal(here.driver.fieldsOf('CreateVolume', 'accessibility_requirements'), [OF_A])
@@ -98,7 +98,7 @@ test('--strict-topology and --immediate-topology=false do not change the topolog
 test('exactly one provisioner instance selects its node for a claim with immediate binding', async (t) => {
   const parameters = { type: 'ssd', 'csi.storage.k8s.io/fstype': 'xfs' }
   await createClass(t, { parameters })
-  const sites = [await site(t), await site(t, { what: 'b' })]
+  const sites = [await site(t), await site(t, { nodeName: 'b' })]
   const uid = await createClaim(t)
   await provisionedVolume(t, uid)
   await provision(t, { suffix: '-later' })
@@ -125,7 +125,7 @@ async function provisionSelected(t: TestContext, { node }: Site): Promise<void> 
 const AT_ONCE = '--node-deployment-base-delay=1ms'
 
 /** Claims for which the provisioner of a node must not select this node. */
-const LEFT: readonly (readonly [what: string, parts: object, args?: readonly string[]])[] = [
+const LEFT: readonly (readonly [claimText: string, classParts: object, args?: readonly string[]])[] = [
   ['with late binding', LATE],
   ['with --node-deployment-immediate-binding=false', {}, ['--node-deployment-immediate-binding=false']],
   [
@@ -134,9 +134,9 @@ const LEFT: readonly (readonly [what: string, parts: object, args?: readonly str
   ],
 ]
 
-for (const [what, parts, args = []] of LEFT) {
-  test(`a provisioner instance does not select its node for a claim ${what}`, async (t) => {
-    await createClass(t, parts)
+for (const [claimText, classParts, args = []] of LEFT) {
+  test(`a provisioner instance does not select its node for a claim ${claimText}`, async (t) => {
+    await createClass(t, classParts)
     const here = await site(t, { args: [AT_ONCE, ...args] })
     await createClaim(t)
     await provisionSelected(t, here)
@@ -173,7 +173,7 @@ test('a provisioner instance selects its node for a claim with an invalid class,
   await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
   const here = await site(t)
   await createClaim(t)
-  await taken(t, here.node)
+  await nodeSelected(t, here.node)
   await claimEvent(t, 'found unknown parameter key')
 })
 
@@ -200,7 +200,7 @@ test('a provisioner instance ignores a claim while another node is selected', as
   for (const suffix of ['-later', '-last']) await provision(t, { suffix, spec: { storageClassName: t.name('other') } })
   equal(questions(), before)
   await select(t, null)
-  await taken(t, here.node)
+  await nodeSelected(t, here.node)
 })
 
 const strays = testsOf('provisioner', 'node without driver', { only: 'ours' })
@@ -214,7 +214,7 @@ strays(
     await createClass(t, LATE)
     await createNodes(t, { bare: { labels: {} } })
     const here = await site(t, { args: RESCHEDULING })
-    const other = await site(t, { what: 'b', args: RESCHEDULING })
+    const other = await site(t, { nodeName: 'b', args: RESCHEDULING })
     const uid = await createClaim(t, on(t.name('bare')))
     await unselected(t)
     await claimEvent(t, `has no driver "${t.driverName}"`)
@@ -231,16 +231,16 @@ strays('a claim keeps a node that has the driver, and a node whose CSINode does 
   await createNodes(t, { known: { labels: {}, keys: ['host'] }, bare: { labels: {} } })
   await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: t.name('young') } })
   const here = await site(t, { args: RESCHEDULING })
-  for (const what of ['known', 'young']) {
-    await createClaim(t, { ...on(t.name(what)), suffix: `-${what}` })
-    await eventually(`a check of ${what}`, () => checksOf(here, t.name(what)) > 0)
+  for (const name of ['known', 'young']) {
+    await createClaim(t, { ...on(t.name(name)), suffix: `-${name}` })
+    await eventually(`a check of ${name}`, () => checksOf(here, t.name(name)) > 0)
   }
   // A later claim loses its node.
   await createClaim(t, { ...on(t.name('bare')), suffix: '-bare' })
   await eventually('a claim without a node', async () => (await selected(t, '-bare')) === undefined)
-  for (const what of ['known', 'young']) {
-    equal(await selected(t, `-${what}`), t.name(what))
-    equal(await eventsOf(t, claimRef(t, `-${what}`).name), [])
+  for (const name of ['known', 'young']) {
+    equal(await selected(t, `-${name}`), t.name(name))
+    equal(await eventsOf(t, claimRef(t, `-${name}`).name), [])
   }
 })
 
@@ -248,9 +248,9 @@ test('a provisioner instance does not delete volumes whose node affinity exclude
   await createClass(t)
   const here = await site(t)
   const other = await released(t, { suffix: 'other', spec: { nodeAffinity: affinityTo('host', 'b') } })
-  const own = await released(t, { suffix: 'own', spec: { nodeAffinity: affinityTo('host', 'a') } })
+  const ownVolume = await released(t, { suffix: 'own', spec: { nodeAffinity: affinityTo('host', 'a') } })
   const free = await released(t, { suffix: 'free' })
-  await deleted(t, own)
+  await deleted(t, ownVolume)
   await deleted(t, free)
   const ids = here.driver.fieldsOf('DeleteVolume', 'volume_id')
   ok(!ids.includes(`${other}-handle`))
@@ -263,9 +263,9 @@ for (const [length, label] of [
 ] as const) {
   test(`a provisioner instance on a node with a name of ${length} letters creates the CSIStorageCapacity of its topology`, async (t) => {
     await createClass(t, LATE)
-    const what = 'n'.repeat(length - t.name('').length)
+    const nodeName = 'n'.repeat(length - t.name('').length)
     const here = await site(t, {
-      what,
+      nodeName,
       segments: { host: 'a', zone: 'z' },
       args: ['--enable-capacity', '--capacity-ownerref-level=-1'],
       env: { NAMESPACE: t.namespace },

@@ -22,16 +22,16 @@ const test = testsOf('attacher', 'process')
 const resizer = testsOf('resizer', 'process')
 
 interface Moment {
-  readonly what: string
+  readonly text: string
   /** The resource whose PATCH the test delays. With `publish`, the test delays the call to the driver. */
   readonly at: 'persistentvolumes' | 'volumeattachments' | 'volumeattachments/status' | 'publish'
 }
 
 const MOMENTS: readonly Moment[] = [
-  { what: 'the PV finalizer is being written', at: 'persistentvolumes' },
-  { what: 'the VA finalizer is being written', at: 'volumeattachments' },
-  { what: 'the driver works', at: 'publish' },
-  { what: 'the status is being written', at: 'volumeattachments/status' },
+  { text: 'the PV finalizer is being written', at: 'persistentvolumes' },
+  { text: 'the VA finalizer is being written', at: 'volumeattachments' },
+  { text: 'the driver works', at: 'publish' },
+  { text: 'the status is being written', at: 'volumeattachments/status' },
 ]
 
 /** Starts an attach, and blocks it at `moment`. Returns a function that lets the attach continue. */
@@ -44,14 +44,14 @@ async function attachUntil(t: TestContext, at: AttacherScene, moment: Moment['at
     await eventually('the call', () => volumeCalls(at.driver).length > 0)
     return resolve
   }
-  const held = at.attacher.gate.inject(`PATCH ${moment}`, fault)
+  const delayed = at.attacher.gate.inject(`PATCH ${moment}`, fault)
   await attach(t, at)
-  await eventually(`a PATCH of ${moment}`, () => held.count > 0)
+  await eventually(`a PATCH of ${moment}`, () => delayed.count > 0)
   return release
 }
 
-for (const { what, at: moment } of MOMENTS) {
-  test(`on SIGTERM while ${what}, the attacher finishes or never starts the attach`, { only: 'ours' }, async (t) => {
+for (const { text, at: moment } of MOMENTS) {
+  test(`on SIGTERM while ${text}, the attacher finishes or never starts the attach`, { only: 'ours' }, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     at.attacher.signal('SIGTERM')
@@ -65,7 +65,7 @@ for (const { what, at: moment } of MOMENTS) {
     if (moment === 'publish' || moment === 'volumeattachments/status') equal(va.status?.attached, true)
   })
 
-  test(`if the attacher is killed while ${what}, the next attacher completes the attach`, async (t) => {
+  test(`if the attacher is killed while ${text}, the next attacher completes the attach`, async (t) => {
     const at = await scene(t)
     const release = await attachUntil(t, at, moment)
     await at.attacher.endBy('SIGKILL')
