@@ -3,10 +3,10 @@ import {
   FLAG_TYPES,
   type Flag,
   type FlagType,
+  flagsOfProcess,
   GENERIC_GATES,
   goDuration,
   prefixableFlags,
-  processFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
 import { CHOICE, LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
@@ -27,7 +27,7 @@ const PROCESS_KEYS: Readonly<Record<string, string>> = {
 
 /** Returns the table of flags of csi-sidecars, the process that runs several sidecars. */
 export function processFlagTable(): string {
-  return flagTable(processFlags(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')))
+  return flagTable(flagsOfProcess(CHOICE).map((flag) => row(flag, PROCESS_KEYS[flag.name] ?? '')))
 }
 
 /** Returns the table of flags that only one sidecar has. */

@@ -10,7 +10,7 @@ import {
   StartError,
 } from '@csi-sidecars/sidecar'
 import { Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
-import { DRIVER_FLAGS, FLAGS } from './flags.ts'
+import { FLAGS, USED_STANDARD_FLAGS } from './flags.ts'
 import { checkHealth, SharedProbes } from './health-check.ts'
 
 /** The livenessprobe, which answers the kubelet's `GET /healthz` by a CSI Probe of the driver. */
@@ -19,7 +19,7 @@ export const livenessprobe: DriverApp<typeof FLAGS> = {
   prefix: 'livenessprobe',
   replaces: 'livenessprobe v2.20.0',
   flags: FLAGS,
-  driverFlags: DRIVER_FLAGS,
+  usedStandardFlags: USED_STANDARD_FLAGS,
   endingNotice:
     "The livenessprobe ends with the process: the liveness probe of the driver's container fails until it is back",
   open,

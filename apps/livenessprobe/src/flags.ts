@@ -23,7 +23,7 @@ export const FLAGS = [
 /** The flags of the livenessprobe's endpoint. In a combined process, the controllers listen on another endpoint. */
 const ENDPOINT = ['http-endpoint', 'metrics-address', 'metrics-path']
 
-export const DRIVER_FLAGS = {
+export const USED_STANDARD_FLAGS = {
   needsPrefix: new Set(ENDPOINT),
   shared: new Set(['automaxprocs', 'csi-address', 'version', ...LOGGING_FLAGS]),
 }

@@ -13,7 +13,7 @@ export interface ActiveRun {
   readonly subject: WorkSubject | undefined
 }
 
-/** Everything that the records of keys need. */
+/** The clock of the records, and where pending work is reported. */
 export interface KeyRecordsOptions {
   readonly clock: Clock
   /** Reports pending work. Default: pending work is not reported. */

@@ -185,7 +185,7 @@ export class SocketCredentials extends ChannelCredentials {
     return false
   }
 
-  /** Never equal, because grpc-js would reuse the stuck socket of an earlier attempt. */
+  /** Equal only to itself: for equal credentials grpc-js would reuse the stuck socket of an earlier attempt. */
   override _equals(other: ChannelCredentials): boolean {
     return other === this
   }

@@ -26,7 +26,7 @@ export interface RecorderOptions {
 const MAX_QUEUED = 10_000
 /** The number of simultaneous event writes. More writes delay the requests that the events are about. */
 const WRITES_AT_ONCE = 2
-/** The number of remembered kinds of refusals. Messages of webhooks may contain times and IDs, and so have no limit. */
+/** The number of remembered kinds of refusals. Messages of webhooks may contain times, so each may be another kind. */
 const MAX_REFUSALS = 100
 const TRIES = 12
 const PAUSE_MS = 10_000

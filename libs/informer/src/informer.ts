@@ -69,7 +69,7 @@ export interface InformerOptions<W extends KubeObject, T extends Cached> {
   /** True if the process also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
   /**
-   * Called with the error of a request before the pause after it, for a caller that can work without the objects. The
+   * Called if a request fails, before the pause and the retry: for a caller that can work without the objects. The
    * caller then logs failed lists itself. Default: the informer logs them.
    */
   readonly onFailure?: ((error: unknown) => void) | undefined

@@ -38,7 +38,7 @@ type Texts = Record<string, string>
 export function addText(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
   let key = ''
   let value = ''
-  const to = reader.end(end)
+  const to = reader.fieldEnd(end)
   while (reader.at < to) {
     const tag = reader.tag(to)
     if (tag === FIRST_TEXT) key = reader.text(to)
@@ -51,11 +51,11 @@ export function addText(map: Texts | undefined, reader: ProtobufReader, end: num
 export function addQuantity(map: Texts | undefined, reader: ProtobufReader, end: number): Texts {
   let key = ''
   let value = '0'
-  const to = reader.end(end)
+  const to = reader.fieldEnd(end)
   while (reader.at < to) {
     const tag = reader.tag(to)
     if (tag === FIRST_TEXT) key = reader.text(to)
-    else if (tag === SECOND_TEXT) value = readQuantity(reader, reader.end(to))
+    else if (tag === SECOND_TEXT) value = readQuantity(reader, reader.fieldEnd(to))
     else reader.skip(to)
   }
   return withEntry(map, key, value)

@@ -57,7 +57,7 @@ export class ProtobufReader {
         this.at += 8
         break
       case BYTES:
-        this.at = this.end(end)
+        this.at = this.fieldEnd(end)
         return
       case FIXED32:
         this.at += 4
@@ -69,21 +69,21 @@ export class ProtobufReader {
   }
 
   /** Reads the length of a value, and returns the position where the value ends. */
-  end(end: number): number {
+  fieldEnd(end: number): number {
     const to = this.#unsigned(end) + this.at
     if (to > end) throw truncated()
     return to
   }
 
   text(end: number): string {
-    const to = this.end(end)
+    const to = this.fieldEnd(end)
     const text = textIn(this.#bytes, this.at, to)
     this.at = to
     return text
   }
 
   bytes(end: number): Buffer {
-    const to = this.end(end)
+    const to = this.fieldEnd(end)
     const bytes = this.#bytes.subarray(this.at, to)
     this.at = to
     return bytes

@@ -108,9 +108,9 @@ function partOf({ name, type, typeName }) {
     return { type: TYPES[method], value: `reader.${method}(end)` }
   }
   const text = TEXTS[typeName]
-  if (text !== undefined) return { type: TYPES[text], value: `${text}(reader, reader.end(end))` }
+  if (text !== undefined) return { type: TYPES[text], value: `${text}(reader, reader.fieldEnd(end))` }
   const read = readerName(typeName)
-  return { type: `ReturnType<typeof ${read}>`, value: `${read}(reader, reader.end(end))` }
+  return { type: `ReturnType<typeof ${read}>`, value: `${read}(reader, reader.fieldEnd(end))` }
 }
 
 /** Returns the code for a message whose fields become fields of the outer object. */
@@ -119,5 +119,5 @@ function inlined({ number, typeName }, tag) {
     return { name: field.name, local: `field${number}_${field.number}`, type: partOf(field).type }
   })
   const places = variables.map(({ name, local }) => `${name}: ${local}`).join(', ')
-  return { tag, variables, statement: `;({ ${places} } = ${readerName(typeName)}(reader, reader.end(end)))` }
+  return { tag, variables, statement: `;({ ${places} } = ${readerName(typeName)}(reader, reader.fieldEnd(end)))` }
 }

@@ -4,7 +4,7 @@ import type { Driver } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { Logger, Metrics } from '@csi-sidecars/telemetry'
 import type { HandshakeTable } from './driver/handshake-table.ts'
-import type { DriverFlags } from './flags/combined-flags.ts'
+import type { UsedStandardFlags } from './flags/combined-flags.ts'
 import type { FeatureGates, GateTable } from './flags/feature-gates.ts'
 import type { Flags, FlagTable } from './flags/go-flags.ts'
 import type { STANDARD_FLAGS } from './flags/standard-flags.ts'
@@ -143,7 +143,7 @@ export interface DriverApp<T extends FlagTable = FlagTable> {
   /** The flags of the app, in addition to the standard flags. */
   readonly flags: T
   /** The standard flags that the app accepts. */
-  readonly driverFlags: DriverFlags
+  readonly usedStandardFlags: UsedStandardFlags
   /** The log message about this app if a process that also runs controllers ends with an error. */
   readonly endingNotice: string
   /** Resolves once the app works. Throws StartError. */

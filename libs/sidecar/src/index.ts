@@ -1,7 +1,7 @@
 export type { App, AppControllers, AppParts, DriverApp, DriverAppParts } from './app.ts'
 export type { CapabilityQuestion } from './driver/capability-questions.ts'
 export type { ConnectionFailures, HandshakeTable } from './driver/handshake-table.ts'
-export { prefixableFlags, processFlags } from './flags/combined-flags.ts'
+export { flagsOfProcess, prefixableFlags } from './flags/combined-flags.ts'
 export {
   type FeatureGate,
   type GateTable,

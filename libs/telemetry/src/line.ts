@@ -49,8 +49,9 @@ const LAST = 0.999
 
 /**
  * Returns the wall time in milliseconds, with microseconds as decimals. The decimals come from the monotonic time, so
- * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock. Without
- * `startedAt` of the clock, the first lines have whole milliseconds.
+ * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock. If
+ * the clock has no `startedAt`, the offset of the two clocks is first known to a millisecond, so the first lines show no
+ * microseconds.
  */
 export function preciseTime(clock: Clock): () => number {
   let offset = clock.startedAt ?? clock.now() - clock.monotonic()

@@ -3,8 +3,8 @@ import { FAIRNESS_INTERVAL } from './fifo-order.ts'
 import type { KeyPriority } from './key-order.ts'
 
 /**
- * The limit of a key in a group: while the key is in work, at most `max` keys of the group are in work. A key with
- * `max` 1 has the group for itself; keys with Infinity share it.
+ * What a key demands of a group: while the key runs, at most `max` keys of the group run, itself included. With `max` 1
+ * it runs alone. With Infinity it demands nothing.
  */
 export interface GroupLimit {
   readonly group: string

@@ -4,7 +4,7 @@ import type { CachedVolume } from '../caches/volume.ts'
 import type { UndoneWrite } from '../term/undone-write.ts'
 import type { ReleaseView, VolumeReleaseSettings } from './decide.ts'
 
-/** The caches, the undone writes and the settings from which a view is made. */
+/** The caches, the settings, and the writes that another writer has reverted: the input of a ReleaseView. */
 export interface ReleaseObserveDeps {
   readonly volumes: { readonly store: Pick<Reader<CachedVolume>, 'get'> }
   readonly attachments: Pick<Reader<CachedAttachment>, 'byIndex'>

@@ -57,9 +57,9 @@ export function isAlreadyExists(error: unknown): boolean {
   return error instanceof RpcError && error.origin === 'driver' && error.code === CODES.AlreadyExists
 }
 
-/** Returns the state of a creation that this call has ended. */
+/** Returns the state of a creation after the driver has ended the call with an error. */
 function endOf({ code }: RpcError, { mayReschedule, isRepeated }: TryOptions): CreationFailure['state'] {
-  // The volume of the earlier call exists.
+  // The earlier call has created the volume. `final` would forget it.
   if (isRepeated && code === CODES.AlreadyExists) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'
 }

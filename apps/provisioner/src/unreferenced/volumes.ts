@@ -117,7 +117,8 @@ export class UnreferencedVolumes {
       [...this.#unnamed.seenTwice()].map((each) => [comparableHandle(each.thing.handle), each]),
     )
     const byLastPart = groupByLastPart(candidates.keys())
-    // These are read first: a volume that is stored while the PersistentVolumes are read is then still among them.
+    // Running creations and unsaved volumes are read before the PersistentVolumes: a volume whose PersistentVolume is
+    // stored meanwhile is then in at least one of them.
     const uncertain = this.#oldestCreation()
     for (const { created } of memory.unsaved.values()) candidates.delete(comparableHandle(created.volumeId))
     const released: UnreferencedItem[] = []

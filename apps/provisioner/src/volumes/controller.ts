@@ -40,8 +40,8 @@ export function volumeController(term: TermParts): Controller<VolumeWakeKind> {
       subject(name) {
         const volume = volumes.store.get(name)
         if (volume === undefined) return undefined
-        const isDeletedByDriver = memory.isDeleted(volume.uid)
-        if (!isToBeDeleted({ volume, isDeletedByDriver })) return undefined
+        const driverHasDeleted = memory.isDeleted(volume.uid)
+        if (!isToBeDeleted({ volume, driverHasDeleted })) return undefined
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }
       },

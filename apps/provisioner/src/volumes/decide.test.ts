@@ -14,16 +14,16 @@ function decided(
   changes: Partial<ProvisionerVolume>,
   {
     nodes = [],
-    isDeletedByDriver = false,
-  }: { readonly nodes?: readonly string[]; readonly isDeletedByDriver?: boolean } = {},
+    driverHasDeleted = false,
+  }: { readonly nodes?: readonly string[]; readonly driverHasDeleted?: boolean } = {},
 ): readonly PersistentVolumeStep[] {
   const attachments = nodes.map((node) => ({ node }) as never)
   const volume = { ...RELEASED, ...changes } as ProvisionerVolume
-  return decideVolume({ volume, attachments, isDeletedByDriver })
+  return decideVolume({ volume, attachments, driverHasDeleted })
 }
 
 const nothing = (why: string): object => ({ kind: 'nothing', why })
-const DELETE = { kind: 'delete', isDeletedByDriver: false, attachedTo: undefined }
+const DELETE = { kind: 'delete', driverHasDeleted: false, attachedTo: undefined }
 const FOREIGN = nothing('another provisioner is responsible')
 const NOT_RELEASED = nothing('its claim has not released it')
 const RETAINED = nothing('its volume is retained')
@@ -57,6 +57,6 @@ describe('decideVolume', () => {
   })
 
   it('the step that deletes a volume contains that the driver has already deleted the volume', () => {
-    expect(decided({}, { isDeletedByDriver: true })).toEqual([{ ...DELETE, isDeletedByDriver: true }])
+    expect(decided({}, { driverHasDeleted: true })).toEqual([{ ...DELETE, driverHasDeleted: true }])
   })
 })

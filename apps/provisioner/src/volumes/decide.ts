@@ -8,7 +8,7 @@ export interface DeletionView {
   readonly volume: ProvisionerVolume
   readonly attachments: readonly ProvisionerAttachment[]
   /** True if this process has already deleted the volume in the back end. */
-  readonly isDeletedByDriver: boolean
+  readonly driverHasDeleted: boolean
 }
 
 export type PersistentVolumeStep =
@@ -17,10 +17,10 @@ export type PersistentVolumeStep =
   | { readonly kind: 'removeFinalizer' }
   | DeleteStep
 
-/** Deletes the PersistentVolume. If `isDeletedByDriver` is false, the volume in the back end is deleted first. */
+/** Deletes the PersistentVolume. If `driverHasDeleted` is false, the volume in the back end is deleted first. */
 export interface DeleteStep {
   readonly kind: 'delete'
-  readonly isDeletedByDriver: boolean
+  readonly driverHasDeleted: boolean
   /** A node to which the volume is attached, by the cache. Undefined: none. */
   readonly attachedTo: string | undefined
 }
@@ -85,8 +85,8 @@ function isElsewhere({ volume }: DeletionView): Result {
   return volume.isReachable ? undefined : nothing('only processes on other nodes can reach it')
 }
 
-function mustBeDeleted({ attachments, isDeletedByDriver }: DeletionView): Result {
-  return endPlan({ kind: 'delete', isDeletedByDriver, attachedTo: attachments[0]?.node })
+function mustBeDeleted({ attachments, driverHasDeleted }: DeletionView): Result {
+  return endPlan({ kind: 'delete', driverHasDeleted, attachedTo: attachments[0]?.node })
 }
 
 function nothing(why: string): Result {

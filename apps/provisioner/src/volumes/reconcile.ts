@@ -82,28 +82,28 @@ type Reread =
 async function readReleased(
   run: VolumeRun,
   { key, uid }: ProvisionerVolume,
-  isDeletedByDriver: boolean,
+  driverHasDeleted: boolean,
 ): Promise<Reread> {
   const pv = await readAgain(run, key)
   const current = run.deps.volumes.store.get(key)
   if (pv === undefined || current === undefined) return { outcome: SETTLED }
-  const mustDelete = current.uid === uid && isToBeDeleted({ volume: current, isDeletedByDriver })
+  const mustDelete = current.uid === uid && isToBeDeleted({ volume: current, driverHasDeleted })
   return mustDelete ? { pv, current } : { outcome: AGAIN }
 }
 
 async function deleteVolume(
   run: VolumeRun,
   volume: ProvisionerVolume,
-  { isDeletedByDriver, attachedTo }: DeleteStep,
+  { driverHasDeleted, attachedTo }: DeleteStep,
 ): Promise<Outcome> {
   const { deps, signal, log } = run
   run.waitFor({ kind: 'attachment', name: volume.key }, { kind: 'endOfUse', name: volume.claimUid ?? '' })
-  const { pv, outcome } = await readReleased(run, volume, isDeletedByDriver)
+  const { pv, outcome } = await readReleased(run, volume, driverHasDeleted)
   if (pv === undefined) return outcome
   const className = pv.spec?.storageClassName ?? ''
   const since = deps.clock.monotonic()
   try {
-    if (!isDeletedByDriver) {
+    if (!driverHasDeleted) {
       const changed = await deleteAtDriver(run, volume, { pv, attachedTo })
       if (changed !== undefined) return changed
     }

@@ -15,7 +15,7 @@ type Memory = Pick<ContentMemory, 'allLost'>
 /** Everything that the search for snapshots without an object needs. */
 export interface UnreferencedSnapshotsOptions {
   readonly contents: Contents
-  /** The group contents. Undefined if group snapshots are off. While they are not read, members are undecided. */
+  /** The group contents. Undefined if group snapshots are off. Before they are read, no member counts as unreferenced. */
   readonly groupContents: Contents | undefined
   readonly memories: readonly Memory[]
   /** Reads one page of ListSnapshots. */

@@ -26,10 +26,10 @@ describe('the sidecars that the command knows', () => {
   })
 
   it('the flags and the version of the livenessprobe are those of its app', () => {
-    const { flags, driverFlags, original, replaces } = KNOWN_SIDECARS.livenessprobe
-    expect({ flags, driverFlags, replaces: `${original} ${replaces}` }).toEqual({
+    const { flags, usedStandardFlags, original, replaces } = KNOWN_SIDECARS.livenessprobe
+    expect({ flags, usedStandardFlags, replaces: `${original} ${replaces}` }).toEqual({
       flags: LIVENESSPROBE.flags,
-      driverFlags: LIVENESSPROBE.driverFlags,
+      usedStandardFlags: LIVENESSPROBE.usedStandardFlags,
       replaces: LIVENESSPROBE.replaces,
     })
   })

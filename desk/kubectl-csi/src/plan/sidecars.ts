@@ -1,5 +1,5 @@
 import { ATTACHER_FLAGS } from '@csi-sidecars/attacher/flags'
-import { DRIVER_FLAGS, FLAGS as LIVENESSPROBE_FLAGS } from '@csi-sidecars/livenessprobe/flags'
+import { FLAGS as LIVENESSPROBE_FLAGS, USED_STANDARD_FLAGS } from '@csi-sidecars/livenessprobe/flags'
 import { PROVISIONER_FLAGS } from '@csi-sidecars/provisioner/flags'
 import { RESIZER_FLAGS } from '@csi-sidecars/resizer/flags'
 import { type FlaggedApp, RELEASE_ON_EXIT } from '@csi-sidecars/sidecar/command-line'
@@ -91,7 +91,7 @@ export const KNOWN_SIDECARS: Readonly<Record<SidecarName, KnownSidecar>> = {
     image: undefined,
     syntax: 'flag',
     flags: LIVENESSPROBE_FLAGS,
-    driverFlags: DRIVER_FLAGS,
+    usedStandardFlags: USED_STANDARD_FLAGS,
   },
 }
 

@@ -39,7 +39,7 @@ const PREFIX_BYTES = 4
 export const FIELD_1 = 10
 export const FIELD_2 = 18
 
-/** Returns the object in its protobuf envelope, which also contains the kind. Throws ProtobufError. */
+/** Returns the bytes of an object without its envelope, which also contains the kind. Throws ProtobufError. */
 export function openEnvelope(object: ByteSpan): ByteSpan {
   return fieldOf(afterPrefix(object), FIELD_2)
 }
@@ -62,7 +62,7 @@ export function fieldOf({ bytes, from, to }: ByteSpan, tag: number): ByteSpan {
  */
 function reachField(reader: ProtobufReader, to: number, tag: number): number | undefined {
   while (reader.at < to) {
-    if (reader.tag(to) === tag) return reader.end(to)
+    if (reader.tag(to) === tag) return reader.fieldEnd(to)
     reader.skip(to)
   }
   return undefined

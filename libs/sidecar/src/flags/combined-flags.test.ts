@@ -118,7 +118,7 @@ describe('driver apps', () => {
   const ASKS: FlaggedApp = {
     prefix: 'asks',
     flags: [{ name: 'port', type: 'string', default: '9808', help: '' }],
-    driverFlags: { needsPrefix: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
+    usedStandardFlags: { needsPrefix: new Set(['http-endpoint']), shared: new Set(['csi-address']) },
   }
   const parse = (line: string): CombinedFlags<FlaggedApp> =>
     parseCombined({ byDefault: [LEFT], onRequest: [ASKS] }, line.split(' '))

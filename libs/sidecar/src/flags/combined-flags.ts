@@ -9,11 +9,11 @@ export interface FlaggedApp {
   readonly flags: FlagTable
   readonly gates?: GateTable
   /** The standard flags of an app that asks only the driver. Default: all. */
-  readonly driverFlags?: DriverFlags
+  readonly usedStandardFlags?: UsedStandardFlags
 }
 
 /** The flags of an app, by who may set them in the combined process. */
-export interface DriverFlags {
+export interface UsedStandardFlags {
   /** Flags that need the prefix of the app if other apps run. */
   readonly needsPrefix: ReadonlySet<string>
   readonly shared: ReadonlySet<string>
@@ -60,13 +60,13 @@ export type CombinedFlags<A extends FlaggedApp> =
     }
 
 /** Returns the flags that belong to no app: --controllers and --single-lease. */
-export function processFlags(choice: AppChoice<FlaggedApp>): readonly Flag[] {
+export function flagsOfProcess(choice: AppChoice<FlaggedApp>): readonly Flag[] {
   return [
     {
       name: 'controllers',
       type: 'string',
       default: prefixesOf(choice.byDefault).join(','),
-      help: `Comma-separated controllers to run: ${prefixesOf(allOf(choice)).join(', ')}.`,
+      help: `Comma-separated controllers to run: ${prefixesOf(allApps(choice)).join(', ')}.`,
     },
     {
       name: 'single-lease',
@@ -80,7 +80,7 @@ export function processFlags(choice: AppChoice<FlaggedApp>): readonly Flag[] {
 }
 
 /** Returns all apps in the order of the help texts. */
-export function allOf<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppChoice<A>): readonly A[] {
+export function allApps<A extends FlaggedApp>({ byDefault, onRequest = [] }: AppChoice<A>): readonly A[] {
   return [...byDefault, ...onRequest]
 }
 
@@ -90,8 +90,8 @@ const prefixesOf = (apps: readonly FlaggedApp[]): readonly string[] => apps.map(
  * Returns the flags that may have the prefix of the app: its own flags, and standard flags whose value may differ
  * between apps.
  */
-export function prefixableFlags({ flags, driverFlags }: FlaggedApp): FlagTable {
-  const names = driverFlags?.needsPrefix ?? PREFIXABLE_STANDARD_FLAGS
+export function prefixableFlags({ flags, usedStandardFlags }: FlaggedApp): FlagTable {
+  const names = usedStandardFlags?.needsPrefix ?? PREFIXABLE_STANDARD_FLAGS
   return [...flags, ...STANDARD_FLAGS.filter(({ name }) => names.has(name))]
 }
 
@@ -100,7 +100,7 @@ export function prefixableFlags({ flags, driverFlags }: FlaggedApp): FlagTable {
  * with an app's prefix overrides the value for this app.
  */
 export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: readonly string[]): CombinedFlags<A> {
-  const apps = allOf(choice)
+  const apps = allApps(choice)
   // The flag `-v5` is the notation of pflag.
   const parsed = parseFlags(
     combinedTable(choice),
@@ -133,10 +133,10 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
 
 /** Returns all flags of the process. Aliases of an app's flag are included if no other flag has that name. */
 function combinedTable(choice: AppChoice<FlaggedApp>): FlagTable {
-  const apps = allOf(choice)
+  const apps = allApps(choice)
   const table = new Map<string, Flag>()
   const names = new Set(apps.flatMap(({ flags }) => flags.map(({ name }) => name)))
-  for (const flag of [...processFlags(choice), ...STANDARD_FLAGS]) table.set(flag.name, flag)
+  for (const flag of [...flagsOfProcess(choice), ...STANDARD_FLAGS]) table.set(flag.name, flag)
   for (const app of apps) {
     for (const flag of app.flags) {
       if (!table.has(flag.name))
@@ -173,7 +173,8 @@ function unusedStandardFlag(running: readonly FlaggedApp[], explicitFlags: Reado
   const standard = STANDARD_FLAGS.map(({ name }) => name).filter((name) => explicitFlags.has(name))
   return standard.find((name) =>
     running.every(
-      ({ driverFlags }) => driverFlags && !driverFlags.needsPrefix.has(name) && !driverFlags.shared.has(name),
+      ({ usedStandardFlags }) =>
+        usedStandardFlags && !usedStandardFlags.needsPrefix.has(name) && !usedStandardFlags.shared.has(name),
     ),
   )
 }
@@ -202,7 +203,7 @@ function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp):
 
 /** The names of the flag without the prefix, unless another app defines the same name. */
 function sharedNames({ name, aliases = [] }: Flag, app: FlaggedApp, running: readonly FlaggedApp[]): readonly string[] {
-  if (running.length > 1 && app.driverFlags?.needsPrefix.has(name)) return []
+  if (running.length > 1 && app.usedStandardFlags?.needsPrefix.has(name)) return []
   const others = running.filter((each) => each !== app).flatMap(({ flags }) => flags.map((flag) => flag.name))
   return [name, ...aliases.filter((alias) => !others.includes(alias))]
 }

@@ -13,7 +13,7 @@ const SETTINGS = {
   onDriverLoss: 'reconnect',
   driverGraceMs: 30_000,
   drainMs: 25_000,
-  release: true,
+  releasesLease: true,
   exitsWithZeroOnSigint: false,
 } as const
 

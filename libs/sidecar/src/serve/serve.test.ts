@@ -13,7 +13,7 @@ const SETTINGS: ServeOptions['settings'] = {
   onDriverLoss: 'reconnect',
   driverGraceMs: 30_000,
   drainMs: 25_000,
-  release: true,
+  releasesLease: true,
   exitsWithZeroOnSigint: false,
 }
 
@@ -56,7 +56,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
         name: 'csi-test',
         // The cast is safe: `serve` uses only the members of an elector that `ScriptedElector` has.
         elector: withElection ? (elector as unknown as Elector) : undefined,
-        ...(waits && { waits }),
+        ...(waits && { waitsForOtherLease: waits }),
         lead: async (lead) => {
           leads.push(lead)
           await aborted(lead.stop)
@@ -128,7 +128,7 @@ describe.each([true, false])('leader election: %s', (withElection) => {
 
 describe('a Lease without release', () => {
   it('without the gate ReleaseLeaderElectionOnExit, a signal ends the process without cleanup', async () => {
-    start({ release: false })
+    start({ releasesLease: false })
     await clock.settle()
     kill('SIGTERM')
     await clock.settle()

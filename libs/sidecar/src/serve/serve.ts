@@ -25,7 +25,7 @@ export interface LeaseRole {
   /** Resolves when the app may take part in the election. */
   readonly eligible?: (signal: AbortSignal) => Promise<void>
   /** Resolves when `eligible` begins a long wait for the Lease of another sidecar. */
-  readonly waits?: Promise<void>
+  readonly waitsForOtherLease?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>
 }
@@ -41,8 +41,8 @@ export interface ServeOptions {
     /** How long running work may continue after a stop, in milliseconds. */
     readonly drainMs: number
     /** The gate ReleaseLeaderElectionOnExit. False: a signal ends the process at once, without draining work. */
-    readonly release: boolean
-    /** True: without `release`, SIGINT ends the process with exit code 0. */
+    readonly releasesLease: boolean
+    /** True: without `releasesLease`, SIGINT ends the process with exit code 0. */
     readonly exitsWithZeroOnSigint: boolean
   }
   readonly clock: Clock
@@ -119,11 +119,11 @@ async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promi
 }
 
 /** Waits until the lease of a role was read, or until it is known that it cannot be read now. */
-function mayFillCaches({ elector, waits }: LeaseRole): Promise<void> | undefined {
-  return waits === undefined ? elector?.firstRead : Promise.race([elector?.firstRead, waits])
+function mayFillCaches({ elector, waitsForOtherLease }: LeaseRole): Promise<void> | undefined {
+  return waitsForOtherLease === undefined ? elector?.firstRead : Promise.race([elector?.firstRead, waitsForOtherLease])
 }
 
-/** Returns a signal listener. With `settings.release` the first signal drains work. Otherwise, and if another signal follows, the process ends. */
+/** Returns a signal listener. With `settings.releasesLease` the first signal drains work. Otherwise, and if another signal follows, the process ends. */
 function onSignal(
   { settings, service: { log } }: ServeOptions,
   stop: AbortController,
@@ -131,7 +131,7 @@ function onSignal(
 ): (signal: StopSignal) => void {
   return (signal) => {
     const isSuccess = signal === 'SIGINT' && settings.exitsWithZeroOnSigint
-    if (!settings.release) return end(isSuccess ? { code: 0 } : { bySignal: signal })
+    if (!settings.releasesLease) return end(isSuccess ? { code: 0 } : { bySignal: signal })
     if (stop.signal.aborted) return end({ code: 1 })
     log.info('Received SIGTERM or SIGINT signal, shutting down controller.')
     stop.abort(new CancelledError(`received ${signal}`))

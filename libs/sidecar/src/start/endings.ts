@@ -63,7 +63,7 @@ export function serveSettings({ standard, table }: StartPlan, release: boolean):
     onDriverLoss: values['on-driver-loss'],
     driverGraceMs: values['driver-grace-period'],
     drainMs: values['drain-timeout'],
-    release,
+    releasesLease: release,
     exitsWithZeroOnSigint: table.exitsWithZeroOnSigint && !values['leader-election'],
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { App, AppFlags, AppSettings, DriverApp, StartTable } from '../app.ts'
 import { combinedHandshake, DEFAULT_HANDSHAKE, type HandshakeTable } from '../driver/handshake-table.ts'
-import { type AppChoice, allOf, parseCombined, prefixableFlags, processFlags } from '../flags/combined-flags.ts'
+import { type AppChoice, allApps, flagsOfProcess, parseCombined, prefixableFlags } from '../flags/combined-flags.ts'
 import { knownGatesText, resolveGates } from '../flags/feature-gates.ts'
 import type { StandardFlags } from '../flags/flag-checks.ts'
 import { type Flag, parseFlags, type RefusedFlags } from '../flags/go-flags.ts'
@@ -98,12 +98,12 @@ type CommandLine = Parameters<Program['parse']>[0]
 
 /** Reads the command line as the only sidecar in --controllers does. Undefined if only the process has such flags. */
 function parseAlone(choice: AppChoice<App | DriverApp>, { args, ...host }: CommandLine): Command | undefined {
-  const ofProcess = ['single-lease', 'controllers', ...allOf(choice).map((app) => `${app.prefix}-`)]
+  const ofProcess = ['single-lease', 'controllers', ...allApps(choice).map((app) => `${app.prefix}-`)]
   const at = args.findIndex((each) => /^--?controllers(?:=|$)/.test(each))
   const [flag = '', value] = args.slice(at, at + 2)
   const equals = flag.indexOf('=')
   const prefix = equals < 0 ? value : flag.slice(equals + 1)
-  const app = at < 0 ? undefined : allOf(choice).find((each) => each.prefix === prefix)
+  const app = at < 0 ? undefined : allApps(choice).find((each) => each.prefix === prefix)
   const others = args.toSpliced(at, equals < 0 ? 2 : 1)
   const isOfProcess = (each: string): boolean =>
     ofProcess.some((start) => each.startsWith(`-${start}`) || each.startsWith(`--${start}`))
@@ -200,7 +200,7 @@ export function notApplicable<E>(error: E, { companions }: ChosenApp): E | Start
 
 /** Returns the usage in groups: the shared flags, then the flags of each app. */
 function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): string {
-  const apps = allOf(choice)
+  const apps = allApps(choice)
   const gates = new Set(apps.flatMap((app) => ('gates' in app ? knownGatesText(app.gates).split('\n') : [])))
   const notes = { 'feature-gates': [...gates].join('\n') }
   const groups = apps.map(({ prefix, flags, ...app }) => {
@@ -212,6 +212,6 @@ function combinedUsage(argv0: string, choice: AppChoice<App | DriverApp>): strin
     const title = `Flags of the ${prefix}, also without the prefix, and for it alone ${standard}`
     return usageText(title, prefixed).replace('Usage of ', '')
   })
-  const shared = usageText(argv0, [...processFlags(choice), ...STANDARD_FLAGS], { notes })
+  const shared = usageText(argv0, [...flagsOfProcess(choice), ...STANDARD_FLAGS], { notes })
   return [shared, ...groups].join('\n') + replacesText(apps.map(({ replaces }) => replaces))
 }

@@ -84,7 +84,7 @@ async function roleOfAll(context: StartContext, { name, others, apps, client }: 
     name: context.name,
     elector,
     eligible: (signal) => otherLeases.whenFree(signal),
-    waits: otherLeases.waits,
+    waitsForOtherLease: otherLeases.waits,
     lead: async (lead) => {
       const { stop } = lead
       const terms = apps.map((each) =>

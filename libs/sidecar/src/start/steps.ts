@@ -29,7 +29,7 @@ import type { StartPlan } from './program.ts'
 
 /** The HTTP endpoint for scrapers and probes. */
 export interface HttpEndpoint {
-  /** Announces the service that the endpoint reports on. */
+  /** Gives the endpoint the started service, on which it reports from then on. */
   started(started: {
     readonly service: StartedService
     readonly backlog: Backlog

@@ -1,4 +1,4 @@
-/** A thing that was in a listing, with the first of the consecutive listings that had it. */
+/** A volume or snapshot of the last listing, and the first of the consecutive listings in which it was seen. */
 export interface SightedThing<T> {
   readonly thing: T
   /** The number of the first listing. Listings are numbered from 1. */

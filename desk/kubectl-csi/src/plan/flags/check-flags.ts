@@ -37,9 +37,10 @@ export interface EffectiveFlags {
 }
 
 /** Returns the flags that a sidecar accepts if it runs alone. */
-export function tableOf({ flags, driverFlags }: KnownSidecar): FlagTable {
+export function tableOf({ flags, usedStandardFlags }: KnownSidecar): FlagTable {
   const standard = STANDARD_FLAGS.filter(
-    ({ name }) => driverFlags === undefined || driverFlags.needsPrefix.has(name) || driverFlags.shared.has(name),
+    ({ name }) =>
+      usedStandardFlags === undefined || usedStandardFlags.needsPrefix.has(name) || usedStandardFlags.shared.has(name),
   )
   return [...standard, ...flags]
 }
