@@ -72,6 +72,7 @@ users: [{name: u, user: {token: secret}}]
     ['a token in base64', DOCUMENT.replace('secret', '!!binary c2VjcmV0')],
     ['aliases', DOCUMENT.replace("server: '", "server: &s '").replace('secret}', 'secret, note: *s}')],
     ['many aliases of a short list', `a: &a [1, 2]\nb: [${'*a, '.repeat(50)}]\n${DOCUMENT}`],
+    ['as many aliases as go-yaml accepts', `a: &a [1, 2]\nb: [${'*a, '.repeat(300)}]\n${DOCUMENT}`],
   ])('the client loads a kubeconfig with %s', async (_, text) => {
     writeFileSync(file.path, text)
     const { origin, credentials } = await file.loadFile()
@@ -157,7 +158,11 @@ describe('invalid kubeconfigs', () => {
     ['---\n---\na: [\n', invalid(NOTHING)],
     [
       `a0: &a0 x\n${Array.from({ length: 90 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`,
-      'error loading config file "PATH": yaml: line 27: aliases exceeded maxAliases (50)',
+      'error loading config file "PATH": yaml: document contains excessive aliasing',
+    ],
+    [
+      `a0: &a0 x\n${Array.from({ length: 20 }, (_, at) => `a${at + 1}: &a${at + 1} ${'['.repeat(90)}*a${at}${']'.repeat(90)}\n`).join('')}`,
+      'error loading config file "PATH": yaml: exceeded max depth of 1000',
     ],
     ['a: &a [*a]', 'error loading config file "PATH": yaml: the value of an anchor contains itself'],
     ['a: !<b{\n> c', 'error loading config file "PATH": yaml: line 2: tag name cannot contain such characters: b{\\n'],

@@ -12,8 +12,6 @@ import {
   YAMLException,
 } from 'js-yaml'
 
-/** The maximum number of aliases in a text. Aliases of aliases could otherwise expand to a gigabyte. */
-const MAX_ALIASES = 50
 /** The prefix of all YAML tags. It defines how unknown tags are read. */
 const ANY = ''
 
@@ -41,8 +39,8 @@ export function yamlValue(content: string): unknown {
 /** Returns all YAML documents of a text. The last of two equal keys counts. Throws one line that quotes no content. */
 export function yamlDocuments(content: string): readonly unknown[] {
   try {
-    const values: readonly unknown[] = loadAll(content, { schema: SCHEMA, json: true, maxAliases: MAX_ALIASES })
-    for (const value of values) refuseCycles(value)
+    const values: readonly unknown[] = loadAll(content, { schema: SCHEMA, json: true })
+    for (const value of values) checkAliases(value)
     return values
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
@@ -79,15 +77,49 @@ function firstDocument(content: string): string {
   return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }
 
+/** The limits of go-yaml, which refuse a document whose aliases expand to a gigabyte. */
+const FREE_NODES = 1_000
+const FREE_ALIASED = 100
+const FEW_NODES = 400_000
+const MANY_NODES = 4_000_000
+const MAX_SHARE = 0.99
+const MIN_SHARE = 0.1
+/** The maximum depth of a YAML document. Nested aliases may make it deeper than its text. */
+const DEEPEST = 1_000
+
 /**
- * Throws if the value of an anchor contains itself, because a reader of the document would not come to its end. Nodes
- * in `checked` are not visited again, because aliases repeat them.
+ * Throws if too large a share of the nodes of a document comes from aliases, or if an alias contains itself. An alias
+ * is the same object as its anchor, so the count includes each repetition.
  */
-function refuseCycles(value: unknown, open = new Set<object>(), checked = new Set<object>()): void {
-  if (typeof value !== 'object' || value === null || checked.has(value)) return
-  if (open.has(value)) throw new Error('yaml: the value of an anchor contains itself')
-  open.add(value)
-  for (const each of Object.values(value)) refuseCycles(each, open, checked)
-  open.delete(value)
-  checked.add(value)
+function checkAliases(value: unknown): void {
+  const seen = new Set<object>()
+  const open = new Set<object>()
+  let nodes = 0
+  let aliased = 0
+  const count = (inAlias: boolean): void => {
+    nodes += 1
+    if (inAlias) aliased += 1
+    if (aliased > FREE_ALIASED && nodes > FREE_NODES && aliased / nodes > allowedShare(nodes)) {
+      throw new Error('yaml: document contains excessive aliasing')
+    }
+  }
+  const visit = (node: unknown, within: boolean): void => {
+    if (typeof node !== 'object' || node === null) return count(within)
+    if (open.has(node)) throw new Error('yaml: the value of an anchor contains itself')
+    const inAlias = within || seen.has(node)
+    count(inAlias)
+    seen.add(node)
+    open.add(node)
+    if (open.size > DEEPEST) throw new Error(`yaml: exceeded max depth of ${DEEPEST}`)
+    for (const each of Object.values(node)) visit(each, inAlias)
+    open.delete(node)
+  }
+  visit(value, false)
+}
+
+/** Returns the share of the nodes that may come from aliases. It is smaller for a larger YAML document. */
+function allowedShare(nodes: number): number {
+  if (nodes <= FEW_NODES) return MAX_SHARE
+  if (nodes >= MANY_NODES) return MIN_SHARE
+  return MAX_SHARE - (MAX_SHARE - MIN_SHARE) * ((nodes - FEW_NODES) / (MANY_NODES - FEW_NODES))
 }

@@ -202,7 +202,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('a kubeconfig with excessive aliases ends the process with exit code 1', async (t) => {
     const sidecar = await reading(t, () => undefined, { rewrite: () => GROWING })
     equal((await sidecar.end()).code, 1)
-    match(sidecar.stderr, /yaml: (?:document contains excessive aliasing|line \d+: aliases exceeded maxAliases)/)
+    match(sidecar.stderr, /yaml: document contains excessive aliasing/)
   })
 
   test('the log does not contain the password of a proxy that refuses the sidecar', async (t) => {
