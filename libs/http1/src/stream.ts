@@ -33,10 +33,10 @@ interface StreamOptions {
 export function openStream(
   connection: HttpConnection,
   request: string,
-  reading: StreamOptions,
+  options: StreamOptions,
 ): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Opener(connection, reading, { resolve, reject }))
+    connection.begin(request, new Opener(connection, options, { resolve, reject }))
   })
 }
 

@@ -19,8 +19,8 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
   }
   run.log.v(2)?.info('Detaching')
   try {
-    const needsNoStatus = await performDetach(run, steps)
-    if (!needsNoStatus) await markDetached(run)
+    const needsStatus = await performDetach(run, steps)
+    if (needsStatus) await markDetached(run)
   } catch (error) {
     return await failed(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
   }
@@ -32,8 +32,8 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
 }
 
 /**
- * Performs the steps of a detach. Returns true if no status must be written: the attachment is gone, or its status
- * already shows the detach.
+ * Performs the steps of a detach. Returns true if the status must still be written: the attachment exists, and its status
+ * does not show the detach.
  */
 async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): Promise<boolean> {
   const { deps, signal, log, stored } = run
@@ -60,10 +60,10 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         deps.memory.update(run.va, { statusPending: true })
         const result = await stored.removeFinalizer(step.finalizer).catch(during('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
-        return result.kind === 'removed' && (result.saved.metadata?.finalizers ?? []).length === 0
+        return result.kind !== 'removed' || (result.saved.metadata?.finalizers ?? []).length > 0
       }
       case 'markDetached':
-        return false
+        return true
       case 'fail':
       case 'block':
         throw new OperationError(step.message)
@@ -71,7 +71,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         unreachable(step)
     }
   }
-  return detachedPatch(stored.newest) === undefined
+  return detachedPatch(stored.newest) !== undefined
 }
 
 type Unpublish = DetachStep & { readonly kind: 'unpublish' }

@@ -65,7 +65,7 @@ export class StoredAttachment {
     return this.#options.attachments.store.get(this.#va.key)?.uid !== this.#va.uid
   }
 
-  /** Asks the API server whether the attachment is gone. False without an answer. */
+  /** Asks the API server whether the attachment is gone. False if it does not answer. */
   async isGone(): Promise<boolean> {
     if (this.hasLeftCache) return true
     const { signal } = this.#options

@@ -21,8 +21,8 @@ interface Work {
 }
 
 /**
- * Creates the volume of a claim and stores its PersistentVolume. Our finalizer is on the claim before CreateVolume is
- * called, so that a process that starts later knows of the call.
+ * Creates the volume of a claim and stores its PersistentVolume. With `--finalize-claims` our finalizer is on the claim
+ * before CreateVolume is called, so that a process that starts later knows of the call.
  */
 export async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   const { deps, signal } = run
