@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { type Handlers, unary } from '@csi-sidecars/csi-proto'
+import { unary } from '@csi-sidecars/csi-proto'
 import {
   InfoRequest,
   PluginInfo,
   RegistrationStatus,
   RegistrationStatusResponse,
 } from '@csi-sidecars/csi-proto/registration'
-import { listen, type SocketListener } from '@csi-sidecars/emulator'
+import { listen, type SocketListener, served } from '@csi-sidecars/emulator'
 
 /** The service by which the kubelet reads the name of a plugin and reports whether it accepts the plugin. */
 export const REGISTRATION = {
@@ -26,12 +26,11 @@ export async function register(
   { name, endpoint }: Pick<PluginInfo, 'name' | 'endpoint'>,
   onAnswer: (answer: RegistrationStatus) => void,
 ): Promise<SocketListener> {
-  const handlers: Handlers<typeof REGISTRATION> = {
-    getInfo: (_call, reply) => reply(null, { type: 'CSIPlugin', name, endpoint, supportedVersions: ['1.0.0'] }),
-    notifyRegistrationStatus: ({ request }, reply) => {
-      onAnswer(request)
-      reply(null, {})
-    },
-  }
-  return await listen(join(folder, `${name}-reg.sock`), [{ definition: REGISTRATION, handlers }])
+  return await listen(join(folder, `${name}-reg.sock`), [
+    served(REGISTRATION.getInfo, () => ({ type: 'CSIPlugin', name, endpoint, supportedVersions: ['1.0.0'] })),
+    served(REGISTRATION.notifyRegistrationStatus, (answer) => {
+      onAnswer(answer)
+      return {}
+    }),
+  ])
 }

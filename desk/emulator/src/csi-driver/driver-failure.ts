@@ -1,4 +1,4 @@
-import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import type { GrpcCodeName } from '../faults/call-faults.ts'
 import { bytesField, varintField } from '../protobuf-write.ts'
 
@@ -14,14 +14,18 @@ export class DriverFailure extends Error {
     this.retryAfterMs = options.retryAfterMs
   }
 
-  /** Returns the error in the form of grpc-js. A retry delay becomes google.rpc.RetryInfo in its details. */
-  toServiceError(): ServiceError {
-    const metadata = new Metadata()
-    if (this.retryAfterMs !== undefined) {
-      metadata.set('grpc-status-details-bin', statusDetails(this.code, this.message, this.retryAfterMs))
-    }
-    return Object.assign(new Error(this.message), { code: this.code, details: this.message, metadata })
+  /** Returns the trailers of the answer. A retry delay becomes google.rpc.RetryInfo in its details. */
+  toTrailers(): Readonly<Record<string, string>> {
+    const trailers = { 'grpc-status': String(this.code), 'grpc-message': escaped(this.message) }
+    if (this.retryAfterMs === undefined) return trailers
+    const details = statusDetails(this.code, this.message, this.retryAfterMs)
+    return { ...trailers, 'grpc-status-details-bin': details.toString('base64') }
   }
+}
+
+/** Escapes a message for a header as gRPC for Go does: percent signs and all bytes that are not printable ASCII. */
+function escaped(message: string): string {
+  return message.toWellFormed().replace(/[^ -~]+|%/g, encodeURIComponent)
 }
 
 export function invalidArgument(message: string): DriverFailure {

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { mkdtemp, rename } from 'node:fs/promises'
+import { connect, type ServerHttp2Stream } from 'node:http2'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
@@ -8,6 +10,7 @@ import { ControllerExpandVolume, ControllerPublishVolume, ListVolumes, type Unar
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type CsiDriver, startCsiDriver } from './server.ts'
+import { framed, GRPC_HEADERS } from './server-call.ts'
 
 let directory: string
 let driver: CsiDriver
@@ -85,6 +88,59 @@ test('a call that the fault `hang` leaves unanswered ends at its deadline', asyn
   driver.faults.add({ action: { kind: 'hang' } })
   expect(await call(ControllerPublishVolume, publication('n1'), 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
   await driver.log.until({ code: status.CANCELLED })
+})
+
+test('the fault `raw` answers with the frames of a function', async () => {
+  const answer = (stream: ServerHttp2Stream): void => {
+    stream.respond({ ...GRPC_HEADERS, 'grpc-status': '8', 'grpc-message': ' a\u00ff' }, { endStream: true })
+  }
+  driver.faults.add({ times: 1, action: { kind: 'raw', answer } })
+  const error = await call(ControllerPublishVolume, publication('n1')).catch((thrown: ServiceError) => thrown)
+  expect(error).toMatchObject({ code: status.RESOURCE_EXHAUSTED })
+  expect(driver.volumes.get('v1')?.attachments.size).toBe(0)
+  expect(driver.calls.map((each) => each.code)).toEqual([status.UNKNOWN])
+})
+
+test('a call for an unknown method or service fails with Unimplemented', async () => {
+  for (const path of ['/csi.v1.Controller/Unknown', '/csi.v1.Unknown/ListVolumes']) {
+    const unknown = { ...ListVolumes, path }
+    expect(await call(unknown, { maxEntries: 0, startingToken: '' }).catch(code)).toBe(status.UNIMPLEMENTED)
+  }
+})
+
+test('requests that are compressed, incomplete or no protobuf are refused', async () => {
+  const session = connect('http://localhost', { createConnection: () => createConnection(driver.socket) })
+  const codeOf = async (body: Buffer): Promise<unknown> => {
+    const stream = session.request({ ':method': 'POST', ':path': ListVolumes.path })
+    stream.end(body)
+    const [headers] = await once(stream, 'response')
+    stream.destroy()
+    return headers['grpc-status']
+  }
+  expect(await codeOf(framed(Buffer.from('x'), 1))).toBe(String(status.UNIMPLEMENTED))
+  expect(await codeOf(framed(Buffer.from('half')).subarray(0, 6))).toBe(String(status.INTERNAL))
+  expect(await codeOf(Buffer.alloc(0))).toBe(String(status.INTERNAL))
+  expect(await codeOf(framed(Buffer.from([0xff])))).toBe(String(status.INTERNAL))
+  session.destroy()
+  expect(driver.calls).toEqual([])
+})
+
+test('an invalid answer of a script fails the call with Internal', async () => {
+  driver.script('ListVolumes', () => ({ entries: 1 }))
+  const error = await call(ListVolumes, { maxEntries: 0, startingToken: '' }).catch((thrown: ServiceError) => thrown)
+  expect(error).toMatchObject({ code: status.INTERNAL, details: expect.stringContaining('the response is not valid') })
+})
+
+test('requests and answers of many megabytes arrive whole', async () => {
+  const startingToken = 'x'.repeat(8_000_000)
+  driver.script('ListVolumes', (request: { startingToken: string }) => ({
+    entries: [],
+    nextToken: request.startingToken,
+  }))
+  const options = { 'grpc.max_receive_message_length': -1 }
+  client.close()
+  client = new Client(`unix:${driver.socket}`, credentials.createInsecure(), options)
+  expect((await call(ListVolumes, { maxEntries: 0, startingToken })).nextToken).toBe(startingToken)
 })
 
 test('two concurrent restarts of the driver start only one server', async () => {

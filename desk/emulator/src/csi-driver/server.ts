@@ -7,15 +7,16 @@ import {
   PluginCapability_Service_Type,
   PluginCapability_VolumeExpansion_Type,
 } from '@csi-sidecars/csi-proto'
-import { type ServerUnaryCall, type ServiceDefinition, type sendUnaryData, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { createDriverFaults, type DriverFaults, type DriverResponse, type DriverRule } from '../faults/call-faults.ts'
 import { createCallLog, type DriverCall, type DriverCallLog, subjectOf } from './call-log.ts'
 import { EmulatedController } from './controller.ts'
 import { DriverFailure } from './driver-failure.ts'
 import { GroupController } from './group-controller.ts'
-import { type GrpcService, listen, restartable } from './listener.ts'
+import { listen, restartable, type ServedMethod } from './listener.ts'
 import type { Response } from './methods.ts'
 import { EmulatedNode } from './node.ts'
+import type { ServerCall, WireMethod } from './server-call.ts'
 import { DEFAULT_SETTINGS, type DriverSettings } from './settings.ts'
 import { Volumes } from './volumes.ts'
 
@@ -66,7 +67,12 @@ export interface CsiDriver extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-const SERVICES: readonly ServiceDefinition[] = [IdentityService, ControllerService, NodeService, GroupControllerService]
+const METHODS: readonly WireMethod[] = [
+  IdentityService,
+  ControllerService,
+  NodeService,
+  GroupControllerService,
+].flatMap((service) => Object.values(service))
 
 export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriver> {
   const { socket, clock = systemClock, faults: rules, volumes: shared, onCrash, prepare, ...changedSettings } = options
@@ -89,7 +95,8 @@ export async function startCsiDriver(options: CsiDriverOptions): Promise<CsiDriv
   const server = restartable(() =>
     listen(
       socket,
-      SERVICES.map((definition) => dispatcher.serviceOf(definition)),
+      METHODS.map((method) => dispatcher.served(method)),
+      clock,
     ),
   )
   const driver: CsiDriver = {
@@ -126,8 +133,6 @@ interface DispatcherParts {
   readonly crash: () => Promise<void>
 }
 
-type Call = ServerUnaryCall<object, object>
-
 /** Passes calls of clients to the services. Logs each call, and applies faults and scripts. */
 class Dispatcher {
   readonly #deps: DispatcherParts
@@ -136,49 +141,42 @@ class Dispatcher {
     this.#deps = deps
   }
 
-  serviceOf(definition: ServiceDefinition): GrpcService {
-    const handlers = Object.fromEntries(
-      Object.values(definition).map(({ path }) => {
-        const method = path.slice(path.lastIndexOf('/') + 1)
-        const key = method.charAt(0).toLowerCase() + method.slice(1)
-        const handler = (call: Call, reply: sendUnaryData<object>): void => this.#serve(method, call, reply)
-        return [key, handler]
-      }),
-    )
-    return { definition, handlers }
+  served(method: WireMethod): ServedMethod {
+    const name = method.path.slice(method.path.lastIndexOf('/') + 1)
+    return { method, handle: (call) => this.#serve(name, call) }
   }
 
-  #serve(method: string, call: Call, reply: sendUnaryData<object>): void {
+  #serve(method: string, call: ServerCall): void {
     const { log, clock } = this.#deps
     const open = log.add({
       method,
       request: { ...call.request },
       start: clock.monotonic(),
       end: undefined,
-      deadlineMs: deadlineMsOf(call, clock),
+      deadlineMs: call.timeoutMs,
       code: undefined,
     })
     const end = (code: number, outcome: Pick<DriverCall, 'message' | 'response'> = {}): void => {
       open.end({ end: clock.monotonic(), code, ...outcome })
       if (outcome.response !== undefined) open.note({ response: undefined })
     }
-    call.on('cancelled', () => end(status.CANCELLED))
-    this.#run(method, call).then(
+    call.onAbandoned(() => end(status.CANCELLED))
+    this.#run(method, call, end).then(
       (response) => {
         if (response === undefined) return
         end(status.OK, { response: { ...response } })
-        reply(null, response)
+        call.reply(response)
       },
       (error: unknown) => {
         const failure = error instanceof DriverFailure ? error : new DriverFailure('INTERNAL', String(error))
         end(failure.code, { message: failure.message })
-        reply(failure.toServiceError())
+        call.fail(failure)
       },
     )
   }
 
-  /** Returns the answer to a call. Undefined if a fault leaves the call unanswered. */
-  async #run(method: string, call: Call): Promise<object | undefined> {
+  /** Returns the answer to a call. Undefined if a fault has answered the call, or leaves it unanswered. */
+  async #run(method: string, call: ServerCall, end: (code: number) => void): Promise<object | undefined> {
     const { faults, clock } = this.#deps
     const subject = subjectOf(method, call.request)
     await faults.awaitHold(subject)
@@ -186,10 +184,13 @@ class Dispatcher {
     if (fault?.kind === 'delay') await clock.sleep(fault.ms)
     if (fault === undefined || fault.kind === 'delay') return this.#answer(method, call.request)
     if (fault.applied === true) await this.#answer(method, call.request)
-    return await this.#respond(fault)
+    if (fault.kind !== 'raw') return await this.#respond(fault)
+    end(status.UNKNOWN)
+    call.answerRaw(fault.answer)
+    return undefined
   }
 
-  async #respond(fault: DriverResponse): Promise<undefined> {
+  async #respond(fault: Exclude<DriverResponse, { readonly kind: 'raw' }>): Promise<undefined> {
     switch (fault.kind) {
       case 'fail':
         throw new DriverFailure(fault.code, fault.message ?? `injected ${fault.code}`, fault)
@@ -214,11 +215,6 @@ function ownAnswer(services: readonly object[], method: string, request: object)
     if (typeof handler === 'function') return handler.call(service, request) as object
   }
   throw new DriverFailure('UNIMPLEMENTED', `${method} is not implemented`)
-}
-
-function deadlineMsOf(call: Call, clock: Clock): number | undefined {
-  const deadline = Number(call.getDeadline())
-  return Number.isFinite(deadline) ? deadline - clock.now() : undefined
 }
 
 class EmulatedIdentity {

@@ -1,3 +1,4 @@
+import type { ServerHttp2Stream } from 'node:http2'
 import type { Clock } from '@csi-sidecars/base'
 import type { status } from '@grpc/grpc-js'
 import { type FaultRuleFor, FaultRules, sameFields } from './fault-rules.ts'
@@ -32,6 +33,8 @@ export type DriverResponse =
   | { readonly kind: 'hang'; readonly applied?: boolean }
   /** Kills the driver: all calls in flight break, and the driver does not listen until its restart. */
   | { readonly kind: 'crash'; readonly applied?: boolean }
+  /** Lets a function answer with any HTTP/2 frames. The log then has the code Unknown. */
+  | { readonly kind: 'raw'; readonly answer: (stream: ServerHttp2Stream) => void; readonly applied?: boolean }
 
 export type DriverAction =
   | DriverResponse
