@@ -1,18 +1,17 @@
 import { ok } from 'node:assert'
 import { constants, type ServerHttp2Stream } from 'node:http2'
-import { join } from 'node:path'
-import { ControllerExpandVolume } from '@csi-sidecars/csi-proto'
 import { between, type Random } from '@csi-sidecars/disturb'
+import { type CsiDriver, DriverFailure, framed, GRPC_HEADERS, refuse } from '@csi-sidecars/emulator'
 import { APPS } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { TestContext } from '../harness/context.ts'
-import { framed, GRPC_HEADERS, RawDriver, refuse, reply } from '../harness/driver/raw-driver.ts'
+import { adoptingDriver } from '../harness/driver/adopting-driver.ts'
 import { sound } from '../harness/process/sound.ts'
 import { surroundings } from '../rows/work.ts'
 import { begin, done, type FaultCase, QUICK } from './case.ts'
 
 /** A fault that replaces the driver's answer to a call. */
-type Misdeed = (stream: ServerHttp2Stream, driver: RawDriver) => void
+type Misdeed = (stream: ServerHttp2Stream, driver: CsiDriver) => void
 
 const latin = (text: string): string => Buffer.from(text).toString('latin1')
 const respond =
@@ -34,7 +33,7 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   'error 17': failing('17', 'unknown to gRPC'),
   'error -1': failing('-1', 'below all'),
   'a status that is no number': failing('broken', 'no number'),
-  'a success without a message': (stream) => refuse(stream, { code: 0, message: '' }),
+  'a success without a message': (stream) => refuse(stream, new DriverFailure('OK', '')),
   'a message of 60 KB': failing('13', 'x'.repeat(60_000)),
   'a message of 200 KB': failing('13', 'x'.repeat(200_000)),
   'a message that is not ASCII': failing('13', latin('kein Gerät: 東京')),
@@ -48,8 +47,8 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
     stream.respond(GRPC_HEADERS)
     stream.end(framed(Buffer.alloc(0)))
   },
-  'no protobuf': (stream) => reply(stream, Buffer.from('ffffffffffffff', 'hex')),
-  'text that is no UTF-8': (stream) => reply(stream, Buffer.from('0a060a01611201ff', 'hex')),
+  'no protobuf': respond({}, framed(Buffer.from('ffffffffffffff', 'hex'))),
+  'text that is no UTF-8': respond({}, framed(Buffer.from('0a060a01611201ff', 'hex'))),
   'half a message': respond({}, Buffer.from([0, 0, 0, 0, 9, 1])),
   'no frame': respond({}),
   'a length of 2 GB': respond({}, Buffer.from([0, 0x7f, 0xff, 0xff, 0xff])),
@@ -72,8 +71,8 @@ const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   'GOAWAY without an answer': (stream) => stream.session?.goaway(constants.NGHTTP2_NO_ERROR),
   'a session that breaks': (stream) => stream.session?.destroy(),
   'a driver that dies and restarts': (_, driver) => {
-    driver.kill()
-    void driver.start()
+    void driver.crash()
+    void driver.restart()
   },
   silence: () => undefined,
 }
@@ -88,29 +87,15 @@ export const driverCases: readonly FaultCase[] = APPS.flatMap((app) =>
 )
 
 async function misdone(t: TestContext, misdeed: Misdeed, random: Random): Promise<void> {
-  const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
-  await driver.start()
-  let left = between(random, 1, 2)
+  await using driver = await adoptingDriver(t)
   const method = FACTS[t.app].call
-  driver.answers[method] = (stream) => {
-    if (left > 0) {
-      left -= 1
-      misdeed(stream, driver)
-    } else if (t.app === 'attacher') reply(stream, Buffer.alloc(0))
-    else
-      reply(
-        stream,
-        ControllerExpandVolume.responseSerialize({ capacityBytes: 2n ** 31n, nodeExpansionRequired: false }),
-      )
-  }
-  try {
-    await surroundings(t)
-    const sidecar = await t.sidecar({ args: [...QUICK, `--csi-address=${driver.socket}`] })
-    await begin(t)
-    await done(t)
-    ok(left === 0, 'no fault was injected')
-    await sound(sidecar)
-  } finally {
-    driver.kill()
-  }
+  const answer = (stream: ServerHttp2Stream): void => misdeed(stream, driver)
+  const times = between(random, 1, 2)
+  const fault = driver.faults.add({ match: { method }, times, action: { kind: 'raw', answer } })
+  await surroundings(t)
+  const sidecar = await t.sidecar({ args: [...QUICK, `--csi-address=${driver.socket}`] })
+  await begin(t)
+  await done(t)
+  ok(fault.hits === times, 'no fault was injected')
+  await sound(sidecar)
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { LEASES } from '@csi-sidecars/kube-types'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
+import { adoptingDriver } from '../../harness/driver/adopting-driver.ts'
 import { type Call, driverProcess } from '../../harness/driver/driver.ts'
-import { RawDriver, refuse, reply } from '../../harness/driver/raw-driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually, pause } from '../../harness/waiting.ts'
@@ -103,21 +103,22 @@ const CALLS_THAT_FAIL = 40
 testsOf('attacher', 'answers of a driver')(
   'a repetitive error message of 57 KB from the driver costs little CPU time',
   async (t) => {
-    const driver = new RawDriver(join(t.folder, 'raw.sock'), t.driverName)
-    await driver.start()
+    await using driver = await adoptingDriver(t)
     const node = await t.createNode('node')
     const retries = ['--retry-interval-start=10ms', '--retry-interval-max=20ms']
     const attacher = await t.sidecar({ args: [`--csi-address=${driver.socket}`, ...retries] })
     await t.watching(attacher, 'volumeattachments', 'persistentvolumes', 'csinodes')
-    const message = `${'triggered by internal client error: '.repeat(1600)}%0A`
-    driver.answers['ControllerPublishVolume'] = (stream) => refuse(stream, { code: 13, message })
+    const message = `${'triggered by internal client error: '.repeat(1600)}\n`
+    driver.faults.add({
+      match: { method: 'ControllerPublishVolume' },
+      action: { kind: 'fail', code: 'INTERNAL', message },
+    })
     await attach(t, { node })
-    await eventually('calls', () => driver.callsOf('ControllerPublishVolume').length >= CALLS_THAT_FAIL)
+    await driver.log.until({ method: 'ControllerPublishVolume' }, { count: CALLS_THAT_FAIL, timeoutMs: 30_000 })
     const cpuSeconds = (await attacher.metrics()).value('process_cpu_seconds_total') ?? Infinity
     ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
-    driver.answers['ControllerPublishVolume'] = (stream) => reply(stream, Buffer.alloc(0))
+    driver.faults.clear()
     await attached(t)
-    driver.kill()
   },
 )
 
