@@ -19,12 +19,12 @@ const PRE_RESIZE = 'volume.alpha.kubernetes.io/pre-resize-capacity'
 const RESIZER = 'volume.kubernetes.io/storage-resizer'
 const EBS = 'ebs.csi.aws.com'
 
-const noop = (why: string, row?: string) => ({ kind: 'noop', why, ...(row && { row }) })
+const noop = (why: string, rule?: string) => ({ kind: 'noop', why, ...(rule && { rule }) })
 const condition = (type: string, status: string) => ({ type, status })
 const NO_NEED = noop('No need to resize PVC')
 const NOT_OURS = noop("Resizer doesn't support PV")
 const NODES_TURN = 'Waiting for the node to expand the volume'
-const start = (target: string, row: string) => ({ kind: 'start', target, row })
+const start = (target: string, rule: string) => ({ kind: 'start', target, rule })
 const reject = (message: string) => ({ kind: 'reject', message, waitsFor: { kind: 'volume', name: 'pv-data' } })
 const raised: ClaimFields = { request: '2Gi' }
 const infeasible: ClaimFields = { request: '2Gi', allocated: '2Gi', sizeStatus: 'ControllerResizeInfeasible' }
@@ -81,13 +81,13 @@ const rows: Record<string, Row> = {
     ...onEbs,
     claim: { ...raised, annotations: { [RESIZER]: EBS } },
     volume: { spec: ebsVolume },
-    steps: [start('2Gi', 'A1')],
+    steps: [start('2Gi', 'expandToRequest')],
   },
   'a migrated driver expands its CSI volumes whatever the claim says': {
     ...onEbs,
     claim: { ...raised, annotations: { [RESIZER]: 'kubernetes.io/aws-ebs' } },
     volume: { driver: EBS },
-    steps: [start('2Gi', 'A1')],
+    steps: [start('2Gi', 'expandToRequest')],
   },
   'a volume that is bound to no claim is refused': {
     claim: raised,
@@ -107,7 +107,7 @@ const rows: Record<string, Row> = {
   'a volume whose claimRef has the UID but another name is expanded': {
     claim: raised,
     volume: { spec: { claimRef: { namespace: 'ns', name: 'renamed', uid: 'uid-data' } } },
-    steps: [start('2Gi', 'A1')],
+    steps: [start('2Gi', 'expandToRequest')],
   },
   'a claim without a status is refused': {
     claim: { ...raised, capacity: null, status: { phase: undefined } },
@@ -137,7 +137,7 @@ const rows: Record<string, Row> = {
   },
   'a request of 8E is accepted': {
     claim: { request: '8E' },
-    steps: [start('8E', 'A1')],
+    steps: [start('8E', 'expandToRequest')],
   },
   'a request that exceeds an int64 is refused': {
     claim: { request: '10E' },
@@ -145,11 +145,11 @@ const rows: Record<string, Row> = {
   },
   'the request replaces an expansion to the invalid size 0': {
     claim: { ...raised, allocated: '0', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [start('2Gi', 'A3')],
+    steps: [start('2Gi', 'resumeExpansion')],
   },
   'the request replaces an expansion to a size that exceeds an int64': {
     claim: { ...raised, allocated: '10E', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [start('2Gi', 'A3')],
+    steps: [start('2Gi', 'resumeExpansion')],
   },
   "invalid sizes of another driver's claim are ignored": {
     claim: { request: '2Kk' },
@@ -158,7 +158,7 @@ const rows: Record<string, Row> = {
   },
   'a bound claim without a capacity is expanded': {
     claim: { request: '1Gi', capacity: null },
-    steps: [start('1Gi', 'B5')],
+    steps: [start('1Gi', 'expandUnlessNodePending')],
   },
   'the kubelet finishes the expansion if FileSystemResizePending is True, even without a size status': {
     claim: {
@@ -166,7 +166,7 @@ const rows: Record<string, Row> = {
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'True')] },
     },
     volume: { capacity: '2Gi' },
-    steps: [noop(NODES_TURN, 'B5')],
+    steps: [noop(NODES_TURN, 'expandUnlessNodePending')],
   },
   'the driver is called if FileSystemResizePending is False and there is no size status': {
     claim: {
@@ -174,7 +174,7 @@ const rows: Record<string, Row> = {
       status: { conditions: [condition('Resizing', 'True'), condition('FileSystemResizePending', 'False')] },
     },
     volume: { capacity: '2Gi' },
-    steps: [start('2Gi', 'B5')],
+    steps: [start('2Gi', 'expandUnlessNodePending')],
   },
   'a request of one byte more than an int64 is refused': {
     claim: { request: '9223372036854775808' },
@@ -182,7 +182,7 @@ const rows: Record<string, Row> = {
   },
   'a request of the largest int64 is accepted': {
     claim: { request: '9223372036854775807' },
-    steps: [start('9223372036854775807', 'A1')],
+    steps: [start('9223372036854775807', 'expandToRequest')],
   },
   "the annotation with the old size is removed from an expanded volume, also from another driver's": {
     claim: { request: '2Gi', capacity: '2Gi' },
@@ -197,12 +197,12 @@ const rows: Record<string, Row> = {
   'the annotation with the old size is removed before the next expansion begins': {
     claim: { request: '3Gi', capacity: '2Gi', allocated: '2Gi' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [{ kind: 'dropPreResize' }, start('3Gi', 'A1')],
+    steps: [{ kind: 'dropPreResize' }, start('3Gi', 'expandToRequest')],
   },
   'the annotation with the old size stays while the kubelet has work': {
     claim: { request: '2Gi', allocated: '2Gi', sizeStatus: 'NodeResizePending' },
     volume: { capacity: '2Gi', annotations: { [PRE_RESIZE]: '1Gi' } },
-    steps: [noop(NODES_TURN, 'B1')],
+    steps: [noop(NODES_TURN, 'awaitNode')],
   },
   'the annotation with the old size stays if the feature gate is off': {
     claim: { request: '2Gi', capacity: '2Gi' },
@@ -213,11 +213,11 @@ const rows: Record<string, Row> = {
   'a larger request after an infeasible request is tried at once': {
     claim: { ...infeasible, request: '3Gi' },
     view: { nextTryInMs: 1000 },
-    steps: [{ kind: 'backOff' }, start('3Gi', 'A2')],
+    steps: [{ kind: 'backOff' }, start('3Gi', 'replaceRefusedSize')],
   },
   'an infeasible request of an earlier process is tried once, and delayed after that': {
     claim: infeasible,
-    steps: [{ kind: 'backOff' }, start('2Gi', 'A2')],
+    steps: [{ kind: 'backOff' }, start('2Gi', 'replaceRefusedSize')],
   },
   'an infeasible request is not repeated before its pause ends': {
     claim: infeasible,
@@ -227,16 +227,16 @@ const rows: Record<string, Row> = {
   'the pause of an infeasible request does not delay another request': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
     view: { nextTryInMs: 1000, finallyFailed: true },
-    steps: [start('2Gi', 'A3')],
+    steps: [start('2Gi', 'resumeExpansion')],
   },
   'a smaller request waits while an expansion may be running': {
     claim: { request: '2Gi', allocated: '3Gi', sizeStatus: 'ControllerResizeInProgress' },
-    steps: [start('3Gi', 'A3')],
+    steps: [start('3Gi', 'resumeExpansion')],
   },
   'a larger request waits while the kubelet finishes an expansion': {
     claim: { request: '3Gi', allocated: '2Gi', sizeStatus: 'NodeResizeInProgress' },
     volume: { capacity: '2Gi' },
-    steps: [noop(NODES_TURN, 'A4')],
+    steps: [noop(NODES_TURN, 'awaitNodeBeforeRequest')],
   },
 }
 

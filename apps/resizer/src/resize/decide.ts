@@ -24,12 +24,12 @@ export type ResizeStep =
   /** Delays the next tries of the claim, because the driver has refused its request as infeasible. */
   | { readonly kind: 'backOff' }
   /** Records in the claim that an expansion begins, before the call to the driver. */
-  | { readonly kind: 'start'; readonly patch: Patch; readonly target: Quantity; readonly row: ResizeTarget['row'] }
+  | { readonly kind: 'start'; readonly patch: Patch; readonly target: Quantity; readonly rule: ResizeTarget['rule'] }
   /** Ends the run, because there is nothing to do. */
   | {
       readonly kind: 'noop'
       readonly why: string
-      readonly row?: ResizeTarget['row']
+      readonly rule?: ResizeTarget['rule']
       readonly waitsFor?: WakeEvent<ResizerWakeKind>
     }
   /** Delays the next try by `ms`. If the request changes, the next try begins at once. */
@@ -75,7 +75,7 @@ const SIZE_CHECKS: readonly PlanCheck<ResizeFacts, ResizeStep>[] = [
   targetIsDue, // Makes the checks of the expansion.
 ]
 
-/** The checks of an expansion, by the row of the decision table that applies. */
+/** The checks of an expansion, by the rule that has chosen its size. */
 const EXPANSION_CHECKS: readonly PlanCheck<ExpansionFacts, ResizeStep>[] = [
   nodeMustExpand, // Waits for the node, because the driver is done.
   targetIsImpossible, // Reports a size that no driver can be asked for.
@@ -158,9 +158,9 @@ function targetIsDue({ view, volume, read }: ResizeFacts): Result {
   return endPlan(...planOf(EXPANSION_CHECKS, { view, volume, target, isNewSize }))
 }
 
-function nodeMustExpand({ target: { row, size } }: ExpansionFacts): Result {
+function nodeMustExpand({ target: { rule, size } }: ExpansionFacts): Result {
   return size === undefined
-    ? endPlan({ kind: 'noop', why: 'Waiting for the node to expand the volume', row })
+    ? endPlan({ kind: 'noop', why: 'Waiting for the node to expand the volume', rule })
     : undefined
 }
 
@@ -177,9 +177,9 @@ function isDelayed({ view: { nextTryInMs }, isNewSize }: ExpansionFacts): Result
   return isNewSize || nextTryInMs === undefined ? undefined : endPlan({ kind: 'postpone', ms: nextTryInMs })
 }
 
-function mustBeExpanded({ view: { claim, now }, target: { row, size }, isNewSize }: ExpansionFacts): Result {
+function mustBeExpanded({ view: { claim, now }, target: { rule, size }, isNewSize }: ExpansionFacts): Result {
   const target = checked(size)
-  return endPlan({ kind: 'start', patch: startPatch(claim, { target, newSize: isNewSize }, now), target, row })
+  return endPlan({ kind: 'start', patch: startPatch(claim, { target, newSize: isNewSize }, now), target, rule })
 }
 
 /** Reports whether the claim requests no more than its capacity. */

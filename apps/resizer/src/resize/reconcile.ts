@@ -17,7 +17,7 @@ import { recordFailure } from './record-failure.ts'
 import { recordSuccess } from './record-success.ts'
 import type { ControllerExpansion } from './run.ts'
 import { type ResizeDeps, type ResizeRun, resizeFailed } from './run.ts'
-import { isRowOfOldServer } from './target.ts'
+import { isRuleOfOldServer } from './target.ts'
 
 export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Run<ResizerWakeKind>): Promise<Outcome> {
   const run: ResizeRun = newRun(key, deps, controllerRun)
@@ -57,7 +57,7 @@ async function begin(
       case 'noop':
         if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
         deps.inUse?.stopWaiting(view.claim)
-        if (step.row !== undefined && isRowOfOldServer(step.row)) warnOfOldServer(run)
+        if (step.rule !== undefined && isRuleOfOldServer(step.rule)) warnOfOldServer(run)
         log.v(4)?.info(step.why)
         return { end: SETTLED }
       case 'postpone':
@@ -88,7 +88,7 @@ async function recordStart(
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
   run.waitFor()
   if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
-  if (step.row !== undefined && isRowOfOldServer(step.row)) warnOfOldServer(run)
+  if (step.rule !== undefined && isRuleOfOldServer(step.rule)) warnOfOldServer(run)
   deps.notifyCallStarted(key)
   const claim = await patchClaim(run, step.patch, priorityOf(run))
   return { work: { claim, before: view.claim, volume, target: step.target } }

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type Progress, targetOf } from './target.ts'
 
 interface Row {
-  readonly row: string
+  readonly rule: string
   readonly request: string
   readonly volume: string
   readonly allocated?: string
@@ -21,14 +21,14 @@ const NODE_INFEASIBLE = 'NodeResizeInfeasible'
 
 /** Cases in which the volume is smaller than the request. */
 const A: readonly Row[] = [
-  { row: 'A1', request: '3Gi', volume: '1Gi', size: '3Gi' },
-  { row: 'A1', request: '3Gi', volume: '1Gi', allocated: '2Gi', size: '3Gi' },
-  { row: 'A1', request: '3Gi', volume: '1Gi', allocated: '2Gi', status: 'SomethingNew', size: '3Gi' },
-  { row: 'A2', request: '2Gi', volume: '1Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
-  { row: 'A3', request: '3Gi', volume: '1Gi', allocated: '2Gi', status: IN_PROGRESS, size: '2Gi' },
-  { row: 'A3', request: '3Gi', volume: '1Gi', status: IN_PROGRESS, size: '3Gi' },
+  { rule: 'expandToRequest', request: '3Gi', volume: '1Gi', size: '3Gi' },
+  { rule: 'expandToRequest', request: '3Gi', volume: '1Gi', allocated: '2Gi', size: '3Gi' },
+  { rule: 'expandToRequest', request: '3Gi', volume: '1Gi', allocated: '2Gi', status: 'SomethingNew', size: '3Gi' },
+  { rule: 'replaceRefusedSize', request: '2Gi', volume: '1Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
+  { rule: 'resumeExpansion', request: '3Gi', volume: '1Gi', allocated: '2Gi', status: IN_PROGRESS, size: '2Gi' },
+  { rule: 'resumeExpansion', request: '3Gi', volume: '1Gi', status: IN_PROGRESS, size: '3Gi' },
   {
-    row: 'A3',
+    rule: 'resumeExpansion',
     request: '2Gi',
     volume: '1Gi',
     allocated: '5Gi',
@@ -36,15 +36,43 @@ const A: readonly Row[] = [
     progress: { finallyFailed: true },
     size: '2Gi',
   },
-  { row: 'A4', request: '3Gi', volume: '1Gi', allocated: '2Gi', status: NODE_PENDING, size: '2Gi' },
-  { row: 'A4', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_PENDING, size: undefined },
-  { row: 'A4', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_IN_PROGRESS, size: undefined },
-  { row: 'A4', request: '3Gi', volume: '2Gi', status: NODE_IN_PROGRESS, size: '3Gi' },
-  { row: 'A5', request: '3Gi', volume: '2Gi', allocated: '2Gi', status: NODE_INFEASIBLE, size: '2Gi' },
-  { row: 'A5', request: '3Gi', volume: '2Gi', status: NODE_INFEASIBLE, size: '3Gi' },
+  {
+    rule: 'awaitNodeBeforeRequest',
+    request: '3Gi',
+    volume: '1Gi',
+    allocated: '2Gi',
+    status: NODE_PENDING,
+    size: '2Gi',
+  },
+  {
+    rule: 'awaitNodeBeforeRequest',
+    request: '3Gi',
+    volume: '2Gi',
+    allocated: '2Gi',
+    status: NODE_PENDING,
+    size: undefined,
+  },
+  {
+    rule: 'awaitNodeBeforeRequest',
+    request: '3Gi',
+    volume: '2Gi',
+    allocated: '2Gi',
+    status: NODE_IN_PROGRESS,
+    size: undefined,
+  },
+  { rule: 'awaitNodeBeforeRequest', request: '3Gi', volume: '2Gi', status: NODE_IN_PROGRESS, size: '3Gi' },
+  {
+    rule: 'repeatSizeThatNodeRefused',
+    request: '3Gi',
+    volume: '2Gi',
+    allocated: '2Gi',
+    status: NODE_INFEASIBLE,
+    size: '2Gi',
+  },
+  { rule: 'repeatSizeThatNodeRefused', request: '3Gi', volume: '2Gi', status: NODE_INFEASIBLE, size: '3Gi' },
   // The volume was recreated smaller than the size that the kubelet should finish. The driver refuses that size.
   ...[NODE_PENDING, NODE_INFEASIBLE].map((status) => ({
-    row: status === NODE_PENDING ? 'A4' : 'A5',
+    rule: status === NODE_PENDING ? 'awaitNodeBeforeRequest' : 'repeatSizeThatNodeRefused',
     request: '3Gi',
     volume: '1Gi',
     allocated: '2Gi',
@@ -56,12 +84,19 @@ const A: readonly Row[] = [
 
 /** Cases in which the volume is as large as the request, or larger. */
 const B: readonly Row[] = [
-  { row: 'B1', request: '2Gi', volume: '2Gi', allocated: '2Gi', status: NODE_PENDING, size: undefined },
-  { row: 'B1', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: NODE_IN_PROGRESS, size: undefined },
-  { row: 'B2', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: NODE_INFEASIBLE, size: '3Gi' },
-  { row: 'B2', request: '2Gi', volume: '3Gi', status: NODE_INFEASIBLE, size: '2Gi' },
+  { rule: 'awaitNode', request: '2Gi', volume: '2Gi', allocated: '2Gi', status: NODE_PENDING, size: undefined },
+  { rule: 'awaitNode', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: NODE_IN_PROGRESS, size: undefined },
   {
-    row: 'B2',
+    rule: 'repeatUnlessOnlyNodesExpand',
+    request: '2Gi',
+    volume: '3Gi',
+    allocated: '3Gi',
+    status: NODE_INFEASIBLE,
+    size: '3Gi',
+  },
+  { rule: 'repeatUnlessOnlyNodesExpand', request: '2Gi', volume: '3Gi', status: NODE_INFEASIBLE, size: '2Gi' },
+  {
+    rule: 'repeatUnlessOnlyNodesExpand',
     request: '2Gi',
     volume: '3Gi',
     allocated: '3Gi',
@@ -70,7 +105,7 @@ const B: readonly Row[] = [
     size: '2Gi',
   },
   {
-    row: 'B2',
+    rule: 'repeatUnlessOnlyNodesExpand',
     request: '2Gi',
     volume: '3Gi',
     allocated: '4Gi',
@@ -78,10 +113,10 @@ const B: readonly Row[] = [
     progress: { finallyFailed: true },
     size: '2Gi',
   },
-  { row: 'B3', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: IN_PROGRESS, size: '3Gi' },
-  { row: 'B3', request: '2Gi', volume: '3Gi', status: IN_PROGRESS, size: '2Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: IN_PROGRESS, size: '3Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '3Gi', status: IN_PROGRESS, size: '2Gi' },
   {
-    row: 'B3',
+    rule: 'saveExpansion',
     request: '2Gi',
     volume: '2Gi',
     allocated: '5Gi',
@@ -90,7 +125,7 @@ const B: readonly Row[] = [
     size: '2Gi',
   },
   {
-    row: 'B3',
+    rule: 'saveExpansion',
     request: '2Gi',
     volume: '3Gi',
     allocated: '3Gi',
@@ -98,24 +133,37 @@ const B: readonly Row[] = [
     progress: { finallyFailed: true },
     size: '2Gi',
   },
-  { row: 'B3a', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
-  { row: 'B3a', request: '2Gi', volume: '3Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
-  { row: 'B3', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: INFEASIBLE, size: '3Gi' },
-  { row: 'B3', request: '2Gi', volume: '4Gi', allocated: '3Gi', status: INFEASIBLE, size: '3Gi' },
-  { row: 'B3', request: '2Gi', volume: '3Gi', status: INFEASIBLE, size: '2Gi' },
-  { row: 'B3', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: IN_PROGRESS, size: '5Gi' },
-  { row: 'B4', request: '2Gi', volume: '2Gi', allocated: '2Gi', size: '2Gi' },
-  { row: 'B4', request: '4Gi', volume: '9Gi', allocated: '2Gi', size: '2Gi' },
+  { rule: 'replaceRefusedSize', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
+  { rule: 'replaceRefusedSize', request: '2Gi', volume: '3Gi', allocated: '5Gi', status: INFEASIBLE, size: '2Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '3Gi', allocated: '3Gi', status: INFEASIBLE, size: '3Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '4Gi', allocated: '3Gi', status: INFEASIBLE, size: '3Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '3Gi', status: INFEASIBLE, size: '2Gi' },
+  { rule: 'saveExpansion', request: '2Gi', volume: '2Gi', allocated: '5Gi', status: IN_PROGRESS, size: '5Gi' },
+  { rule: 'continueToRecordedSize', request: '2Gi', volume: '2Gi', allocated: '2Gi', size: '2Gi' },
+  { rule: 'continueToRecordedSize', request: '4Gi', volume: '9Gi', allocated: '2Gi', size: '2Gi' },
   // The claim already has the recorded size of 1Gi: the recorded expansion is finished.
-  { row: 'B4', request: '2Gi', volume: '9Gi', allocated: '1Gi', size: '2Gi' },
-  { row: 'B5', request: '2Gi', volume: '2Gi', size: '2Gi' },
-  { row: 'B5', request: '2Gi', volume: '2Gi', progress: { nodeStepPending: true }, size: undefined },
-  { row: 'B5', request: '2Gi', volume: '2Gi', allocated: '3Gi', status: 'SomethingNew', size: '2Gi' },
+  { rule: 'replaceEditedCapacity', request: '2Gi', volume: '9Gi', allocated: '1Gi', size: '2Gi' },
+  { rule: 'expandUnlessNodePending', request: '2Gi', volume: '2Gi', size: '2Gi' },
+  {
+    rule: 'expandUnlessNodePending',
+    request: '2Gi',
+    volume: '2Gi',
+    progress: { nodeStepPending: true },
+    size: undefined,
+  },
+  {
+    rule: 'expandUnlessNodePending',
+    request: '2Gi',
+    volume: '2Gi',
+    allocated: '3Gi',
+    status: 'SomethingNew',
+    size: '2Gi',
+  },
 ]
 
 describe('targetOf', () => {
   it.each([...A, ...B])(
-    'the resizer chooses the size by rule $row for request $request, volume $volume, allocated $allocated, status $status',
+    'the resizer chooses the size by rule $rule for request $request, volume $volume, allocated $allocated, status $status',
     (row) => {
       const { request, volume, allocated, status, progress } = row
       const sizes = {
@@ -126,7 +174,7 @@ describe('targetOf', () => {
       }
       const base: Progress = { status, finallyFailed: false, driverExpands: true, nodeStepPending: false }
       const target = targetOf(sizes, { ...base, ...progress })
-      expect({ row: target.row, size: target.size?.toString() }).toEqual({ row: row.row, size: row.size })
+      expect({ rule: target.rule, size: target.size?.toString() }).toEqual({ rule: row.rule, size: row.size })
     },
   )
 
@@ -143,6 +191,6 @@ describe('targetOf', () => {
       driverExpands: true,
       nodeStepPending: false,
     }
-    expect(targetOf(sizes, progress)).toEqual({ row: 'B1', size: undefined })
+    expect(targetOf(sizes, progress)).toEqual({ rule: 'awaitNode', size: undefined })
   })
 })

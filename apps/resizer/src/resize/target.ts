@@ -14,77 +14,104 @@ export interface Progress {
   readonly nodeStepPending: boolean
 }
 
-/** The size to expand to, and the row of the decision table that applies. */
+/** The size to expand to, and the rule that has chosen it. */
 export interface ResizeTarget {
-  readonly row: Row
+  readonly rule: RuleName
   /** Undefined if no call and no write is necessary now. */
   readonly size: Quantity | undefined
 }
 
-type Row = 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'B1' | 'B2' | 'B3' | 'B3a' | 'B4' | 'B5'
+type RuleName =
+  | 'expandToRequest'
+  | 'resumeExpansion'
+  | 'awaitNodeBeforeRequest'
+  | 'repeatSizeThatNodeRefused'
+  | 'awaitNode'
+  | 'repeatUnlessOnlyNodesExpand'
+  | 'replaceRefusedSize'
+  | 'saveExpansion'
+  | 'continueToRecordedSize'
+  | 'replaceEditedCapacity'
+  | 'expandUnlessNodePending'
 
 type State = Sizes & Progress
 
-/** One row of the decision table. Its `size` is undefined if only the kubelet has work left. */
+/** A rule of the decision table. Its `size` is undefined if only the kubelet has work left. */
 interface Rule {
-  readonly row: Row
+  readonly name: RuleName
   readonly when: (state: State) => boolean
   readonly size: (state: State) => Quantity | undefined
 }
 
 const { controllerInProgress, controllerInfeasible, nodePending, nodeInProgress, nodeInfeasible } = SIZE_STATUS
 
-/** The rows of the decision table if the volume is smaller than the request. */
+/** The rules for a volume that is smaller than the request. */
 const VOLUME_TOO_SMALL: readonly Rule[] = [
   // The driver refused the recorded size for good, so the requested size replaces it.
-  { row: 'A2', when: hasStatus(controllerInfeasible), size: requested },
+  { name: 'replaceRefusedSize', when: hasStatus(controllerInfeasible), size: requested },
   // The driver may still be working on the recorded size.
-  { row: 'A3', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
+  { name: 'resumeExpansion', when: hasStatus(controllerInProgress), size: recordedUnlessFailed },
   // If the driver has expanded the volume to the recorded size, only the kubelet has work left.
   {
-    row: 'A4',
+    name: 'awaitNodeBeforeRequest',
     when: hasStatus(nodePending, nodeInProgress),
     size: (s) => (driverIsDone(s) ? undefined : recordedUnlessFailed(s)),
   },
   // The kubelet has refused the recorded size. The driver is asked for the same size once more.
-  { row: 'A5', when: hasStatus(nodeInfeasible), size: recordedUnlessFailed },
+  { name: 'repeatSizeThatNodeRefused', when: hasStatus(nodeInfeasible), size: recordedUnlessFailed },
 ]
 
-/** The row for a volume that is too small, if no expansion is recorded or its status is unknown. */
-const OTHERWISE_TOO_SMALL: Omit<Rule, 'when'> = { row: 'A1', size: requested }
+/** The rule for a volume that is too small, if no expansion is recorded or its status is unknown. */
+const OTHERWISE_TOO_SMALL: Omit<Rule, 'when'> = { name: 'expandToRequest', size: requested }
 
 /**
- * The rows of the decision table for a volume that is large enough although the claim does not show it. Either the
- * result was not saved, or the kubelet has failed. Rows B3a and B4 differ from the Go resizer.
+ * The rules for a volume that is large enough although the claim does not show it. Either the result was not saved, or
+ * the kubelet has failed. The Go resizer has other rules for refused sizes and for claims without a status.
  */
 const VOLUME_LARGE_ENOUGH: readonly Rule[] = [
   // Only the kubelet has work left.
-  { row: 'B1', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
+  { name: 'awaitNode', when: hasStatus(nodePending, nodeInProgress), size: () => undefined },
   // The kubelet has refused the recorded size. If only nodes expand volumes, the requested size replaces it at once.
-  { row: 'B2', when: hasStatus(nodeInfeasible), size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request) },
+  {
+    name: 'repeatUnlessOnlyNodesExpand',
+    when: hasStatus(nodeInfeasible),
+    size: (s) => (s.driverExpands ? recordedUnlessFailed(s) : s.request),
+  },
   // The driver has refused the recorded size, and the request is smaller. The Go resizer asks for the refused size.
-  { row: 'B3a', when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume), size: requested },
+  {
+    name: 'replaceRefusedSize',
+    when: (s) => hasStatus(controllerInfeasible)(s) && recordedExceeds(s, s.volume),
+    size: requested,
+  },
   // The driver is asked for the recorded size again, so that its result is saved.
-  { row: 'B3', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
+  { name: 'saveExpansion', when: hasStatus(controllerInfeasible, controllerInProgress), size: recordedUnlessFailed },
   // The claim is smaller than the recorded size, so the expansion continues.
-  { row: 'B4', when: (s) => s.status === undefined && recordedExceeds(s, s.capacity), size: (s) => s.allocated },
+  {
+    name: 'continueToRecordedSize',
+    when: (s) => s.status === undefined && recordedExceeds(s, s.capacity),
+    size: (s) => s.allocated,
+  },
   // The claim has the recorded size, so an administrator has edited the capacity of the volume.
-  { row: 'B4', when: (s) => s.status === undefined && s.allocated !== undefined, size: requested },
+  {
+    name: 'replaceEditedCapacity',
+    when: (s) => s.status === undefined && s.allocated !== undefined,
+    size: requested,
+  },
 ]
 
-/** The row for all other claims, for example of an API server without the field `status.allocatedResources`. */
+/** The rule for all other claims, for example of a server without the field `status.allocatedResources`. */
 const OTHERWISE_LARGE_ENOUGH: Omit<Rule, 'when'> = {
-  row: 'B5',
+  name: 'expandUnlessNodePending',
   size: (s) => (s.nodeStepPending ? undefined : s.request),
 }
 
-/** Reports whether a row applies only to claims of an old API server, which users should upgrade. */
-export function isRowOfOldServer(row: ResizeTarget['row']): boolean {
-  return row === OTHERWISE_LARGE_ENOUGH.row
+/** Reports whether a rule applies only to claims of an old API server, which users should upgrade. */
+export function isRuleOfOldServer(rule: ResizeTarget['rule']): boolean {
+  return rule === OTHERWISE_LARGE_ENOUGH.name
 }
 
 /**
- * Returns the size to expand to, by the first row that applies. An expansion that may still be running comes before a
+ * Returns the size to expand to, by the first rule that applies. An expansion that may still be running comes before a
  * newer request. An expansion that has certainly failed is ignored.
  */
 export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
@@ -92,8 +119,8 @@ export function targetOf(sizes: Sizes, progress: Progress): ResizeTarget {
   const tooSmall = sizes.volume.compare(sizes.request) < 0
   const rules = tooSmall ? VOLUME_TOO_SMALL : VOLUME_LARGE_ENOUGH
   const otherwise = tooSmall ? OTHERWISE_TOO_SMALL : OTHERWISE_LARGE_ENOUGH
-  const { row, size } = rules.find(({ when }) => when(state)) ?? otherwise
-  return { row, size: size(state) }
+  const { name, size } = rules.find(({ when }) => when(state)) ?? otherwise
+  return { rule: name, size: size(state) }
 }
 
 function hasStatus(...statuses: readonly (string | undefined)[]): (state: State) => boolean {
