@@ -8,11 +8,11 @@ export function compareAmounts(a: Amount, b: Amount): number {
   const bySign = signOf(a) - signOf(b)
   if (bySign !== 0 || a.mantissa === 0n) return Math.sign(bySign)
   // Amounts of different lengths are compared by length only, so that 1e2000000000 is never written out.
-  const byLength = lengthOf(a) - lengthOf(b)
+  const byLength = digitsBeforePoint(a) - digitsBeforePoint(b)
   if (byLength !== 0) return Math.sign(byLength) * signOf(a)
   const scale = Math.min(a.scale, b.scale)
-  const left = mantissaAt(a, scale)
-  const right = mantissaAt(b, scale)
+  const left = mantissaForScale(a, scale)
+  const right = mantissaForScale(b, scale)
   if (left === right) return 0
   return left < right ? -1 : 1
 }
@@ -23,11 +23,11 @@ export function signOf(amount: Amount): -1 | 0 | 1 {
 }
 
 /** Returns the amount with a scale of at least `scale`. Dropped digits are rounded away from zero. */
-export function roundedUp(amount: Amount, scale: number): Amount {
+export function roundAwayFromZero(amount: Amount, scale: number): Amount {
   const dropped = scale - amount.scale
   if (dropped <= 0 || amount.mantissa === 0n) return amount
   // If all digits are dropped, the result is one unit. The power of ten could be huge, so it is not computed.
-  if (dropped > digitsOf(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
+  if (dropped > digitCount(amount.mantissa)) return { mantissa: BigInt(signOf(amount)), scale }
   const divisor = 10n ** BigInt(dropped)
   const quotient = amount.mantissa / divisor
   const exact = amount.mantissa % divisor === 0n
@@ -35,7 +35,7 @@ export function roundedUp(amount: Amount, scale: number): Amount {
 }
 
 /** Returns the same amount with the largest possible scale. */
-export function reduced(amount: Amount): Amount {
+export function withLargestScale(amount: Amount): Amount {
   if (amount.mantissa === 0n) return { mantissa: 0n, scale: 0 }
   const text = amount.mantissa.toString()
   let length = text.length
@@ -44,15 +44,15 @@ export function reduced(amount: Amount): Amount {
 }
 
 /** Returns the mantissa for another scale, which must not be above the scale of the amount. */
-export function mantissaAt(amount: Amount, scale: number): bigint {
+export function mantissaForScale(amount: Amount, scale: number): bigint {
   return amount.mantissa * 10n ** BigInt(amount.scale - scale)
 }
 
 /** Returns the number of digits before the decimal point. It is negative if zeros follow the point. */
-export function lengthOf(amount: Amount): number {
-  return digitsOf(amount.mantissa) + amount.scale
+export function digitsBeforePoint(amount: Amount): number {
+  return digitCount(amount.mantissa) + amount.scale
 }
 
-function digitsOf(mantissa: bigint): number {
+function digitCount(mantissa: bigint): number {
   return (mantissa < 0n ? -mantissa : mantissa).toString().length
 }

@@ -1,4 +1,12 @@
-import { type Amount, compareAmounts, lengthOf, mantissaAt, reduced, roundedUp, signOf } from './amount.ts'
+import {
+  type Amount,
+  compareAmounts,
+  digitsBeforePoint,
+  mantissaForScale,
+  roundAwayFromZero,
+  signOf,
+  withLargestScale,
+} from './amount.ts'
 
 /** The three ways to write a quantity. A number without suffix is DecimalSI. */
 export type SuffixFamily = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
@@ -19,10 +27,10 @@ const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.
 const NUMBER_WRONG = 'unable to parse numeric part of quantity'
 const SUFFIX_WRONG = "unable to parse quantity's suffix"
 /** The texts that Kubernetes accepts. It accepts a text without digits, although its error message requires digits. */
-const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
+const QUANTITY_PATTERN = /^([+-]?)([0-9]*)(?:\.([0-9]*))?((?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/
 
 /** The smallest scale of a quantity: billionths. */
-const NANO = -9
+const MIN_SCALE = -9
 const MAX_INT64 = 2n ** 63n - 1n
 const INT64_DIGITS = 19
 
@@ -43,16 +51,16 @@ export class Quantity {
 
   /** Parses a quantity. Throws a QuantityError with the message of the API server. */
   static parse(text: string): Quantity {
-    const written = scan(text)
-    const amount = amountOf(written)
-    if (isShort(written)) {
-      return new Quantity(amount, written.suffix.family, staysAsWritten(written) ? text : undefined)
+    const parsed = parseText(text)
+    const amount = amountOf(parsed)
+    if (isParsedAsInt64(parsed)) {
+      return new Quantity(amount, parsed.suffix.family, isCanonicalForUpstream(parsed) ? text : undefined)
     }
-    if (!written.hasDigits) throw new QuantityError(NUMBER_WRONG)
-    const { family } = written.suffix
-    const kept = limited(amount, family)
-    const belowOne = signOf(kept) > 0 && compareAmounts(kept, ONE) < 0
-    return new Quantity(kept, family === 'BinarySI' && belowOne ? 'DecimalSI' : family)
+    if (!parsed.hasDigits) throw new QuantityError(NUMBER_WRONG)
+    const { family } = parsed.suffix
+    const rounded = roundAndLimit(amount, family)
+    const belowOne = signOf(rounded) > 0 && compareAmounts(rounded, ONE) < 0
+    return new Quantity(rounded, family === 'BinarySI' && belowOne ? 'DecimalSI' : family)
   }
 
   static tryParse(text: string): Quantity | undefined {
@@ -88,8 +96,8 @@ export class Quantity {
 
   /** Returns the whole bytes, rounded away from zero and limited to an int64. */
   bytes(): bigint {
-    if (lengthOf(this.#amount) > INT64_DIGITS) return BigInt(this.sign()) * MAX_INT64
-    return clamped(mantissaAt(roundedUp(this.#amount, 0), 0))
+    if (digitsBeforePoint(this.#amount) > INT64_DIGITS) return BigInt(this.sign()) * MAX_INT64
+    return limitToInt64(mantissaForScale(roundAwayFromZero(this.#amount, 0), 0))
   }
 
   toString(): string {
@@ -107,7 +115,7 @@ const ONE: Amount = { mantissa: 1n, scale: 0 }
 const KIBI: Amount = { mantissa: 1024n, scale: 0 }
 
 /** The parts of the text of a quantity. */
-interface Written {
+interface ParsedText {
   readonly negative: boolean
   readonly hasDigits: boolean
   /** The digits before the point without leading zeros, at least `0`. */
@@ -116,11 +124,11 @@ interface Written {
   readonly suffix: Suffix
 }
 
-function scan(text: string): Written {
-  const match = text === '' ? null : SHAPE.exec(text)
+function parseText(text: string): ParsedText {
+  const match = text === '' ? null : QUANTITY_PATTERN.exec(text)
   if (match === null) throw new QuantityError(FORMAT_WRONG)
   const [, sign, integerDigits = '', fraction = '', suffixText = ''] = match
-  const suffix = suffixOf(suffixText)
+  const suffix = parseSuffix(suffixText)
   if (suffix === undefined) throw new QuantityError(SUFFIX_WRONG)
   return {
     negative: sign === '-',
@@ -131,7 +139,7 @@ function scan(text: string): Written {
   }
 }
 
-function amountOf({ negative, integerDigits, fraction, suffix }: Written): Amount {
+function amountOf({ negative, integerDigits, fraction, suffix }: ParsedText): Amount {
   const digits = BigInt(integerDigits + fraction) * (negative ? -1n : 1n)
   if (digits === 0n) return { mantissa: 0n, scale: 0 }
   if (suffix.family === 'BinarySI') return { mantissa: digits << BigInt(suffix.exponent), scale: -fraction.length }
@@ -142,23 +150,23 @@ function amountOf({ negative, integerDigits, fraction, suffix }: Written): Amoun
  * Reports whether upstream parses the text with an int64. In this case, upstream accepts texts without digits, and
  * keeps some texts unchanged.
  */
-function isShort({ integerDigits, fraction, suffix }: Written): boolean {
+function isParsedAsInt64({ integerDigits, fraction, suffix }: ParsedText): boolean {
   if (suffix.family === 'BinarySI') return fraction === '' && integerDigits.length <= 14 - (suffix.exponent / 10) * 3
-  return integerDigits.length + fraction.length <= 18 && suffix.exponent - fraction.length >= NANO
+  return integerDigits.length + fraction.length <= 18 && suffix.exponent - fraction.length >= MIN_SCALE
 }
 
 /** Reports whether upstream considers a short text canonical. Upstream's quick check also accepts `1.500`. */
-function staysAsWritten({ integerDigits, fraction, suffix }: Written): boolean {
+function isCanonicalForUpstream({ integerDigits, fraction, suffix }: ParsedText): boolean {
   const digits = integerDigits + fraction
   if (suffix.family === 'BinarySI') return (BigInt(digits) & 7n) !== 0n
   return (suffix.exponent - fraction.length) % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
 }
 
 /** Rounds the amount away from zero to whole billionths, and limits a binary size to an int64. */
-function limited(amount: Amount, family: SuffixFamily): Amount {
-  const kept = roundedUp(amount, NANO)
-  const tooLong = family === 'BinarySI' && compareAmounts(magnitude(kept), { mantissa: MAX_INT64, scale: 0 }) > 0
-  return tooLong ? { mantissa: BigInt(signOf(kept)) * MAX_INT64, scale: 0 } : kept
+function roundAndLimit(amount: Amount, family: SuffixFamily): Amount {
+  const rounded = roundAwayFromZero(amount, MIN_SCALE)
+  const tooLong = family === 'BinarySI' && compareAmounts(absolute(rounded), { mantissa: MAX_INT64, scale: 0 }) > 0
+  return tooLong ? { mantissa: BigInt(signOf(rounded)) * MAX_INT64, scale: 0 } : rounded
 }
 
 function canonicalText(amount: Amount, family: SuffixFamily): string {
@@ -169,32 +177,32 @@ function canonicalText(amount: Amount, family: SuffixFamily): string {
 
 /** Returns the text with a binary suffix. Undefined for amounts below 1024 or with a fraction, as in Kubernetes. */
 function binaryText(amount: Amount): string | undefined {
-  const rounded = roundedUp(amount, 0)
-  if (compareAmounts(magnitude(amount), KIBI) < 0 || compareAmounts(rounded, amount) !== 0) return undefined
-  let mantissa = mantissaAt(rounded, 0)
-  let power = 0
-  for (; mantissa % 1024n === 0n; mantissa /= 1024n) power += 1
-  return `${mantissa}${suffixText('BinarySI', power) ?? ''}`
+  const rounded = roundAwayFromZero(amount, 0)
+  if (compareAmounts(absolute(amount), KIBI) < 0 || compareAmounts(rounded, amount) !== 0) return undefined
+  let mantissa = mantissaForScale(rounded, 0)
+  let exponent = 0
+  for (; mantissa % 1024n === 0n; mantissa /= 1024n) exponent += 1
+  return `${mantissa}${formatSuffix('BinarySI', exponent) ?? ''}`
 }
 
 /** Uses the largest suffix that leaves no fraction. Amounts larger than exa get the suffix E, which upstream omits. */
 function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): string {
-  const { mantissa, scale } = reduced(amount)
-  const thousands = Math.floor(scale / 3) * 3
-  const power = family === 'DecimalSI' ? Math.min(thousands, EXA) : thousands
-  return `${mantissaAt({ mantissa, scale }, power)}${suffixText(family, power) ?? ''}`
+  const { mantissa, scale } = withLargestScale(amount)
+  const multipleOfThree = Math.floor(scale / 3) * 3
+  const exponent = family === 'DecimalSI' ? Math.min(multipleOfThree, EXA_EXPONENT) : multipleOfThree
+  return `${mantissaForScale({ mantissa, scale }, exponent)}${formatSuffix(family, exponent) ?? ''}`
 }
 
-function magnitude(amount: Amount): Amount {
+function absolute(amount: Amount): Amount {
   return amount.mantissa < 0n ? { mantissa: -amount.mantissa, scale: amount.scale } : amount
 }
 
-function clamped(bytes: bigint): bigint {
+function limitToInt64(bytes: bigint): bigint {
   if (bytes > MAX_INT64) return MAX_INT64
   return bytes < -MAX_INT64 ? -MAX_INT64 : bytes
 }
 
-const DECIMAL = new Map([
+const EXPONENT_OF_DECIMAL_SUFFIX = new Map([
   ['n', -9],
   ['u', -6],
   ['m', -3],
@@ -206,35 +214,35 @@ const DECIMAL = new Map([
   ['P', 15],
   ['E', 18],
 ])
-const DECIMAL_TEXT = new Map([...DECIMAL].map(([text, exponent]) => [exponent, text]))
-const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
-const EXPONENT = /^[eE]([+-]?[0-9]+)$/
-const INT64 = 2n ** 63n
+const DECIMAL_SUFFIX_OF_EXPONENT = new Map([...EXPONENT_OF_DECIMAL_SUFFIX].map(([text, exponent]) => [exponent, text]))
+const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+const EXPONENT_PATTERN = /^[eE]([+-]?[0-9]+)$/
+const TWO_TO_63 = 2n ** 63n
 
 /** The exponent of the largest decimal suffix. */
-export const EXA = 18
+export const EXA_EXPONENT = 18
 
 /** Returns the meaning of a suffix, or undefined for another text. `E` means exa, and `E0` is an exponent. */
-export function suffixOf(text: string): Suffix | undefined {
-  const decimal = DECIMAL.get(text)
+export function parseSuffix(text: string): Suffix | undefined {
+  const decimal = EXPONENT_OF_DECIMAL_SUFFIX.get(text)
   if (decimal !== undefined) return { family: 'DecimalSI', exponent: decimal }
-  const binary = BINARY.indexOf(text)
+  const binary = BINARY_SUFFIXES.indexOf(text)
   if (binary !== -1) return { family: 'BinarySI', exponent: binary * 10 }
-  const digits = EXPONENT.exec(text)?.[1]
+  const digits = EXPONENT_PATTERN.exec(text)?.[1]
   if (digits === undefined) return undefined
   const exponent = BigInt(digits.replace('+', ''))
-  if (exponent >= INT64 || exponent < -INT64) return undefined
+  if (exponent >= TWO_TO_63 || exponent < -TWO_TO_63) return undefined
   // Upstream keeps 32 bits of the exponent.
   return { family: 'DecimalExponent', exponent: Number(BigInt.asIntN(32, exponent)) }
 }
 
 /** Returns the suffix for a power of 1024 or ten, or undefined if there is no such suffix. */
-export function suffixText(family: SuffixFamily, exponent: number): string | undefined {
+export function formatSuffix(family: SuffixFamily, exponent: number): string | undefined {
   switch (family) {
     case 'BinarySI':
-      return BINARY[exponent]
+      return BINARY_SUFFIXES[exponent]
     case 'DecimalSI':
-      return DECIMAL_TEXT.get(exponent)
+      return DECIMAL_SUFFIX_OF_EXPONENT.get(exponent)
     case 'DecimalExponent':
       return exponent === 0 ? '' : `e${exponent}`
   }

@@ -48,7 +48,7 @@ export async function confirmLastWrite({
 }
 
 /** Returns the newest known state of the claim. Undefined if the claim is gone or was recreated. */
-export function sameCachedClaim(
+export function cachedClaimOf(
   { key, deps }: ResizerClaimRun<ResizerClaimDeps>,
   { uid }: Pick<ResizerClaim, 'uid'>,
 ): ResizerClaim | undefined {
@@ -58,11 +58,11 @@ export function sameCachedClaim(
 
 /** Reports whether the cache still has the claim with this UID. */
 export function isStillCached(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pick<ResizerClaim, 'uid'>): boolean {
-  return sameCachedClaim(run, claim) !== undefined
+  return cachedClaimOf(run, claim) !== undefined
 }
 
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
-export async function readClaim({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
+export async function readClaimIntoCache({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
     deps.claims.storeOwnWrite(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Patch, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { ResizerVolume } from '../caches/volume.ts'
-import { refuseReplaced } from './replaced-volume.ts'
+import { assertNotReplaced } from './replaced-volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from './run.ts'
 
 /**
@@ -13,7 +13,7 @@ export async function patchVolume(
   patchOf: (newest: ResizerVolume) => Patch | undefined,
 ): Promise<'patched' | 'same'> {
   const { deps, signal } = run
-  refuseReplaced(run, volume)
+  assertNotReplaced(run, volume)
   const patch = patchOf(deps.volumes.store.get(volume.key) ?? volume)
   if (patch === undefined) return 'same'
   deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))

@@ -19,7 +19,7 @@ export function isVolumeReplaced({ deps }: ResizerClaimRun<ResizerClaimDeps>, { 
   return cached !== undefined && cached.uid !== uid
 }
 
-export function refuseReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: ResizerVolume): void {
+export function assertNotReplaced(run: ResizerClaimRun<ResizerClaimDeps>, volume: ResizerVolume): void {
   if (isVolumeReplaced(run, volume)) throw new ReplacedError(volume)
 }
 

@@ -57,7 +57,7 @@ export function modifyController(
       modificationOf(claim, { volumes: volumes.store, classes: classes.store, nodeDeployment }),
     ),
     callsDriver: true,
-    onDriverReturn: () => memory.slow.clear(),
+    onDriverReturn: () => memory.infeasibleClaims.clear(),
   }
 }
 

@@ -115,8 +115,8 @@ function wasRefused({ view: { claim, isRetriedRarely } }: ModifyFacts): Result {
   return isRetriedRarely && asksForItsTarget(claim) ? endPlan({ kind: 'skip' }) : undefined
 }
 
-function refusalIsOutdated({ view: { isRetriedRarely: slow } }: ModifyFacts): Result {
-  return slow ? next({ kind: 'forgetRefusal' }) : undefined
+function refusalIsOutdated({ view: { isRetriedRarely } }: ModifyFacts): Result {
+  return isRetriedRarely ? next({ kind: 'forgetRefusal' }) : undefined
 }
 
 function hasRequestedClass({ view: { claim } }: ModifyFacts): Result {

@@ -44,7 +44,7 @@ export function observeModify(
     volume: volumes.store.get(claim.volumeName),
     classOf: (name) => classes.get(name),
     uncertain: memory.uncertain.has(key),
-    isRetriedRarely: memory.slow.leftMs(key) !== undefined,
+    isRetriedRarely: memory.infeasibleClaims.expiresInMs(key) !== undefined,
     isClassReported: ({ uid }) => !memory.foreignClasses.isDue(claim.uid, uid),
     nodeDeployment,
     now: clock.now(),

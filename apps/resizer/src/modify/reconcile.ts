@@ -23,7 +23,7 @@ export function reconcileModify(key: string, deps: ModifyDeps, controllerRun: Ru
   return reconcileClaim(run, {
     observe: () => observeModify(key, deps),
     begin: (view: ModifyView) => begin(run, view, decideModify(view)),
-    cannotBegin: (cause) => cannotRecord(key, cause),
+    wrapBeginError: (cause) => cannotRecord(key, cause),
     perform: (modification: Modification) => modify(run, modification),
     forget: (claim) => deps.memory.forget(claim),
   })
@@ -41,29 +41,29 @@ async function begin(
       case 'skip': {
         const message = `skipping volume modification for pvc ${key}, because modification previously failed with infeasible error`
         log.v(4)?.info(message)
-        return { end: { kind: 'retry', cause: new Error(message) } }
+        return { outcome: { kind: 'retry', cause: new Error(message) } }
       }
       case 'forgetRefusal':
-        deps.memory.slow.remove(key)
+        deps.memory.infeasibleClaims.remove(key)
         break
       case 'noop':
         if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
         log.v(4)?.info(step.why)
-        return { end: SETTLED }
+        return { outcome: SETTLED }
       case 'cancel':
         recordEvent(run, claim, MODIFY_EVENTS.cancelled())
         await patchClaim(run, step.patch)
-        return { end: SETTLED }
+        return { outcome: SETTLED }
       case 'stall':
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
-        return { end: { kind: 'retry', cause: new Error(step.message) } }
+        return { outcome: { kind: 'retry', cause: new Error(step.message) } }
       case 'pend':
         // `waitFor` is called before the patch, because the class may be created while the patch is sent.
         run.waitFor(step.waitsFor)
         recordEvent(run, claim, MODIFY_EVENTS.noClass(step.className))
         if (step.patch !== undefined) await patchClaim(run, step.patch)
-        return { end: SETTLED }
+        return { outcome: SETTLED }
       case 'reportDriver': {
         const { target, volumeDriver } = step
         deps.memory.foreignClasses.record(claim.uid, target.uid)
@@ -84,7 +84,7 @@ async function begin(
         return whileAway(run) ?? { work: { claim, volume: step.volume, target: step.target } }
       case 'fail':
         run.waitFor(step.waitsFor)
-        return { end: { kind: 'retry', cause: new Error(step.message) } }
+        return { outcome: { kind: 'retry', cause: new Error(step.message) } }
       default:
         unreachable(step)
     }
@@ -93,10 +93,10 @@ async function begin(
 }
 
 /** If the driver is disconnected, ends the run before the claim records the start of a modification. */
-function whileAway(run: ModifyRun): { readonly end: Outcome } | undefined {
+function whileAway(run: ModifyRun): { readonly outcome: Outcome } | undefined {
   run.waitFor()
   if (!run.deps.driver.lost) return undefined
-  return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
+  return { outcome: { kind: 'retry', cause: new Error('the CSI driver is away') } }
 }
 
 async function modify(run: ModifyRun, modification: Modification): Promise<Outcome> {

@@ -3,7 +3,7 @@ import { isMissing } from '@csi-sidecars/kube-client'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { MODIFY_STATUS } from '../caches/names.ts'
-import { CONFLICT_TRIES, patchClaim, patchFailureText, readClaim, sameCachedClaim } from '../claim/api.ts'
+import { CONFLICT_TRIES, cachedClaimOf, patchClaim, patchFailureText, readClaimIntoCache } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { priorityOf } from '../claim/run.ts'
 import { MODIFY_EVENTS } from './events.ts'
@@ -22,20 +22,20 @@ export async function recordFailure(run: ModifyRun, modification: Modification, 
   if (mayStillRun) deps.memory.uncertain.add(key)
   if (failure.statusError === undefined) return withoutMark(run, claim, { failure, cause: error })
   if (!mayStillRun) deps.memory.uncertain.delete(key)
-  // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `slow` changes
-  // before the write, so that a driver that connects during the write can clear it.
-  if (failure.statusError.kind === 'infeasible' && failure.pauseMs === 0) deps.memory.slow.add(key)
-  else deps.memory.slow.remove(key)
+  // A claim with an infeasible class is retried rarely, unless the driver asks for a pause. The set `infeasibleClaims`
+  // changes before the write, so that a driver that connects during the write can clear it.
+  if (failure.statusError.kind === 'infeasible' && failure.pauseMs === 0) deps.memory.infeasibleClaims.add(key)
+  else deps.memory.infeasibleClaims.remove(key)
   const unsaved = await saveFailure(run, modification, failure.statusError)
   if (unsaved !== undefined) {
-    deps.memory.slow.remove(key)
+    deps.memory.infeasibleClaims.remove(key)
     return { kind: 'retry', cause: unsaved }
   }
   const { message } = failure
   const text = mayStillRun ? MODIFY_EVENTS.stillModifying(message, target.key) : MODIFY_EVENTS.failed(message)
   recordEvent(run, claim, text)
   if (!mayStillRun && isOtherWanted(run, modification)) {
-    deps.memory.slow.remove(key)
+    deps.memory.infeasibleClaims.remove(key)
     return { kind: 'superseded', cause: error }
   }
   return { kind: 'retry', cause: error }
@@ -69,11 +69,11 @@ async function saveFailure(
   const save = (): Promise<unknown> =>
     updateLatest({
       tries: CONFLICT_TRIES,
-      latest: () => sameCachedClaim(run, claim),
+      latest: () => cachedClaimOf(run, claim),
       build: (latest) =>
         isStill(latest, target.key) ? failedPatch(latest, { target: target.key, error }, deps.clock.now()) : undefined,
       send: (patch) => patchClaim(run, patch, priorityOf(run)),
-      refresh: () => readClaim(run),
+      refresh: () => readClaimIntoCache(run),
     })
   try {
     await deps.mutex.run(key, signal, save)

@@ -5,7 +5,7 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import { isStillCached, patchClaim, patchFailureText } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { patchVolume } from '../claim/patch-volume.ts'
-import { refuseReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
+import { assertNotReplaced, replacedOutcome } from '../claim/replaced-volume.ts'
 import { MODIFY_EVENTS } from './events.ts'
 import { classPatch, modifiedPatch } from './patches.ts'
 import type { Modification, ModifyRun } from './run.ts'
@@ -15,12 +15,12 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
   const { deps, key, signal } = run
   const { claim, target } = modification
   deps.memory.uncertain.delete(key)
-  deps.memory.slow.remove(key)
+  deps.memory.infeasibleClaims.remove(key)
   try {
     await saveClass(run, modification)
     await deps.mutex.run(key, signal, async () => {
       const newest = deps.claims.store.get(key)
-      refuseReplaced(run, modification.volume)
+      assertNotReplaced(run, modification.volume)
       if (newest?.uid === claim.uid) await patchClaim(run, modifiedPatch(newest, target.key)).catch(notCompleted(key))
     })
   } catch (error) {

@@ -44,14 +44,14 @@ export function callsOfEarlierProcesses(
 export function recreatedClasses(
   classes: Pick<Informer<AttributesClass, never>, 'subscribe'>,
   { store }: Pick<Informer<ResizerClaim, never>, 'store'>,
-  { slow }: Pick<ModifyMemory, 'slow'>,
+  { infeasibleClaims }: Pick<ModifyMemory, 'infeasibleClaims'>,
 ): Source {
   return (queue) =>
     classes.subscribe((event) => {
       if (event.type !== 'added') return
       for (const { key, modifyVolumeStatus } of store.values()) {
         if (modifyVolumeStatus?.target !== event.object.key) continue
-        slow.remove(key)
+        infeasibleClaims.remove(key)
         queue.renew(key)
         queue.add(key)
       }

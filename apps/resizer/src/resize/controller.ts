@@ -59,7 +59,7 @@ export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind>
     onComplete: (key, _, since) => nodeSteps.recordDue(key, since),
     callsDriver: driverExpands,
     onDriverReturn: () => {
-      memory.slow.clear()
+      memory.infeasibleClaims.clear()
       inUse?.onDriverReturn()
     },
   }

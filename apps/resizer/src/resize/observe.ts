@@ -54,7 +54,7 @@ export async function observeResize(
     claim,
     volume,
     finallyFailed: memory.finallyFailed.has(key),
-    nextTryInMs: memory.slow.leftMs(key),
+    nextTryInMs: memory.infeasibleClaims.expiresInMs(key),
     settings,
     now: clock.now(),
   }

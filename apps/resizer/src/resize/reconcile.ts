@@ -25,7 +25,7 @@ export function reconcileResize(key: string, deps: ResizeDeps, controllerRun: Ru
   return reconcileClaim(run, {
     observe: () => observeResize(key, deps, controllerRun.signal),
     begin: (view: ResizeView) => begin(run, view, decideResize(view)),
-    cannotBegin: (cause) => {
+    wrapBeginError: (cause) => {
       return new Error(`marking pvc "${key}" as resizing failed: ${patchFailureText(key, cause)}`, { cause })
     },
     perform: (expansion: ControllerExpansion) => expand(run, expansion),
@@ -46,11 +46,11 @@ async function begin(
     switch (step.kind) {
       case 'dropPreResize': {
         const failure = await dropPreResize(run, view, step.patch)
-        if (failure !== undefined) return { end: failure }
+        if (failure !== undefined) return { outcome: failure }
         break
       }
       case 'backOff':
-        deps.memory.slow.add(key)
+        deps.memory.infeasibleClaims.add(key)
         break
       case 'start':
         return await recordStart(run, view, step)
@@ -59,18 +59,18 @@ async function begin(
         deps.inUse?.stopWaiting(view.claim)
         if (step.rule !== undefined && isRuleOfOldServer(step.rule)) warnOfOldServer(run)
         log.v(4)?.info(step.why)
-        return { end: SETTLED }
+        return { outcome: SETTLED }
       case 'postpone':
         deps.inUse?.stopWaiting(view.claim)
         log
           .v(4)
           ?.info(`skipping volume expansion for pvc ${key}, because expansion previously failed with infeasible error`)
-        return { end: { kind: 'postponed', ms: step.ms } }
+        return { outcome: { kind: 'postponed', ms: step.ms } }
       case 'reject':
-        return { end: reject(run, view, step) }
+        return { outcome: reject(run, view, step) }
       case 'fail':
         run.waitFor(step.waitsFor)
-        return { end: { kind: 'retry', cause: new Error(step.message) } }
+        return { outcome: { kind: 'retry', cause: new Error(step.message) } }
       default:
         unreachable(step)
     }
@@ -87,7 +87,7 @@ async function recordStart(
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
   run.waitFor()
-  if (deps.driver?.lost === true) return { end: { kind: 'retry', cause: new Error('the CSI driver is away') } }
+  if (deps.driver?.lost === true) return { outcome: { kind: 'retry', cause: new Error('the CSI driver is away') } }
   if (step.rule !== undefined && isRuleOfOldServer(step.rule)) warnOfOldServer(run)
   deps.notifyCallStarted(key)
   const claim = await patchClaim(run, step.patch, priorityOf(run))

@@ -44,7 +44,7 @@ function remember({ deps, key }: ResizeRun, claim: ResizerClaim, failure: Expand
   if (failure.kind === 'uncertain') memory.finallyFailed.delete(key)
   else memory.finallyFailed.add(key)
   // A pause that the driver asks for replaces the delay of an infeasible request.
-  if (failure.kind !== 'infeasible' || failure.pauseMs > 0) memory.slow.remove(key)
+  if (failure.kind !== 'infeasible' || failure.pauseMs > 0) memory.infeasibleClaims.remove(key)
 }
 
 /** Writes the driver's error to the claim. If the write fails, returns the error of the write. */

@@ -5,11 +5,11 @@ import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import {
   CONFLICT_TRIES,
+  cachedClaimOf,
   isStillCached,
   patchClaim,
   patchFailureText,
-  readClaim,
-  sameCachedClaim,
+  readClaimIntoCache,
 } from '../claim/api.ts'
 import { recordEvent } from '../claim/events.ts'
 import { patchVolume } from '../claim/patch-volume.ts'
@@ -28,7 +28,7 @@ export async function recordSuccess(
 ): Promise<Outcome> {
   const { deps, key, signal } = run
   deps.memory.finallyFailed.delete(key)
-  deps.memory.slow.remove(key)
+  deps.memory.infeasibleClaims.remove(key)
   try {
     await saveCapacity(run, expansion, expanded)
   } catch (error) {
@@ -106,14 +106,14 @@ async function saveClaim(
   const { allocated, sizeStatus } = expansion.claim
   return await updateLatest({
     tries: CONFLICT_TRIES,
-    latest: () => sameCachedClaim(run, expansion.claim),
+    latest: () => cachedClaimOf(run, expansion.claim),
     build: (claim) => {
       if (isVolumeReplaced(run, expansion.volume)) return undefined
       if (claim.allocated !== allocated || claim.sizeStatus !== sizeStatus) return undefined
       return nodeStep ? nodeStepPatch(claim, deps.clock.now()) : finishedPatch(claim, size)
     },
     send: (patch) => patchClaim(run, patch),
-    refresh: () => readClaim(run),
+    refresh: () => readClaimIntoCache(run),
   })
 }
 
