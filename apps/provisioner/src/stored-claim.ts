@@ -20,7 +20,7 @@ import { SELECTED_NODE } from './caches/names.ts'
 /** Everything that a change of a stored claim needs. */
 export interface StoredClaimOptions {
   readonly api: Pick<KubeClient, 'get' | 'replace'>
-  readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeOwnWrite'>
+  readonly claims: Pick<Informer<ProvisionerClaim, PersistentVolumeClaim>, 'storeAnswer'>
   readonly signal: AbortSignal
 }
 
@@ -105,7 +105,7 @@ export class StoredClaim {
         const stored = await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal })
         return stored.metadata?.uid === uid ? stored : undefined
       },
-      send: async (edited) => claims.storeOwnWrite(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
+      send: async (edited) => claims.storeAnswer(await api.replace(PERSISTENT_VOLUME_CLAIMS, edited, { signal })),
     }
   }
 

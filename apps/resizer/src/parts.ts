@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type Backlog, type Controller, failureLog, presentKey, type Waker, wakesOn } from '@csi-sidecars/controller'
+import { type Backlog, type Controller, failureLog, presentKey, type Waker, wakeOn } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import type { Recorder } from '@csi-sidecars/events'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -76,6 +76,6 @@ export function claimController(
 
 /** Wakes a waiting claim when its PersistentVolume is created or changed. */
 export function volumeWaker({ volumes }: Pick<Informers, 'volumes'>): Waker<ResizerWakeKind> {
-  const source = wakesOn(volumes, (event) => presentKey(event).map((name) => ({ kind: 'volume', name }) as const))
+  const source = wakeOn(volumes, (event) => presentKey(event).map((name) => ({ kind: 'volume', name }) as const))
   return { object: 'PersistentVolume', reason: 'VolumeNotUsable', source }
 }

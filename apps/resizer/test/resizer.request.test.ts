@@ -45,9 +45,7 @@ async function expandWith({
   if (cached === undefined) return fixture
   const cachedClaim = fixture.claim
   const resourceVersion = String(Number(fixture.cluster.server.resourceVersion) + 1)
-  fixture.caches.claims.storeOwnWrite(
-    cached({ ...cachedClaim, metadata: { ...cachedClaim.metadata, resourceVersion } }),
-  )
+  fixture.caches.claims.storeAnswer(cached({ ...cachedClaim, metadata: { ...cachedClaim.metadata, resourceVersion } }))
   await fixture.clock.settle()
   return fixture
 }

@@ -27,6 +27,6 @@ it.each([
   }
   const options = { client, caches, driverName: DRIVER, nodeName, resyncMs: 0, clock, log }
   const { contents } = openCaches(SNAPSHOT, options)
-  const cached = ['node-1', 'node-2'].map((node) => contents.storeOwnWrite(labelled(node)))
+  const cached = ['node-1', 'node-2'].map((node) => contents.storeAnswer(labelled(node)))
   expect(cached.flatMap((content) => content?.key ?? [])).toEqual(keys)
 })

@@ -1,7 +1,7 @@
 import type { Clock } from '@csi-sidecars/base'
 import {
   type Controller,
-  keysOf,
+  enqueueOn,
   type Outcome,
   objectOf,
   presentKey,
@@ -80,11 +80,11 @@ export function keysOfPodVolumes(
 ): readonly Source[] {
   const byClaim = (key: string): string[] => pods.store.byIndex(PODS_BY_CLAIM, key).flatMap(keys)
   return [
-    keysOf(claims, (event) => presentKey(event).flatMap(byClaim)),
-    keysOf(volumes, (event) => {
+    enqueueOn(claims, (event) => presentKey(event).flatMap(byClaim)),
+    enqueueOn(volumes, (event) => {
       const { claimRef } = objectOf(event)
       return event.type === 'deleted' || claimRef === undefined ? [] : byClaim(claimKeyOf(claimRef))
     }),
-    keysOf(drivers, () => [...pods.store.values()].flatMap(keys)),
+    enqueueOn(drivers, () => [...pods.store.values()].flatMap(keys)),
   ]
 }

@@ -30,7 +30,7 @@ function open() {
     return { metadata: { uid, resourceVersion } } as never
   }
   const queue = {
-    keysWaitingFor: (event: WakeEvent) => waiting.keysOf(event),
+    keysWaitingFor: (event: WakeEvent) => waiting.keysWaitingFor(event),
     onWait: (listener: (events: readonly WakeEvent[]) => void) => waiting.onWait(listener),
     isInWork: (key: string) => inWork.has(key),
     resetBackoff: () => undefined,

@@ -13,8 +13,8 @@ import type { Wakers } from './wakers.ts'
  * Caveats: an error that `reconcile` throws counts as `retry` with that error as its cause.
  */
 export type Outcome =
-  /** The key waits for a change, and its failures are forgotten. `done`: the run has completed the pending work. */
-  | { readonly kind: 'settled'; readonly done?: true }
+  /** The key waits for a change, and its failures are forgotten. `completesWork`: the run has completed the pending work. */
+  | { readonly kind: 'settled'; readonly completesWork?: true }
   /**
    * The run has failed, and the key runs again after its back-off. A pause that the API server or the driver asks for
    * replaces the back-off of this failure, within the limits of the back-off: `afterMs`, or the pause in the cause chain
@@ -34,7 +34,7 @@ export type Outcome =
 
 export const SETTLED: Outcome = { kind: 'settled' }
 /** The outcome of a run that has completed the pending work of its key. */
-export const DONE: Outcome = { kind: 'settled', done: true }
+export const WORK_COMPLETED: Outcome = { kind: 'settled', completesWork: true }
 export const AGAIN: Outcome = { kind: 'again' }
 export const STOPPED: Outcome = { kind: 'stopped' }
 

@@ -5,11 +5,11 @@ export {
   AGAIN,
   type AnyController,
   type Controller,
-  DONE,
   type Outcome,
   type Run,
   SETTLED,
   type TraceSubject,
+  WORK_COMPLETED,
 } from './controller.ts'
 export { EventDeduplicator } from './event-deduplicator.ts'
 export { failureLog } from './failure.ts'
@@ -26,17 +26,17 @@ export { adaptToPressure } from './pressure.ts'
 export {
   bringsNews,
   type Enqueuer,
+  enqueueOn,
+  forgetDeleted,
   KeyFeed,
-  keysOf,
   objectOf,
-  objectsOf,
   presentKey,
   type QueueTrigger,
-  resetsOf,
+  renewOn,
   type Source,
   type Trigger,
   WakeFeed,
-  wakesOn,
+  wakeOn,
 } from './sources.ts'
 export { type Lead, runTerm } from './term.ts'
 export { type UpdateResult, updateLatest } from './update-latest.ts'

@@ -5,7 +5,7 @@ import { ApiError } from '@csi-sidecars/kube-client'
 import { Metrics } from '@csi-sidecars/telemetry'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Backlog } from './backlog.ts'
-import { type AnyController, DONE, type Outcome, type Run, SETTLED } from './controller.ts'
+import { type AnyController, type Outcome, type Run, SETTLED, WORK_COMPLETED } from './controller.ts'
 import type { PendingWork, WorkSubject } from './pending.ts'
 import type { Enqueuer } from './sources.ts'
 import { runTerm } from './term.ts'
@@ -50,7 +50,7 @@ beforeEach(async () => {
     onComplete: (key, { operation }, since) => completed.push(`${operation} ${key} since ${since - NOW}`),
     callsDriver: false,
   }
-  const signals = { stop: stop.signal, cut: stop.signal }
+  const signals = { stop: stop.signal, cancelRuns: stop.signal }
   ended = runTerm({ ...signals, assertLeading: () => undefined, soleSince: 0 }, [controller], { clock, backlog })
   await clock.settle()
 })
@@ -268,7 +268,7 @@ describe('metrics', () => {
     subject = { operation: 'attach', sinceSeconds: NOW / 1000 - 5 }
     reconcile = async () => {
       await clock.sleep(2000)
-      return DONE
+      return WORK_COMPLETED
     }
     await add('a')
     await clock.advance(2000)
@@ -280,7 +280,7 @@ describe('metrics', () => {
   })
 
   test.each<[string, Outcome]>([
-    ['settled without `done`', SETTLED],
+    ['settled without `completesWork`', SETTLED],
     ['retry', { kind: 'retry', cause: new Error('no') }],
   ])('metrics do not count work as completed after the outcome %s', async (_, outcome) => {
     reconcile = async () => outcome

@@ -5,7 +5,7 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { FifoOrder } from '@csi-sidecars/workqueue'
 import { describe, expect, it } from '@jest/globals'
 import { Backlog } from './backlog.ts'
-import { type Controller, DONE } from './controller.ts'
+import { type Controller, WORK_COMPLETED } from './controller.ts'
 import { adaptToPressure } from './pressure.ts'
 import { runTerm } from './term.ts'
 
@@ -57,7 +57,7 @@ async function create(adapt: boolean): Promise<{ readonly created: number; reado
     ],
     reconcile: async (key) => {
       await backEnd.create(key)
-      return DONE
+      return WORK_COMPLETED
     },
     pending: {
       sidecar: 'external-provisioner',
@@ -69,7 +69,7 @@ async function create(adapt: boolean): Promise<{ readonly created: number; reado
     callsDriver: false,
   }
   const stop = new AbortController()
-  const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => {}, soleSince: 0 }
+  const lead = { stop: stop.signal, cancelRuns: stop.signal, assertLeading: () => {}, soleSince: 0 }
   const running = adapt ? adaptToPressure(controller, { clock, backlog }) : controller
   const ended = runTerm(lead, [running], { clock, backlog })
   await clock.advance(600_000)

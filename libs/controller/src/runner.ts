@@ -74,41 +74,41 @@ export class Runner implements Enqueuer<string> {
 
   /**
    * Runs keys until `stop` is aborted, and resolves when the running keys have ended. To cancel the running keys, abort
-   * `cut` too.
+   * `cancelRuns` too.
    */
-  async work(stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async work(stop: AbortSignal, cancelRuns: AbortSignal): Promise<void> {
     const { workers } = this.#controller
     if (workers <= 0) await aborted(stop)
-    else await Promise.all(Array.from({ length: workers }, () => this.#worker(stop, cut)))
+    else await Promise.all(Array.from({ length: workers }, () => this.#worker(stop, cancelRuns)))
   }
 
-  async #worker(stop: AbortSignal, allCut: AbortSignal): Promise<void> {
+  async #worker(stop: AbortSignal, cancelRuns: AbortSignal): Promise<void> {
     // Each worker has its own signal, because `onPhase` finds its run by the signal.
-    using life = scope(allCut)
-    const cut = life.signal
+    using life = scope(cancelRuns)
+    const cancelRun = life.signal
     for (;;) {
       const key = await this.#schedule.next(stop)
       if (key === undefined) return
       const { wrapRun } = this.#controller
-      if (wrapRun === undefined) await this.#run(key, cut)
-      else await wrapRun(key, () => this.#run(key, cut))
+      if (wrapRun === undefined) await this.#run(key, cancelRun)
+      else await wrapRun(key, () => this.#run(key, cancelRun))
       this.#schedule.done(key)
       if (!this.#schedule.hasPendingRun(key)) this.#records.delete(key)
     }
   }
 
-  async #run(key: string, cut: AbortSignal): Promise<Outcome> {
-    const run = this.#begin(key, cut)
-    const ignorePhases = onPhase(cut, (phase) => {
+  async #run(key: string, cancelRun: AbortSignal): Promise<Outcome> {
+    const run = this.#begin(key, cancelRun)
+    const ignorePhases = onPhase(cancelRun, (phase) => {
       run.phase = phase
     })
-    const outcome = await this.#attempt(key, run, cut)
+    const outcome = await this.#attempt(key, run, cancelRun)
     ignorePhases()
     this.#records.endRun(key)
     if (outcome.kind === 'settled' && !run.decided) this.#schedule.waitFor(key, [])
     if ('cause' in outcome) this.#records.recordFailure(key, outcome)
     this.#schedule.settle(key, outcome, run.driverReturns)
-    if (outcome.kind === 'settled') this.#settled(key, run, outcome.done === true)
+    if (outcome.kind === 'settled') this.#settled(key, run, outcome.completesWork === true)
     return outcome
   }
 
@@ -136,18 +136,18 @@ export class Runner implements Enqueuer<string> {
     return run
   }
 
-  /** Returns `retry` if `reconcile` throws, and `stopped` if it throws because of `cut`. */
-  async #attempt(key: string, run: Run<string>, cut: AbortSignal): Promise<Outcome> {
+  /** Returns `retry` if `reconcile` throws, and `stopped` if it throws because of `cancelRun`. */
+  async #attempt(key: string, run: Run<string>, cancelRun: AbortSignal): Promise<Outcome> {
     try {
       return await this.#controller.reconcile(key, run)
     } catch (cause) {
-      return cut.aborted && isAbort(cause) ? STOPPED : { kind: 'retry', cause }
+      return cancelRun.aborted && isAbort(cause) ? STOPPED : { kind: 'retry', cause }
     }
   }
 
   /** Reports completed work. The key gets a new record, unless it waits. */
-  #settled(key: string, { subject }: Active, done: boolean): void {
-    if (done && subject !== undefined) this.#records.complete(key, subject)
+  #settled(key: string, { subject }: Active, completesWork: boolean): void {
+    if (completesWork && subject !== undefined) this.#records.complete(key, subject)
     if (this.#schedule.awaitedBy(key).length === 0) this.#records.renew(key)
   }
 }

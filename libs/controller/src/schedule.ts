@@ -51,11 +51,11 @@ export class Schedule {
 
   /** Runs the keys that wait for the event. A key waits for the same events until its next run. */
   wake(event: WakeEvent): void {
-    for (const key of [...this.#waiting.keysOf(event)]) this.#retryNow(key)
+    for (const key of [...this.#waiting.keysWaitingFor(event)]) this.#retryNow(key)
   }
 
   keysWaitingFor(event: WakeEvent): ReadonlySet<string> {
-    return this.#waiting.keysOf(event)
+    return this.#waiting.keysWaitingFor(event)
   }
 
   onWait(listener: WaitListener): () => void {

@@ -3,13 +3,13 @@ import { beforeEach, describe, expect, test } from '@jest/globals'
 import {
   bringsNews,
   type Enqueuer,
+  enqueueOn,
+  forgetDeleted,
   KeyFeed,
-  keysOf,
-  objectsOf,
-  resetsOf,
+  renewOn,
   type Source,
   WakeFeed,
-  wakesOn,
+  wakeOn,
 } from './sources.ts'
 
 interface Claim extends Cached {
@@ -73,9 +73,9 @@ function run(informer: ScriptedInformer, source: Source<string>): readonly strin
   return done
 }
 
-test('`keysOf` adds keys from cached objects and then from every event, until the source ends', () => {
+test('`enqueueOn` adds keys from cached objects and then from every event, until the source ends', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
-  expect(run(informer, keysOf(informer.asInformer, volumesOf))).toEqual(
+  expect(run(informer, enqueueOn(informer.asInformer, volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
 })
@@ -85,7 +85,7 @@ test('failed objects at the start and all objects at a resync are added with the
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
   ]
-  const end = keysOf(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
+  const end = enqueueOn(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
   const object = claim('b', 'pv-2')
   for (const origin of ['resync', 'change'] as const) {
     informer.emit({ type: 'updated', before: object, after: object, origin })
@@ -94,24 +94,24 @@ test('failed objects at the start and all objects at a resync are added with the
   expect(done).toEqual(['add a', 'add b as retry', 'add b as retry', 'add b'])
 })
 
-test('the trigger of `keysOf` can skip a key that is running', () => {
+test('the trigger of `enqueueOn` can skip a key that is running', () => {
   const informer = new ScriptedInformer()
-  const idle = keysOf(informer.asInformer, (event, { isInWork }) => {
+  const idle = enqueueOn(informer.asInformer, (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
     return isInWork(key) ? [] : [key]
   })
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('`resetsOf` resets the back-off of the keys of each event, and ignores cached objects', () => {
+test('`renewOn` resets the back-off of the keys of each event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const updated = resetsOf(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
+  const updated = renewOn(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
   expect(run(informer, updated)).toEqual(['renew a'])
 })
 
-test('`wakesOn` wakes the keys that wait for an event, and ignores cached objects', () => {
+test('`wakeOn` wakes the keys that wait for an event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const added = wakesOn(informer.asInformer, (event) =>
+  const added = wakeOn(informer.asInformer, (event) =>
     event.type === 'added' ? [{ kind: 'volume', name: event.object.volume }] : [],
   )
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
@@ -127,12 +127,12 @@ test('a `WakeFeed` wakes the keys of all its controllers until they end', () => 
   expect(done).toEqual(['wake endOfUse a', 'other a'])
 })
 
-test('`objectsOf` forgets the key of a deleted object before it calls `onDelete`', () => {
+test('`forgetDeleted` forgets the key of a deleted object before it calls `onDelete`', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
   expect(
     run(
       informer,
-      objectsOf(informer.asInformer, ({ uid }) => done.push(`gone ${uid}`)),
+      forgetDeleted(informer.asInformer, ({ uid }) => done.push(`gone ${uid}`)),
     ),
   ).toEqual(['forget b', 'gone uid-b'])
 })

@@ -46,7 +46,7 @@ export type QueueTrigger<T> = (event: InformerEvent<T>, queue: Pick<Enqueuer, 'i
  * Adds the keys of all cached objects at the start, and later the keys of each event of the cache. The priority is
  * `retry` at a resync, and at the start for objects for which `hasFailed` is true.
  */
-export function keysOf<T>(
+export function enqueueOn<T>(
   informer: Pick<Informer<T, never>, 'store' | 'subscribe'>,
   trigger: QueueTrigger<T>,
   hasFailed: (object: T) => boolean = () => false,
@@ -68,7 +68,7 @@ export function keysOf<T>(
  * Forgets the failures of keys whose desired state was replaced. List this source before the source that adds these
  * keys for the same event.
  */
-export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
+export function renewOn<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
       for (const key of trigger(event)) queue.renew(key)
@@ -76,7 +76,7 @@ export function resetsOf<T>(informer: Pick<Informer<T, never>, 'subscribe'>, tri
 }
 
 /** Runs the keys that wait for one of the wake events that an event of the cache causes. */
-export function wakesOn<T, K extends string>(
+export function wakeOn<T, K extends string>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   wakes: (event: InformerEvent<T>) => Iterable<WakeEvent<K>>,
 ): Source<K> {
@@ -90,7 +90,7 @@ export function wakesOn<T, K extends string>(
  * Forgets the keys of deleted objects, so that a recreated object starts without failures. `onDelete` drops other data
  * about the object.
  */
-export function objectsOf<T extends Cached>(
+export function forgetDeleted<T extends Cached>(
   informer: Pick<Informer<T, never>, 'subscribe'>,
   onDelete: (object: T) => void = () => {},
 ): Source {

@@ -240,23 +240,23 @@ describe('stopping', () => {
     expect(term.failures.map(({ key }) => key)).toEqual(['a'])
   })
 
-  test('an abort of `cut` ends running keys, which does not count as a failure', async () => {
+  test('an abort of `cancelRuns` ends running keys, which does not count as a failure', async () => {
     const { reconcile } = hanging()
     const term = await Term.begin(reconcile)
     await term.add('a')
     term.stop.abort(shutdown)
-    term.cut.abort(shutdown)
+    term.cancelRuns.abort(shutdown)
     await term.clock.settle()
     expect([term.isOver, term.failures]).toEqual([true, []])
   })
 
-  test('after an abort of `cut`, a failure for another reason is still reported', async () => {
+  test('after an abort of `cancelRuns`, a failure for another reason is still reported', async () => {
     const reconcile: Reconcile = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(busy), { once: true }))
     const term = await Term.begin(reconcile)
     await term.add('a')
     term.stop.abort(shutdown)
-    term.cut.abort(shutdown)
+    term.cancelRuns.abort(shutdown)
     await term.ended
     expect(term.failures).toEqual([{ key: 'a', cause: busy }])
   })
@@ -297,7 +297,7 @@ describe('stopping', () => {
 
   test('`runTerm` without controllers runs until it is stopped', async () => {
     const stop = new AbortController()
-    const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
+    const lead = { stop: stop.signal, cancelRuns: stop.signal, assertLeading: () => undefined, soleSince: 0 }
     let over = false
     const ended = runTerm(lead, [], { clock: new FakeClock() }).then(() => {
       over = true
@@ -313,10 +313,10 @@ describe('stopping', () => {
 test('if `alongside` fails, `runTerm` cancels the running keys and then throws the error', async () => {
   const broken = new Error('a bug')
   const start = Promise.withResolvers<void>()
-  let cut = 0
+  let cancelled = 0
   const reconcile: Reconcile = async (_, { signal }) => {
     await aborted(signal)
-    cut += 1
+    cancelled += 1
     return STOPPED
   }
   const term = await Term.begin(reconcile, { alongside: () => start.promise })
@@ -324,7 +324,7 @@ test('if `alongside` fails, `runTerm` cancels the running keys and then throws t
   await term.add('a')
   start.reject(broken)
   await expect(term.ended).rejects.toBe(broken)
-  expect([cut, term.driver.listeners, term.clock.pending]).toEqual([1, 0, 0])
+  expect([cancelled, term.driver.listeners, term.clock.pending]).toEqual([1, 0, 0])
 })
 
 describe('`wrapRun`', () => {

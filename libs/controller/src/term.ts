@@ -8,7 +8,7 @@ import type { FollowedDriver } from './schedule.ts'
 /**
  * The right of this process to act, from the moment when it becomes the leader until it stops.
  *
- * Guarantees: the signal `cut` is never aborted before the signal `stop`.
+ * Guarantees: the signal `cancelRuns` is never aborted before the signal `stop`.
  *
  * Caveats: the right may end at any moment. Call `assertLeading` right before each call and each write.
  */
@@ -16,7 +16,7 @@ export interface Lead {
   /** Aborted when no new work may start. Running work may end. */
   readonly stop: AbortSignal
   /** Aborted when all work must end now: the lease is lost, or the time to drain is over. */
-  readonly cut: AbortSignal
+  readonly cancelRuns: AbortSignal
   /** Throws unless this process may act at this moment. */
   readonly assertLeading: () => void
   /** The moment from which on only this process acts, in monotonic milliseconds. */
@@ -42,11 +42,11 @@ export async function runTerm(lead: Lead, controllers: readonly AnyController[],
   // Without controllers, `allEnded` resolves at once, but `runTerm` must wait for `stop`.
   if (controllers.length === 0) await aborted(lead.stop)
   using stop = scope(lead.stop)
-  using cut = scope(lead.cut)
-  const mine = { ...lead, stop: stop.signal, cut: cut.signal }
+  using cancelRuns = scope(lead.cancelRuns)
+  const mine = { ...lead, stop: stop.signal, cancelRuns: cancelRuns.signal }
   await allEnded(
     controllers.map((controller) => runController(mine, controller, options)),
-    () => end(stop, cut),
+    () => end(stop, cancelRuns),
   )
 }
 
@@ -55,7 +55,7 @@ async function runController(lead: Lead, controller: AnyController, options: Ter
   controller.onStart?.()
   // Each controller has separate signals, because a signal with the listeners of all idle workers would be slow.
   using stop = scope(lead.stop)
-  using cut = scope(lead.cut)
+  using cancelRuns = scope(lead.cancelRuns)
   const queue = newQueue(controller, options)
   const runner = new Runner(controller, queue, options)
   try {
@@ -66,8 +66,8 @@ async function runController(lead: Lead, controller: AnyController, options: Ter
     const wakeSources = new Set(Object.values(controller.wakers).map(({ source }) => source))
     for (const source of wakeSources) undo.defer(source(runner))
     if (controller.callsDriver && options.driver !== undefined) undo.defer(runner.follow(options.driver))
-    const tasks = [runner.work(stop.signal, cut.signal), controller.alongside?.(runner, stop.signal)]
-    await allEnded(tasks, () => end(stop, cut))
+    const tasks = [runner.work(stop.signal, cancelRuns.signal), controller.alongside?.(runner, stop.signal)]
+    await allEnded(tasks, () => end(stop, cancelRuns))
   } finally {
     queue.shutDown()
     controller.onEnd?.()

@@ -39,7 +39,7 @@ export class WaitingKeys {
   }
 
   /** Returns the keys that wait for the event. The set changes with each key that begins or ends to wait. */
-  keysOf(event: WakeEvent): ReadonlySet<string> {
+  keysWaitingFor(event: WakeEvent): ReadonlySet<string> {
     return this.#keys.get(idOf(event)) ?? NO_KEYS
   }
 

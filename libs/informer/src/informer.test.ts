@@ -220,41 +220,41 @@ test('the informer passes the same interner to all calls of a projection', async
 })
 
 describe('own writes', () => {
-  test('`storeOwnWrite` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
+  test('`storeAnswer` stores the answer to our own write at once, and the later watch event changes nothing', async () => {
     cache.server.upsert('a')
     await cache.start()
     const result = cache.server.upsert('a')
-    expect(cache.informer.storeOwnWrite(result)).toEqual(project(result))
+    expect(cache.informer.storeAnswer(result)).toEqual(project(result))
     expect(cache.informer.store.get('a')).toEqual(project(result))
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'change a'])
   })
 
-  test('`storeOwnWrite` ignores an answer that is older than the stored object, and returns the stored object', async () => {
+  test('`storeAnswer` ignores an answer that is older than the stored object, and returns the stored object', async () => {
     const old = cache.server.upsert('a')
     const fresh = cache.server.upsert('a')
     await cache.start()
-    expect(cache.informer.storeOwnWrite(old)).toEqual(project(fresh))
+    expect(cache.informer.storeAnswer(old)).toEqual(project(fresh))
     expect(cache.heard).toEqual(['added a'])
   })
 
-  test('`storeOwnWrite` deletes an object from the store when our write removes its last finalizer', async () => {
+  test('`storeAnswer` deletes an object from the store when our write removes its last finalizer', async () => {
     const { metadata, ...rest } = cache.server.upsert('a')
     await cache.start()
     const result = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } }
-    expect(cache.informer.storeOwnWrite(result)).toBeUndefined()
+    expect(cache.informer.storeAnswer(result)).toBeUndefined()
     expect(cache.keys).toEqual([])
     cache.server.delete('a')
     await cache.clock.advance(0)
     expect(cache.heard).toEqual(['added a', 'deleted a'])
   })
 
-  test('`storeOwnWrite` ignores a late answer to our own write for a deleted object', async () => {
+  test('`storeAnswer` ignores a late answer to our own write for a deleted object', async () => {
     const result = cache.server.upsert('a')
     await cache.start()
     cache.server.delete('a')
     await cache.clock.advance(0)
-    expect(cache.informer.storeOwnWrite(result)).toBeUndefined()
+    expect(cache.informer.storeAnswer(result)).toBeUndefined()
     expect(cache.keys).toEqual([])
   })
 })

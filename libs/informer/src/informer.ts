@@ -35,10 +35,10 @@ export interface Informer<T, W = unknown> {
    */
   ensureListedSince(since: number, signal: AbortSignal): Promise<void>
   /**
-   * Puts the answer to our own write into the store, before the watch delivers it. Returns the stored object, which may
-   * be newer, or undefined if the projection rejects it or the object is deleted.
+   * Puts the object of an answer to our own write or read into the store, before the watch delivers it. Returns the
+   * stored object, which may be newer, or undefined if the projection rejects it or the object is deleted.
    */
-  storeOwnWrite(object: W): T | undefined
+  storeAnswer(object: W): T | undefined
   /** Emits an `updated` event for every cached object, although nothing has changed. */
   resync(): void
   /** The time of the API server's last message, in monotonic milliseconds. */
@@ -132,7 +132,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     return this.#watcher.ensureListedSince(since, signal)
   }
 
-  storeOwnWrite(object: W): T | undefined {
+  storeAnswer(object: W): T | undefined {
     const identity = this.#projector.identify(object)
     if (identity !== undefined && isGone(object)) {
       this.#dispatcher.emit(this.#writer.remove(identity))

@@ -107,7 +107,7 @@ async function soak(seed: number): Promise<void> {
     if (step < 0.45) {
       const result = server.upsert(name)
       // The answer to our own write may come long before its watch event, or long after the deletion of the object.
-      if (random() < 0.5) clock.schedule(random() * 200, () => informer.storeOwnWrite(result))
+      if (random() < 0.5) clock.schedule(random() * 200, () => informer.storeAnswer(result))
     } else if (step < 0.7) server.delete(name)
     else if (step < 0.78) server.compact()
     else if (step < 0.82) server.restart(random() * 3000)

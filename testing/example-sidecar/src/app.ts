@@ -1,4 +1,4 @@
-import { keysOf, SETTLED } from '@csi-sidecars/controller'
+import { enqueueOn, SETTLED } from '@csi-sidecars/controller'
 import { CSI_NODES } from '@csi-sidecars/kube-types'
 import type { App } from '@csi-sidecars/sidecar'
 
@@ -29,7 +29,7 @@ export const example: App = {
       workers: 1,
       backoff: { baseMs: 1000, maxMs: 60_000 },
       caches: [nodes],
-      sources: [keysOf(nodes, (event) => (event.type === 'added' ? [event.object.key] : []))],
+      sources: [enqueueOn(nodes, (event) => (event.type === 'added' ? [event.object.key] : []))],
       wakers: {},
       reconcile,
       callsDriver: false,

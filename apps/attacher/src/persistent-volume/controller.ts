@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectsOf, wakesOn } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, forgetDeleted, wakeOn } from '@csi-sidecars/controller'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
 import { backoffOf } from '../term/settings.ts'
 import type { AttacherTerm } from '../term/term.ts'
@@ -24,20 +24,20 @@ export function volumeController(term: AttacherTerm): Controller<ReleaseWakeKind
     backoff,
     caches: [attachments, volumes],
     sources: [
-      objectsOf(volumes, ({ uid }) => undone.delete(uid)),
+      forgetDeleted(volumes, ({ uid }) => undone.delete(uid)),
       undoneBy(
         volumes,
         (event) => hasLostFinalizer(event, settings),
         ({ uid }) => undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
       ),
-      keysOf(attachments, onAttachmentGone),
-      keysOf(volumes, onVolume(settings)),
+      enqueueOn(attachments, onAttachmentGone),
+      enqueueOn(volumes, onVolume(settings)),
     ],
     wakers: {
       attachment: {
         object: 'VolumeAttachment',
         reason: 'StillAttached',
-        source: wakesOn(attachments, wakesOnDetach),
+        source: wakeOn(attachments, wakesOnDetach),
       },
     },
     reconcile: (key, run) => reconcileVolume(key, deps, run),

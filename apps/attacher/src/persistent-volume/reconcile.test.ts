@@ -1,5 +1,5 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
-import { DONE, SETTLED } from '@csi-sidecars/controller'
+import { SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { type RecordingRun, recordingRun } from '@csi-sidecars/controller/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
@@ -24,7 +24,7 @@ let api: ObjectApi
 let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const volumes = {
-  storeOwnWrite: (object: PersistentVolume) => {
+  storeAnswer: (object: PersistentVolume) => {
     cached = project(object)
     return cached
   },
@@ -76,7 +76,7 @@ describe('reconcileVolume', () => {
   })
 
   it('the attacher removes the finalizer of a deleted volume without attachments', async () => {
-    expect(await run()).toBe(DONE)
+    expect(await run()).toBe(WORK_COMPLETED)
     expect(api.requests).toEqual([REMOVE(1)])
     expect(recording.waitsFor).toEqual([])
   })
@@ -90,7 +90,7 @@ describe('reconcileVolume', () => {
   it('the attacher reads a volume again if the cached finalizers are outdated before the removal', async () => {
     api.store(pv({ ...deleted, finalizers: [FINALIZER] }))
     expect(await run()).toMatchObject({ kind: 'retry' })
-    expect(await run()).toBe(DONE)
+    expect(await run()).toBe(WORK_COMPLETED)
     expect(api.requests).toEqual([REMOVE(1), 'get pv1', REMOVE(0)])
   })
 

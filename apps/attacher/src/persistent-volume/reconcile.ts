@@ -1,5 +1,5 @@
 import { type Clock, unreachable } from '@csi-sidecars/base'
-import { DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { failureLog, type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
@@ -13,7 +13,7 @@ import { observeRelease, type ReleaseObserveDeps } from './observe.ts'
 /** Everything that a removal of our finalizer from a PersistentVolume needs. */
 export interface VolumeReleaseDeps extends ReleaseObserveDeps {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeAnswer' | 'store'>
   readonly finalizers: Pick<VolumeFinalizers, 'add'>
   readonly clock: Clock
   readonly log: Logger
@@ -61,7 +61,7 @@ async function remove(
 ): Promise<Outcome> {
   const { log } = deps
   try {
-    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    deps.volumes.storeAnswer(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (isNotFound(error)) return SETTLED
@@ -70,7 +70,7 @@ async function remove(
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Removed finalizer from PersistentVolume')
-  return DONE
+  return WORK_COMPLETED
 }
 
 /** Restores our finalizer. Errors are retried with back-off. */
@@ -96,7 +96,7 @@ async function restore(
 /** Reads a volume whose finalizers have changed, so that the next run builds its patch from the current list. */
 async function readAgain(name: string, { api, volumes, log }: VolumeReleaseDeps, signal: AbortSignal): Promise<void> {
   try {
-    volumes.storeOwnWrite(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
+    volumes.storeAnswer(await api.get(PERSISTENT_VOLUMES, { name }, { signal }))
   } catch (error) {
     signal.throwIfAborted()
     log.v(4)?.info('The volume could not be read again', { PersistentVolume: name, err: error })

@@ -93,7 +93,7 @@ export class ReconcileFixture {
         },
       },
       attachments: {
-        storeOwnWrite: (object) => project(object),
+        storeAnswer: (object) => project(object),
         store: {
           get: (name: string) => this.#stored(name),
           values: () =>

@@ -1,5 +1,5 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { recordingRun } from '@csi-sidecars/controller/testing'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -42,12 +42,12 @@ function run(
     const stored = api.get(key)
     return stored && project(stored as unknown as VolumeAttachment)
   }
-  const storeOwnWrite = (object: VolumeAttachment): CachedAttachment | undefined => {
+  const storeAnswer = (object: VolumeAttachment): CachedAttachment | undefined => {
     storedWrites.push(project(object))
     const cached = since(object)
     return cached && project(cached)
   }
-  const attachments = { storeOwnWrite, store: { get } as never }
+  const attachments = { storeAnswer, store: { get } as never }
   const clock = new FakeClock()
   const undone = new Map([['u', { repeats: 1, untilMs: clock.monotonic() + waitMs }]])
   const deps = { api: api.client as KubeClient, attachments, undone, clock, log }
@@ -82,7 +82,7 @@ it.each([
   { name: 'of another attacher', object: va({ attacher: 'other' }), requests: [] },
 ])('if the driver cannot attach, an attachment ($name) causes the requests $requests', async ({ object, requests }) => {
   api.store(object)
-  expect(await run()).toBe(requests.length === 0 ? SETTLED : DONE)
+  expect(await run()).toBe(requests.length === 0 ? SETTLED : WORK_COMPLETED)
   expect(api.requests).toEqual(requests)
   expect(storedWrites.map(({ attached }) => attached)).toEqual(requests.map(() => true))
 })
@@ -102,7 +102,7 @@ it('if the driver cannot attach, a status that another writer reverts is written
 
 it('if the driver cannot attach, a run succeeds when the attachment is deleted during the run', async () => {
   api.store(va())
-  expect(await run(undefined, () => undefined)).toBe(DONE)
+  expect(await run(undefined, () => undefined)).toBe(WORK_COMPLETED)
 })
 
 it('if the driver cannot attach, a run tries again when the status cannot be stored', async () => {

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectsOf } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, forgetDeleted } from '@csi-sidecars/controller'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { SIDECAR } from '../reporting/failure-reporter.ts'
 import { lifecycleLogs } from '../term/lifecycle-logs.ts'
@@ -23,11 +23,11 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
     backoff,
     caches: [attachments],
     sources: [
-      objectsOf(attachments, ({ uid }) => undone.delete(uid)),
+      forgetDeleted(attachments, ({ uid }) => undone.delete(uid)),
       undoneBy(attachments, isStatusReverted, ({ uid }) =>
         undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
       ),
-      keysOf(attachments, onAttachment(settings.finalizer, log)),
+      enqueueOn(attachments, onAttachment(settings.finalizer, log)),
     ],
     wakers: {},
     reconcile: (key, run) => reconcileTrivially(key, { ...deps, undone }, run),

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { DONE, failureLog, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { failureLog, type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import type { Informer } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
@@ -12,7 +12,7 @@ import { decideTrivial } from './decide.ts'
 /** Everything that a run needs for a driver that cannot attach. */
 export interface TrivialDeps {
   readonly api: KubeClient
-  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeAnswer' | 'store'>
   /** The last reverted write of the status, by UID of the attachment. */
   readonly undone: ReadonlyMap<string, UndoneWrite>
   readonly clock: Clock
@@ -36,14 +36,14 @@ export async function reconcileTrivially(key: string, deps: TrivialDeps, run: Ru
   try {
     const options = { signal, subresource: 'status' }
     saved = await deps.api.patch(VOLUME_ATTACHMENTS, { name: key }, step.patch, options)
-    cached = deps.attachments.storeOwnWrite(saved)
+    cached = deps.attachments.storeAnswer(saved)
   } catch (error) {
     signal.throwIfAborted()
     failureLog(error, log)?.error(error, 'Error saving VolumeAttachment as attached')
     return { kind: 'retry', cause: error }
   }
   log.v(2)?.info('Marked VolumeAttachment as attached')
-  if (cached === undefined || cached.attached === true) return DONE
+  if (cached === undefined || cached.attached === true) return WORK_COMPLETED
   // Another writer reverted the status during this run. The watch event starts no run, so this run is repeated.
   return statusReverted(saved, new Error(STATUS_REVERTED))
 }

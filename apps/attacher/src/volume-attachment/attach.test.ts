@@ -1,4 +1,4 @@
-import { DONE } from '@csi-sidecars/controller'
+import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { STATUS_REVERTED } from '../term/status-reverted.ts'
 import { apiError } from '../testing/api-error.ts'
@@ -112,7 +112,7 @@ describe('attach', () => {
 
   it('an attach succeeds when the status shows that the volume is attached', async () => {
     fixture.api.store({ ...pv(), metadata: { name: 'pv1', uid: 'pv1-uid' } } as never)
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
   })
 
   it('an attach ends without an error if it is cancelled while it writes the status', async () => {

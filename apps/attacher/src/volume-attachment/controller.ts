@@ -1,13 +1,13 @@
 import {
   type Controller,
   type Enqueuer,
-  keysOf,
-  objectsOf,
-  resetsOf,
+  enqueueOn,
+  forgetDeleted,
+  renewOn,
   type Source,
   type Trigger,
   WakeFeed,
-  wakesOn,
+  wakeOn,
 } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
@@ -95,8 +95,8 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
         queue = started
         return () => {}
       },
-      objectsOf(attachments, (va) => memory.forget(va)),
-      resetsOf(attachments, onDetachWanted),
+      forgetDeleted(attachments, (va) => memory.forget(va)),
+      renewOn(attachments, onDetachWanted),
       undoneBy(attachments, isStatusReverted, (va) =>
         memory.update(va, { statusReverted: undoneAgain(memory.of(va).statusReverted, { backoff, clock }) }),
       ),
@@ -106,18 +106,18 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
         (va) =>
           memory.update(va, { finalizerRemoved: undoneAgain(memory.of(va).finalizerRemoved, { backoff, clock }) }),
       ),
-      keysOf(attachments, onAttachment(finalizer, log), hasError),
-      keysOf(attachments, onAttachmentEnd(memory)),
+      enqueueOn(attachments, onAttachment(finalizer, log), hasError),
+      enqueueOn(attachments, onAttachmentEnd(memory)),
       addedLater(volumes, onVolumeAdded(attachmentsOf)),
     ],
     wakers: {
-      volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: wakesOn(volumes, wakesOnVolume) },
+      volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: wakeOn(volumes, wakesOnVolume) },
       volumeGone: {
         object: 'the deletion of PersistentVolume',
         reason: 'VolumeNotUsable',
-        source: wakesOn(volumes, wakesOnVolumeGone),
+        source: wakeOn(volumes, wakesOnVolumeGone),
       },
-      node: { object: 'CSINode', reason: 'DriverNotOnNode', source: wakesOn(nodes, wakesOnNode) },
+      node: { object: 'CSINode', reason: 'DriverNotOnNode', source: wakeOn(nodes, wakesOnNode) },
       unpublish: { object: 'a detach of volume', reason: 'VolumeOrNodeBusy', source: unpublishes.source },
     },
     reconcile: (key, run) => work.run(key, run, () => reconcileAttachment(key, deps, run)),

@@ -1,4 +1,4 @@
-import { DONE } from '@csi-sidecars/controller'
+import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { undoneAgain } from '../term/undone-write.ts'
@@ -19,7 +19,7 @@ describe('detach', () => {
   it('a detach reads the secret for the CSI call', async () => {
     fixture.api.store(pv(SECRET_REF))
     fixture.api.store({ metadata: { name: 'login' }, data: { user: 'YWRtaW4=' } } as never)
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {"user":"admin"}'])
   })
 
@@ -55,7 +55,7 @@ describe('detach', () => {
   })
 
   it('a detach succeeds when the status shows that the volume is detached', async () => {
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
   })
 
   it('a detach that the driver refuses retries without waiting for another object', async () => {
@@ -97,7 +97,7 @@ describe('lost volume', () => {
   ])('a detach without a PersistentVolume %s, and remembers that the volume is detached', async (_, refusal) => {
     fixture.api.objects.delete('pv1')
     if (refusal !== undefined) fixture.unpublish = () => Promise.reject(refusal)
-    expect(await run()).toBe(DONE)
+    expect(await run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual(['get pv1', expect.stringContaining('"op":"remove"')])
     expect(isRemembered()).toBe(true)
@@ -195,7 +195,7 @@ describe('attached attachments', () => {
     fixture.publish = () => Promise.reject(new Error('no'))
     expect(await fixture.run()).toMatchObject({ kind: 'retry' })
     fixture.publish = async () => ({})
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toHaveLength(2)
     expect((fixture.api.get('va1') as unknown as { status: object }).status).toEqual({ attached: true })
   })

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
@@ -28,7 +28,7 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
   // If the volume is also published under another handle or node ID, separate runs unpublish it there.
   orphanPublications(run)
   run.log.v(4)?.info('Fully detached')
-  return DONE
+  return WORK_COMPLETED
 }
 
 /**

@@ -1,4 +1,4 @@
-import { DONE } from '@csi-sidecars/controller'
+import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { ReconcileFixture } from '../testing/reconcile-fixture.ts'
@@ -22,7 +22,7 @@ beforeEach(() => {
 
 describe('reconcileOrphanedPublication', () => {
   it('the unpublish of an orphaned volume logs the volume handle and the node ID', async () => {
-    expect(await fixture.run({}, KEY)).toBe(DONE)
+    expect(await fixture.run({}, KEY)).toBe(WORK_COMPLETED)
     const pairs = { volumeHandle: 'handle-9', nodeID: 'node1-id' }
     expect(fixture.log.lines.filter(({ level }) => level === 2)).toMatchObject([{ pairs }, { pairs }])
     expect(fixture.memory.orphanedPublication(KEY)).toBeUndefined()

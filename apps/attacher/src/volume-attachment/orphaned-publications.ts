@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import { volumeOf } from '../volumes/volume-view.ts'
 import { isNotFoundByDriver, OperationError } from './failure.ts'
@@ -42,7 +42,7 @@ export async function reconcileOrphanedPublication(
   log.v(2)?.info('Detached')
   memory.recordUnpublish(request)
   deps.wake({ kind: 'unpublish', name: request.volumeId })
-  return DONE
+  return WORK_COMPLETED
 }
 
 function hasLiveAttachment(

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { secretsFrom } from '@csi-sidecars/csi'
 import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
@@ -78,7 +78,7 @@ export async function markAttached(run: AttachmentRun, context: PublishContext):
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
-  if (stored.lastSeen.attached === true) return DONE
+  if (stored.lastSeen.attached === true) return WORK_COMPLETED
   if (stored.lastSeen.deleting || saved === undefined) return SETTLED
   return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

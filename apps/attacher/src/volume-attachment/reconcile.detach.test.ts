@@ -1,4 +1,4 @@
-import { DONE, SETTLED } from '@csi-sidecars/controller'
+import { SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -17,7 +17,7 @@ describe('detach', () => {
   beforeEach(() => fixture.api.store(deleting()))
 
   it('a detach unpublishes, and then removes the finalizer in one write', async () => {
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toEqual(['unpublish handle-1 node1-id {}'])
     expect(fixture.api.requests).toEqual([REMOVE_FINALIZER])
   })
@@ -38,7 +38,7 @@ describe('detach', () => {
       kind: 'retry',
       cause: new Error('failed to detach: could not mark as detached: no'),
     })
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(await fixture.run()).toBe(SETTLED)
     expect(fixture.calls).toHaveLength(1)
     expect(fixture.api.requests).toEqual([

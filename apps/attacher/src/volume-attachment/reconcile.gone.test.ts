@@ -1,4 +1,4 @@
-import { DONE } from '@csi-sidecars/controller'
+import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { beforeEach, describe, expect, it } from '@jest/globals'
@@ -43,7 +43,7 @@ describe('deleted attachment', () => {
     }
     expect(await fixture.run()).toMatchObject({ kind: 'settled' })
     expect(fixture.enqueued).toContain(LEFT)
-    expect(await fixture.run({}, LEFT)).toBe(DONE)
+    expect(await fixture.run({}, LEFT)).toBe(WORK_COMPLETED)
     expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
     expect(fixture.woken).toEqual([{ kind: 'unpublish', name: 'handle-1' }])
     expect(await fixture.run({}, LEFT)).toEqual({ kind: 'settled' })
@@ -61,7 +61,7 @@ describe('deleted attachment', () => {
     expect(await fixture.run({}, LEFT)).toMatchObject({ kind: 'retry' })
     fixture.lost = false
     fixture.unpublish = async () => {}
-    expect(await fixture.run({}, LEFT)).toBe(DONE)
+    expect(await fixture.run({}, LEFT)).toBe(WORK_COMPLETED)
     expect(fixture.memory.orphanedPublication(LEFT)).toBeUndefined()
   })
 
@@ -150,7 +150,7 @@ describe('deleted attachment', () => {
     }
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.requests.at(-1)).toBe('get va1')
-    expect(await fixture.run({}, LEFT)).toBe(DONE)
+    expect(await fixture.run({}, LEFT)).toBe(WORK_COMPLETED)
     expect(fixture.calls.at(-1)).toContain('unpublish')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.calls).toHaveLength(2)
@@ -180,7 +180,7 @@ describe('deleted attachment', () => {
   it('an attachment that was reported as gone by mistake is attached', async () => {
     fixture.api.store(va({ metadata: FINALIZED }))
     fixture.memory.update({ uid: 'va1-uid' }, { gone: true })
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toHaveLength(1)
   })
 

@@ -1,5 +1,5 @@
 import { CancelledError } from '@csi-sidecars/base'
-import { DONE } from '@csi-sidecars/controller'
+import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
@@ -16,7 +16,7 @@ beforeEach(() => {
 describe('attach', () => {
   it('an attach adds the finalizer, publishes, and stores the publish context, in two writes', async () => {
     fixture.publish = async () => ({ device: '/dev/x' })
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.api.requests).toEqual([
       ADD_FINALIZER,
       'patch va1/status {"metadata":{"uid":"va1-uid"},"status":{"attached":true,"attachmentMetadata":{"device":"/dev/x"}}}',
@@ -191,7 +191,7 @@ describe('recreated volume', () => {
 
   it("an attach of another driver's volume uses the source that was read before the patch of the finalizer", async () => {
     fixture.volumeAfterWrite = () => ({ ...projectVolume(pv()), spec: undefined })
-    expect(await fixture.run()).toBe(DONE)
+    expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toEqual(['publish handle-1 node1-id {}'])
   })
 

@@ -37,7 +37,7 @@ export interface AttachmentDeps {
   /** A client that refuses writes once this process no longer leads. */
   readonly api: KubeClient
   readonly driver: PublishClient
-  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeAnswer' | 'store'>
   readonly volumes: Pick<Reader<CachedVolume>, 'get'>
   readonly finalizers: VolumeFinalizers
   readonly finalizer: string

@@ -26,7 +26,7 @@ type Change = (va: CachedAttachment) => Patch | undefined
 
 interface StoredAttachmentOptions {
   readonly api: KubeClient
-  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeOwnWrite' | 'store'>
+  readonly attachments: Pick<Informer<CachedAttachment, VolumeAttachment>, 'storeAnswer' | 'store'>
   readonly signal: AbortSignal
 }
 
@@ -154,7 +154,7 @@ export class StoredAttachment {
   }
 
   #store(answer: VolumeAttachment): void {
-    const cached = this.#options.attachments.storeOwnWrite(answer)
+    const cached = this.#options.attachments.storeAnswer(answer)
     // The answer or the cache may show an attachment that was recreated under the same name.
     if (cached?.uid === this.#va.uid) this.#va = cached
   }

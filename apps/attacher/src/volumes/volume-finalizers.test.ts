@@ -21,7 +21,7 @@ let cached: CachedVolume | undefined
 const project = volumeProjection(DRIVER)
 const signal = new AbortController().signal
 const volumes = {
-  storeOwnWrite: (object: PersistentVolume) => {
+  storeAnswer: (object: PersistentVolume) => {
     cached = project(object)
     return cached
   },

@@ -15,7 +15,7 @@ interface PatchBase {
 
 interface VolumeFinalizersOptions {
   readonly api: KubeClient
-  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeOwnWrite' | 'store'>
+  readonly volumes: Pick<Informer<CachedVolume, PersistentVolume>, 'storeAnswer' | 'store'>
   readonly finalizer: string
 }
 
@@ -55,11 +55,11 @@ export class VolumeFinalizers {
       latest: () => base,
       hasFinalizer,
       add: (state) => (hasFinalizer(state) ? undefined : addFinalizerPatch(state.finalizers, finalizer, state.uid)),
-      send: async (patch) => volumes.storeOwnWrite(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
+      send: async (patch) => volumes.storeAnswer(await api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal })),
       refresh: async () => {
         const pv = await api.get(PERSISTENT_VOLUMES, { name }, { signal })
         base = { uid: pv.metadata?.uid, finalizers: pv.metadata?.finalizers }
-        refreshed = volumes.storeOwnWrite(pv)
+        refreshed = volumes.storeAnswer(pv)
       },
     })
     return result.kind === 'added' ? result.saved : refreshed

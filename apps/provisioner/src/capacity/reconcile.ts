@@ -49,7 +49,7 @@ async function createObject(
 ): Promise<void> {
   const { api, objects, settings } = deps
   const created = newObject(item, capacity, settings)
-  objects.storeOwnWrite(await api.create(CSI_STORAGE_CAPACITIES, created, { signal }))
+  objects.storeAnswer(await api.create(CSI_STORAGE_CAPACITIES, created, { signal }))
 }
 
 /** Reads the stored object before the update, because a PUT replaces all of its fields. */
@@ -60,7 +60,7 @@ async function updateObject(
   const { api, objects, settings } = deps
   const stored = await api.get(CSI_STORAGE_CAPACITIES, namespacedRef(object.key), { signal })
   const updated = updatedObject(stored, capacity, settings)
-  objects.storeOwnWrite(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
+  objects.storeAnswer(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
 }
 
 async function deleteObject({ deps, bucket, signal }: CapacityRun, { key, uid }: CapacityObject): Promise<void> {

@@ -3,11 +3,11 @@ import {
   adaptToPressure,
   awaitedObjects,
   type Controller,
+  enqueueOn,
   KeyFeed,
-  keysOf,
   objectOf,
   type Wakers,
-  wakesOn,
+  wakeOn,
 } from '@csi-sidecars/controller'
 import {
   type KubeObject,
@@ -72,7 +72,7 @@ export function claimControllers(term: TermParts, memory: ClaimMemory): readonly
     backoff: backoffOf(settings),
     onStart: () => log.info('Started provisioner controller', { component: settings.component }),
     caches: [claims, volumes, classes, ...(cluster === undefined ? [] : [cluster.nodes, cluster.registrations])],
-    sources: [forgetEndedClaims(claims, memory), again.source, keysOf(claims, claimTrigger(settings, memory))],
+    sources: [forgetEndedClaims(claims, memory), again.source, enqueueOn(claims, claimTrigger(settings, memory))],
     wakers: claimWakers(term),
     reconcile: (uid, run) => reconcileClaim(uid, deps, run),
     pending: claimTable(deps),
@@ -92,15 +92,15 @@ function claimWakers(term: TermParts): Wakers<ClaimWakeKind> {
     class: {
       object: 'StorageClass',
       reason: 'StorageClassNotUsable',
-      source: wakesOn(classes, (event) => [{ kind: 'class', name: objectOf(event).key }]),
+      source: wakeOn(classes, (event) => [{ kind: 'class', name: objectOf(event).key }]),
     },
-    volume: { object: 'PersistentVolume', reason: 'VolumeNameTaken', source: wakesOn(volumes, wakesOnVolume) },
+    volume: { object: 'PersistentVolume', reason: 'VolumeNameTaken', source: wakeOn(volumes, wakesOnVolume) },
     node: { object: 'Node', reason: 'TopologyOfNodeMissing', source: cluster ? selectedNodeSource(cluster) : noNodes },
     nodes: { object: 'Node', reason: 'TopologyMissing', source: cluster ? anyNodeSource(cluster) : noNodes },
     claim: {
       object: 'PersistentVolumeClaim',
       reason: 'SourceNotUsable',
-      source: wakesOn(claims, wakesOnClaim(settings)),
+      source: wakeOn(claims, wakesOnClaim(settings)),
     },
     snapshot: { object: 'VolumeSnapshot', reason: 'SourceNotUsable', source: awaited.snapshot },
     snapshotContent: {

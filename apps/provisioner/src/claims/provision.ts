@@ -1,4 +1,4 @@
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
@@ -53,7 +53,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await finishCreationNowOrLater(run, unsaved)
   await releaseSource(run, claim)
-  return stored === undefined ? DONE : await recordFailure(run, { ...work, error: stored, isRepeated })
+  return stored === undefined ? WORK_COMPLETED : await recordFailure(run, { ...work, error: stored, isRepeated })
 }
 
 /**

@@ -26,7 +26,7 @@ async function storeOrDeleteVolume(run: ClaimRun, unsaved: Unsaved): Promise<Ans
     if (existing === undefined) return undefined
     switch (decideConflict(existing, { claimUid: claim.uid, created })) {
       case 'stored':
-        deps.volumes.storeOwnWrite(existing)
+        deps.volumes.storeAnswer(existing)
         return undefined
       case 'keepVolume':
         return keptVolumeError(name, name)
@@ -56,7 +56,7 @@ function keptVolumeError(name: string, owner: string): AnswerError {
 /** Creates the PersistentVolume and returns undefined. If the name is in use, returns the existing object. */
 async function createOrGet({ deps, signal }: ClaimRun, pv: PersistentVolume): Promise<PersistentVolume | undefined> {
   try {
-    deps.volumes.storeOwnWrite(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
+    deps.volumes.storeAnswer(await deps.api.create(PERSISTENT_VOLUMES, pv, { signal }))
     return undefined
   } catch (nameInUse) {
     if (!isAlreadyExists(nameInUse)) throw nameInUse

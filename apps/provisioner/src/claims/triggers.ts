@@ -1,4 +1,4 @@
-import { bringsNews, objectOf, type Source, type Trigger, wakesOn } from '@csi-sidecars/controller'
+import { bringsNews, objectOf, type Source, type Trigger, wakeOn } from '@csi-sidecars/controller'
 import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { ProvisionerClaim } from '../caches/claim.ts'
@@ -78,8 +78,8 @@ function topologySource<K extends 'node' | 'nodes'>(
   { nodes, registrations }: TopologyCaches,
   wakes: (event: InformerEvent<Cached>) => readonly ClaimWakeEvent<K>[],
 ): Source<K> {
-  const ofNodes = wakesOn(nodes, (event) => (changesLabels(event) ? wakes(event) : []))
-  const ofRegistrations = wakesOn(registrations, (event) => (changesKeys(event) ? wakes(event) : []))
+  const ofNodes = wakeOn(nodes, (event) => (changesLabels(event) ? wakes(event) : []))
+  const ofRegistrations = wakeOn(registrations, (event) => (changesKeys(event) ? wakes(event) : []))
   return (queue) => {
     const stops = [ofNodes(queue), ofRegistrations(queue)]
     return () => {

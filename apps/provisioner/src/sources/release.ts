@@ -1,12 +1,12 @@
 import {
   type Controller,
-  keysOf,
+  enqueueOn,
   type Outcome,
   type Run,
   SETTLED,
   type Trigger,
   type WakeEvent,
-  wakesOn,
+  wakeOn,
 } from '@csi-sidecars/controller'
 import type { Informer, InformerEvent } from '@csi-sidecars/informer'
 import type { KubeClient } from '@csi-sidecars/kube-client'
@@ -39,9 +39,9 @@ export function cloneReleaseController(options: ReleaseOptions): Controller<Rele
     workers,
     backoff,
     caches: [claims],
-    sources: [keysOf(claims, onClaim)],
+    sources: [enqueueOn(claims, onClaim)],
     wakers: {
-      clone: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: wakesOn(claims, wakesOnClone) },
+      clone: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: wakeOn(claims, wakesOnClone) },
       endOfUse: { object: 'PersistentVolumeClaim', reason: 'StillCloned', source: uses.source },
     },
     reconcile: (key, run) => release(key, options, run),

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, type Source, wakesOn } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, type Source, wakeOn } from '@csi-sidecars/controller'
 import { FifoOrder, reservedFor } from '@csi-sidecars/workqueue'
 import { backoffOf, SIDECAR, type TermParts } from '../parts.ts'
 import { AttachedVolumes } from './attached.ts'
@@ -28,7 +28,7 @@ export function volumeController(term: TermParts): Controller<VolumeWakeKind> {
           queue.forget(event.object.key)
           memory.forget(event.object.uid)
         }),
-      keysOf(volumes, onVolume),
+      enqueueOn(volumes, onVolume),
     ],
     wakers: {
       attachment: { object: 'VolumeAttachment', reason: 'StillAttached', source: detachments(term) },
@@ -53,7 +53,7 @@ export function volumeController(term: TermParts): Controller<VolumeWakeKind> {
 /** Wakes a released volume when its VolumeAttachment is deleted. */
 function detachments({ attachments }: Pick<TermParts, 'attachments'>): Source<'attachment'> {
   if (attachments === undefined) return () => () => undefined
-  return wakesOn(attachments, (event) =>
+  return wakeOn(attachments, (event) =>
     event.type === 'deleted' ? [{ kind: 'attachment', name: event.object.volume }] : [],
   )
 }

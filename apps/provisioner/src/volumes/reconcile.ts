@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { unreachable } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { isInvalid, isNotFound } from '@csi-sidecars/kube-client'
 import { type Patch, PERSISTENT_VOLUMES, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { ProvisionerVolume } from '../caches/volume.ts'
@@ -57,7 +57,7 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
   const { deps, signal } = run
   if (patch === undefined) return SETTLED
   try {
-    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+    deps.volumes.storeAnswer(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
     return AGAIN
   } catch (error) {
     signal.throwIfAborted()
@@ -69,7 +69,7 @@ async function patchFinalizers(run: VolumeRun, volume: ProvisionerVolume, patch:
 
 async function readAgain(run: VolumeRun, name: string): Promise<PersistentVolume | undefined> {
   const pv = await readIfExists(run, PERSISTENT_VOLUMES, name)
-  if (pv !== undefined) run.deps.volumes.storeOwnWrite(pv)
+  if (pv !== undefined) run.deps.volumes.storeAnswer(pv)
   return pv
 }
 
@@ -120,7 +120,7 @@ async function deleteVolume(
     return { kind: 'retry', cause: error }
   }
   deps.metrics.deletions.succeeded({ class: className }, deps.clock.monotonic() - since)
-  return DONE
+  return WORK_COMPLETED
 }
 
 /**
@@ -165,7 +165,7 @@ async function deleteObject(run: VolumeRun, { key, uid }: ProvisionerVolume): Pr
   const patch = removeOurFinalizerPatch({ finalizers: pv.metadata?.finalizers, uid })
   if (patch === undefined) return
   const patched = await deps.api.patch(PERSISTENT_VOLUMES, { name: key }, patch, { signal }).catch(isGone)
-  if (patched !== 'gone') deps.volumes.storeOwnWrite(patched)
+  if (patched !== 'gone') deps.volumes.storeAnswer(patched)
 }
 
 /** Returns `gone` for a 404, and throws any other error. */

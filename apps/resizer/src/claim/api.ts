@@ -17,7 +17,7 @@ export async function patchClaim(
   const options = { signal, subresource: 'status', priority }
   try {
     const saved = await deps.api.patch(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), patch, options)
-    deps.claims.storeOwnWrite(saved)
+    deps.claims.storeAnswer(saved)
     return projectClaim(saved)
   } catch (error) {
     if (isOutcomeUnknown(error)) deps.unconfirmed.add(key)
@@ -38,7 +38,7 @@ export async function confirmLastWrite({
   const { api, claims, unconfirmed } = deps
   if (!unconfirmed.has(key)) return undefined
   try {
-    claims.storeOwnWrite(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
+    claims.storeAnswer(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (!isNotFound(error)) return new Error(`cannot read pvc "${key}" again: ${messageOf(error)}`, { cause: error })
@@ -64,7 +64,7 @@ export function isStillCached(run: ResizerClaimRun<ResizerClaimDeps>, claim: Pic
 /** Reads the claim into the cache after a conflict, so that the next patch is built from the current claim. */
 export async function readClaimIntoCache({ key, deps, log, signal }: ResizerClaimRun<ResizerClaimDeps>): Promise<void> {
   try {
-    deps.claims.storeOwnWrite(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
+    deps.claims.storeAnswer(await deps.api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     // The error does not end the run. If the API server stays unavailable, the next patch ends it.

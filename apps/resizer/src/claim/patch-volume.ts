@@ -16,6 +16,6 @@ export async function patchVolume(
   assertNotReplaced(run, volume)
   const patch = patchOf(deps.volumes.store.get(volume.key) ?? volume)
   if (patch === undefined) return 'same'
-  deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  deps.volumes.storeAnswer(await deps.api.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
   return 'patched'
 }

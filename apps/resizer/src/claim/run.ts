@@ -10,7 +10,7 @@ import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizerWakeKind } from './wake-events.ts'
 
 /** The part of an informer that a controller uses. */
-export type WritableCache<T, W> = Pick<Informer<T, W>, 'storeOwnWrite' | 'store'>
+export type WritableCache<T, W> = Pick<Informer<T, W>, 'storeAnswer' | 'store'>
 
 /** The dependencies of the resize controller and of the modify controller. */
 export interface ResizerClaimDeps {

@@ -1,4 +1,4 @@
-import { type Controller, EventDeduplicator, keysOf, objectsOf, type Source } from '@csi-sidecars/controller'
+import { type Controller, EventDeduplicator, enqueueOn, forgetDeleted, type Source } from '@csi-sidecars/controller'
 import type { Driver } from '@csi-sidecars/csi'
 import { claimTable, objectOf } from '../claim/pending.ts'
 import { unlessAtRest } from '../claim/triggers.ts'
@@ -29,8 +29,8 @@ export function unsupportedModifyController(term: ResizerTerm): Controller<Unsup
     backoff,
     caches: [claims, volumes],
     sources: [
-      objectsOf(claims, ({ uid }) => events.forget(uid)),
-      keysOf(
+      forgetDeleted(claims, ({ uid }) => events.forget(uid)),
+      enqueueOn(
         claims,
         unlessAtRest(onClaim, (claim) => !asksForClass(claim)),
       ),

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectsOf, resetsOf, wakesOn } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, forgetDeleted, renewOn, wakeOn } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { Informers } from '../caches/open.ts'
@@ -37,18 +37,16 @@ export function modifyController(
     sources: [
       callsOfEarlierProcesses(claims, memory),
       recreatedClasses(classes, claims, memory),
-      objectsOf(claims, (claim) => memory.forget(claim)),
-      resetsOf(claims, classChanged),
-      keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
+      forgetDeleted(claims, (claim) => memory.forget(claim)),
+      renewOn(claims, classChanged),
+      enqueueOn(claims, unlessAtRest(onClaim, isAtRest), wasTried),
     ],
     wakers: {
       volume: volumeWaker(term),
       class: {
         object: 'VolumeAttributesClass',
         reason: 'VolumeAttributesClassMissing',
-        source: wakesOn(classes, (event) =>
-          event.type === 'added' ? [{ kind: 'class', name: event.object.key }] : [],
-        ),
+        source: wakeOn(classes, (event) => (event.type === 'added' ? [{ kind: 'class', name: event.object.key }] : [])),
       },
     },
     reconcile: (key, run) => reconcileModify(key, deps, run),

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { DONE, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { namespacedRef } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
 import { isStillCached, patchClaim, patchFailureText } from '../claim/api.ts'
@@ -33,7 +33,7 @@ export async function recordSuccess(run: ModifyRun, modification: Modification):
   run.log.v(4)?.info('Update volumeAttributesClass of PV succeeded', { PV: modification.volume.key })
   const { name } = namespacedRef(claim.key)
   recordEvent(run, claim, MODIFY_EVENTS.succeeded(name, target.key))
-  return DONE
+  return WORK_COMPLETED
 }
 
 async function saveClass(run: ModifyRun, { claim, volume, target }: Modification): Promise<void> {

@@ -1,4 +1,11 @@
-import { type Controller, type Enqueuer, keysOf, objectsOf, resetsOf, type Source } from '@csi-sidecars/controller'
+import {
+  type Controller,
+  type Enqueuer,
+  enqueueOn,
+  forgetDeleted,
+  renewOn,
+  type Source,
+} from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { ResizerClaim } from '../caches/claim.ts'
@@ -42,13 +49,13 @@ export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind>
     sources: [
       ...podsEnded,
       () => nodeSteps.open(),
-      objectsOf(claims, (claim) => {
+      forgetDeleted(claims, (claim) => {
         memory.forget(claim)
         inUse?.forget(claim)
       }),
-      resetsOf(claims, requestChanged),
-      keysOf(claims, unlessAtRest(onClaim, isAtRest), wasTried),
-      keysOf(volumes, onVolume),
+      renewOn(claims, requestChanged),
+      enqueueOn(claims, unlessAtRest(onClaim, isAtRest), wasTried),
+      enqueueOn(volumes, onVolume),
     ],
     wakers: { volume: volumeWaker(term) },
     reconcile: (key, run) => reconcileResize(key, deps, run),

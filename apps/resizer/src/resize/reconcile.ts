@@ -99,7 +99,7 @@ async function dropPreResize(run: ResizeRun, { volume }: ResizeView, patch: Patc
   const { deps, signal } = run
   const name = volume?.key ?? ''
   try {
-    deps.volumes.storeOwnWrite(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
+    deps.volumes.storeAnswer(await deps.api.patch(PERSISTENT_VOLUMES, { name }, patch, { signal }))
     return undefined
   } catch (cause) {
     signal.throwIfAborted()

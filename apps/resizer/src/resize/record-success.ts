@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { AGAIN, DONE, type Outcome, SETTLED, type UpdateResult, updateLatest } from '@csi-sidecars/controller'
+import { AGAIN, type Outcome, SETTLED, type UpdateResult, updateLatest, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { isConflict, isMissing, isTooManyRequests } from '@csi-sidecars/kube-client'
 import { Quantity } from '@csi-sidecars/kube-types'
 import type { ResizerClaim } from '../caches/claim.ts'
@@ -61,7 +61,7 @@ export async function recordSuccess(
 function outcomeOfSuccess(run: ResizeRun, expansion: ControllerExpansion): Outcome {
   const { target } = expansion
   const size = nextSize(run, expansion, { finallyFailed: false })
-  if (size === undefined) return DONE
+  if (size === undefined) return WORK_COMPLETED
   if (!size.equals(target)) return AGAIN
   return { kind: 'retry', cause: new Error(`the volume was expanded to ${target}, and has less again`) }
 }

@@ -51,7 +51,7 @@ export class FakeInformer<W extends KubeObject, T extends Cached> implements Inf
     this.#handlers.clear()
   }
 
-  storeOwnWrite(object: W): T | undefined {
+  storeAnswer(object: W): T | undefined {
     this.#store(object)
     const projected = this.#project(object)
     return projected && this.#objects.get(projected.key)

@@ -165,7 +165,7 @@ function newProcess({ clock, cluster, driver, log, events }: ResizerFixture, opt
     stop.signal.throwIfAborted()
     lost.signal.throwIfAborted()
   }
-  const signals = { stop: stop.signal, cut: stop.signal }
+  const signals = { stop: stop.signal, cancelRuns: stop.signal }
   const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
   const queues = new QueueMetrics(metrics, clock)
   const done = runTerm(lead, resizerControllers(opened, lead), { clock, driver, queues, backlog })

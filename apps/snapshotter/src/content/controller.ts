@@ -2,12 +2,12 @@ import { messageOf } from '@csi-sidecars/base'
 import {
   awaitedObjects,
   type Controller,
+  enqueueOn,
   failureLog,
-  keysOf,
+  forgetDeleted,
   type Lead,
-  objectsOf,
   presentKey,
-  wakesOn,
+  wakeOn,
 } from '@csi-sidecars/controller'
 import { driverWhileLeading, snapshotClient } from '@csi-sidecars/csi'
 import { recorderWhileLeading, textLines } from '@csi-sidecars/events'
@@ -59,22 +59,22 @@ export function contentController(
     backoff: { baseMs: settings.retryStartMs, maxMs: settings.retryMaxMs },
     caches: [contents, classes],
     sources: [
-      objectsOf(contents),
+      forgetDeleted(contents),
       lostContents(contents, memory, hasSnapshotToDelete),
-      keysOf(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
+      enqueueOn(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],
     wakers: {
       class: {
         object: kind.classes.kind,
         reason: 'SnapshotClassMissing',
-        source: wakesOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
+        source: wakeOn(classes, (event) => presentKey(event).map((name) => ({ kind: 'class', name }) as const)),
       },
       secret: { object: 'Secret', reason: 'SecretNotFound', source: awaited.secret },
       snapshot: { object: kind.snapshots.kind, reason: 'SnapshotNotUsable', source: awaited.snapshot },
       handles: {
         object: `the handles of ${kind.resource.kind}`,
         reason: 'MemberNotReported',
-        source: wakesOn(contents, wakesOnHandles),
+        source: wakeOn(contents, wakesOnHandles),
       },
     },
     reconcile: (key, run) => reconcile(key, deps, run),

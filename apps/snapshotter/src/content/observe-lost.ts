@@ -20,7 +20,7 @@ export async function observeUse({ deps, key, signal }: ContentRun, lost: LostCo
     const object = await api.get<KubeObject>(kind.resource, { name: key }, { signal })
     // A content that leaves the cache may only have a new driver or a new label.
     if (object.metadata?.uid === content.uid) return 'used'
-    contents.storeOwnWrite(object)
+    contents.storeAnswer(object)
   } catch (error) {
     if (!isNotFound(error)) throw error
   }

@@ -1,4 +1,4 @@
-import { AGAIN, DONE } from '@csi-sidecars/controller'
+import { AGAIN, WORK_COMPLETED } from '@csi-sidecars/controller'
 import { expect, it } from '@jest/globals'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
 import { DRIVER, vsc } from '../testing/objects.ts'
@@ -12,7 +12,7 @@ const deletion = {
 }
 
 it.each<[name: string, change: object, outcome: unknown]>([
-  ['a ready snapshot completes the work', { status: { readyToUse: true } }, DONE],
+  ['a ready snapshot completes the work', { status: { readyToUse: true } }, WORK_COMPLETED],
   [
     'a deletion that was requested meanwhile follows at once',
     { metadata: deletion, status: { readyToUse: true } },

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { DONE, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/controller'
 import type { Content } from '../caches/content.ts'
 import { checkSnapshot } from './check.ts'
 import { createSnapshot } from './create.ts'
@@ -33,11 +33,11 @@ async function perform(run: ContentRun, steps: readonly ContentStep[]): Promise<
       const outcome = await performStep(run, step)
       if (outcome !== undefined) return outcome
     }
-    return isDeletion ? DONE : outcomeOf(run.stored.newest)
+    return isDeletion ? WORK_COMPLETED : outcomeOf(run.stored.newest)
   } catch (cause) {
     run.signal.throwIfAborted()
     if (!(cause instanceof ContentGoneError)) return { kind: 'retry', cause }
-    return isDeletion ? DONE : SETTLED
+    return isDeletion ? WORK_COMPLETED : SETTLED
   }
 }
 

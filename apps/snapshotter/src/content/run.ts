@@ -31,7 +31,7 @@ export interface ContentDeps {
   readonly api: KubeClient
   readonly calls: SnapshotClient
   readonly driver: Driver
-  readonly contents: Pick<Informer<Content, KubeObject>, 'storeOwnWrite' | 'store'>
+  readonly contents: Pick<Informer<Content, KubeObject>, 'storeAnswer' | 'store'>
   readonly classes: Pick<Informer<SnapshotClass, KubeObject>['store'], 'get'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly memory: ContentMemory

@@ -20,7 +20,7 @@ const CONFLICT_TRIES = 5
 interface StoredContentOptions {
   readonly api: KubeClient
   readonly kind: Kind
-  readonly contents: Pick<Informer<Content, KubeObject>, 'storeOwnWrite' | 'store'>
+  readonly contents: Pick<Informer<Content, KubeObject>, 'storeAnswer' | 'store'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly signal: AbortSignal
 }
@@ -68,7 +68,7 @@ export class StoredContent {
       const object = await api.get<KubeObject>(kind.resource, { name: key }, { signal })
       const found = project(object)
       if (found?.uid === uid) {
-        contents.storeOwnWrite(object)
+        contents.storeAnswer(object)
         this.#content = found
         return found
       }
@@ -128,7 +128,7 @@ export class StoredContent {
       send: async (patch) => {
         try {
           const saved = await api.patch<KubeObject>(kind.resource, { name: key }, patch, { signal, ...options })
-          contents.storeOwnWrite(saved)
+          contents.storeAnswer(saved)
           this.#content = project(saved) ?? this.#content
           return this.#content
         } catch (error) {

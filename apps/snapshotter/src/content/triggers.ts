@@ -51,7 +51,7 @@ function isMemberWithHandles({ status }: Content): boolean {
 
 /**
  * Remembers the states of contents, and enqueues lost contents. `hasSnapshotToDelete` reports whether the last state of
- * a content names such a snapshot. List this source after `objectsOf`, which removes the keys of deleted contents.
+ * a content names such a snapshot. List this source after `forgetDeleted`, which removes the keys of deleted contents.
  */
 export function lostContents(
   contents: Pick<Informer<Content, never>, 'subscribe'>,

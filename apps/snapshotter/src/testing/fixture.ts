@@ -149,7 +149,7 @@ export class Process {
   readonly #client: InProcessClient<ApiError>
   readonly #server: Fixture['api']['server']
   readonly #stop = new AbortController()
-  readonly #cut = new AbortController()
+  readonly #cancelRuns = new AbortController()
   readonly #caches = new AbortController()
   #leads = true
 
@@ -181,7 +181,7 @@ export class Process {
       for (const informer of informers) if (informer.store.synced) informer.resync()
     }
     this.rejectReads = () => {
-      snapshots.contents.storeOwnWrite = () => undefined
+      snapshots.contents.storeAnswer = () => undefined
     }
     this.cached = ({ metadata }) => {
       const content = snapshots.contents.store.get(metadata?.name ?? '')
@@ -208,7 +208,7 @@ export class Process {
     const assertLeading = (): void => {
       if (!this.#leads) throw new CancelledError('this process does not lead')
     }
-    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const signals = { stop: this.#stop.signal, cancelRuns: this.#cancelRuns.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
     const options = { clock, driver: opened.driver, backlog: this.backlog }
     const term = runTerm(lead, snapshotterControllers(opened, lead), options)
@@ -258,7 +258,7 @@ export class Process {
   depose(): void {
     this.#leads = false
     this.stop()
-    this.#cut.abort(new CancelledError('the lease is lost'))
+    this.#cancelRuns.abort(new CancelledError('the lease is lost'))
   }
 
   /** Kills the process. Requests that have not taken effect yet are dropped. */

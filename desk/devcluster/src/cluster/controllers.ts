@@ -6,7 +6,7 @@ const GRACE_MS = 3_000
 
 interface Running {
   readonly stop: AbortController
-  readonly cut: AbortController
+  readonly cancelRuns: AbortController
   readonly ended: Promise<void>
 }
 
@@ -32,27 +32,29 @@ export class Controllers {
 
   start(name: string, component: Component): void {
     const stop = new AbortController()
-    const cut = new AbortController()
-    const ended = this.#run(component, stop.signal, cut.signal).catch((error: unknown) => {
+    const cancelRuns = new AbortController()
+    const ended = this.#run(component, stop.signal, cancelRuns.signal).catch((error: unknown) => {
       if (!stop.signal.aborted) this.#fail(name, toError(error))
     })
     this.#components.set(name, component)
-    this.#running.set(name, { stop, cut, ended })
+    this.#running.set(name, { stop, cancelRuns, ended })
   }
 
   /** Runs a component without leader election. It first waits until the caches contain its earlier writes. */
-  async #run(component: Component, stop: AbortSignal, cut: AbortSignal): Promise<void> {
+  async #run(component: Component, stop: AbortSignal, cancelRuns: AbortSignal): Promise<void> {
     const clock = this.#clock
-    await runTerm({ stop, cut, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), { clock })
+    await runTerm({ stop, cancelRuns, assertLeading: () => undefined, soleSince: clock.monotonic() }, component(), {
+      clock,
+    })
   }
 
   /** Stops a component. Resolves when it has ended. */
   async stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return
-    const { stop, cut, ended } = running
+    const { stop, cancelRuns, ended } = running
     stop.abort(new CancelledError(`${name} is stopped`))
-    const cancel = this.#clock.schedule(GRACE_MS, () => cut.abort(new CancelledError(`${name} is cut short`)))
+    const cancel = this.#clock.schedule(GRACE_MS, () => cancelRuns.abort(new CancelledError(`${name} is cut short`)))
     await ended
     cancel()
     this.#running.delete(name)

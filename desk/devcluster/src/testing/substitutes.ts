@@ -1,4 +1,4 @@
-import { type Controller, keysOf, presentKey, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, presentKey, SETTLED } from '@csi-sidecars/controller'
 import { controllerClient, type Driver, volumeCapabilityOf } from '@csi-sidecars/csi'
 import {
   addFinalizerPatch,
@@ -65,7 +65,7 @@ function substituteAttacher(deps: SubstituteParts): Controller {
   return {
     ...baseController('attachment', deps),
     workers: 20,
-    sources: [keysOf(deps.caches.attachments, presentKey)],
+    sources: [enqueueOn(deps.caches.attachments, presentKey)],
     reconcile: (key, { signal }) => settledUnlessFailed(attachOrDetach(key, deps, signal)),
   }
 }
@@ -84,7 +84,7 @@ async function attachOrDetach(name: string, deps: SubstituteParts, signal: Abort
     const patch = removeFinalizerPatch(metadata.finalizers, FINALIZER)
     if (patch === undefined) return
     await csi.unpublish({ volumeId, nodeId, secrets: {} }, options)
-    caches.attachments.storeOwnWrite(await client.patch(VOLUME_ATTACHMENTS, { name }, patch, { signal }))
+    caches.attachments.storeAnswer(await client.patch(VOLUME_ATTACHMENTS, { name }, patch, { signal }))
     return
   }
   if (status?.attached) return
@@ -101,7 +101,7 @@ async function attachOrDetach(name: string, deps: SubstituteParts, signal: Abort
     { kind: 'merge', body },
     { signal, subresource: 'status' },
   )
-  caches.attachments.storeOwnWrite(saved)
+  caches.attachments.storeAnswer(saved)
 }
 
 /** A minimal resizer. It expands volumes at the controller, and lets the node finish if the driver requires it. */
@@ -109,7 +109,7 @@ function substituteResizer(deps: SubstituteParts): Controller {
   return {
     ...baseController('claim', deps),
     workers: 20,
-    sources: [keysOf(deps.caches.claims, presentKey)],
+    sources: [enqueueOn(deps.caches.claims, presentKey)],
     reconcile: (key, { signal }) => settledUnlessFailed(resize(key, deps, signal)),
   }
 }
@@ -122,7 +122,7 @@ async function resize(key: string, deps: SubstituteParts, signal: AbortSignal): 
   const status = async (body: object): Promise<void> => {
     const options = { signal, subresource: 'status' }
     const patch = { kind: 'merge' as const, body: { status: body } }
-    caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+    caches.claims.storeAnswer(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
   }
   const size = claim.request
   await status({
@@ -133,7 +133,7 @@ async function resize(key: string, deps: SubstituteParts, signal: AbortSignal): 
   const request = { volumeId: volume.csi.volumeHandle, capacityRange, secrets: {}, volumeCapability: undefined }
   const { nodeExpansionRequired } = await controllerClient(driver).expand(request, { ...LIMITS, signal })
   const patch = { kind: 'merge' as const, body: { spec: { capacity: { storage: size } } } }
-  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
+  caches.volumes.storeAnswer(await client.patch(PERSISTENT_VOLUMES, { name: volume.key }, patch, { signal }))
   const finished = { capacity: { storage: size }, allocatedResourceStatuses: { storage: null } }
   const left = { allocatedResourceStatuses: { storage: 'NodeResizePending' } }
   await status(nodeExpansionRequired ? left : finished)

@@ -108,7 +108,7 @@ function lateNodes(real: Caches['nodes']) {
   const nodes: Caches['nodes'] = {
     ...real,
     store: { ...real.store, values: () => real.store.values(), get: (key) => buffered ?? real.store.get(key) },
-    storeOwnWrite: (node) => real.storeOwnWrite(node),
+    storeAnswer: (node) => real.storeAnswer(node),
     ensureListedSince: async () => {},
     subscribe(handler) {
       handlers.add(handler)

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectOf, type Source } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, objectOf, type Source } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import type { CachedNode } from '../caches/node.ts'
 import { isOutOfService } from '../caches/node.ts'
@@ -42,9 +42,9 @@ export function attachDetachController(deps: ControllerParts, options: AttachDet
     workers: WORKERS,
     caches: [attachments, nodes, pods, claims, volumes, drivers],
     sources: [
-      keysOf(nodes, (event) => onNode(event, state)),
-      keysOf(pods, (event) => onPod(event, state)),
-      keysOf(attachments, (event) => onAttachment(event, state)),
+      enqueueOn(nodes, (event) => onNode(event, state)),
+      enqueueOn(pods, (event) => onPod(event, state)),
+      enqueueOn(attachments, (event) => onAttachment(event, state)),
       ...keysOfPodVolumes(caches, (pod) => state.syncPod(pod)),
       // `rebuilt` must be the last source, because the first event of each node clears the list of its volumes.
       rebuilt(state),

@@ -32,12 +32,12 @@ beforeEach(() => {
   writes = []
   cached = nodeProjection(nodeUsing([]))
   loseAnswer = false
-  const storeOwnWrite = (node: Node): CachedNode => {
+  const storeAnswer = (node: Node): CachedNode => {
     cached = nodeProjection(node)
     return cached
   }
   const store = { get: (name: string) => (name === NODE ? cached : undefined) }
-  const nodes = { store, storeOwnWrite } as unknown as Parameters<typeof inUseList>[0]['nodes']
+  const nodes = { store, storeAnswer } as unknown as Parameters<typeof inUseList>[0]['nodes']
   list = inUseList({ client, nodes }, () => inUse)
 })
 

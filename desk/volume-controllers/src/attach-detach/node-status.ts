@@ -8,7 +8,7 @@ import { except } from '../control.ts'
 /** Everything that the writers of a node's volume lists need. */
 export interface NodeStatusParts {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly nodes: Pick<Informer<CachedNode, Node>, 'storeOwnWrite' | 'store'>
+  readonly nodes: Pick<Informer<CachedNode, Node>, 'storeAnswer' | 'store'>
 }
 
 /** Whether a node status lists a volume. `perhaps`: the last write of this process failed, or there was none. */
@@ -76,7 +76,7 @@ async function patchStatus(
 ): Promise<void> {
   const patch = { kind: 'merge' as const, body: { status } }
   const saved = await except(isNotFound, client.patch(NODES, { name }, patch, { signal, subresource: 'status' }))
-  if (saved !== undefined) nodes.storeOwnWrite(saved)
+  if (saved !== undefined) nodes.storeAnswer(saved)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -122,10 +122,10 @@ async function attach(node: string, { volumeName, deps, signal }: Run): Promise<
   state.actual.markUncertain(volumeName, node)
   state.attachmentRequested(name)
   try {
-    caches.attachments.storeOwnWrite(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
+    caches.attachments.storeAnswer(await client.create(VOLUME_ATTACHMENTS, attachment, { signal }))
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
-    caches.attachments.storeOwnWrite(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
+    caches.attachments.storeAnswer(await client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
   }
   state.attachmentSettled(name)
 }
@@ -137,7 +137,7 @@ async function readAttachment(node: string, { volumeName, deps, signal }: Run): 
   if (volume === undefined) return
   const name = attachmentName(volume, node)
   const stored = await except(isNotFound, client.get(VOLUME_ATTACHMENTS, { name }, { signal }))
-  if (stored !== undefined) caches.attachments.storeOwnWrite(stored)
+  if (stored !== undefined) caches.attachments.storeAnswer(stored)
   state.attachmentSettled(name)
 }
 
@@ -174,7 +174,7 @@ async function isInUseNow(node: string, { volumeName, deps, signal }: Run): Prom
   const { nodes } = deps.caches
   const stored = await except(isNotFound, deps.client.get(NODES, { name: node }, { signal }))
   if (stored === undefined) return false
-  nodes.storeOwnWrite(stored)
+  nodes.storeAnswer(stored)
   return nodes.store.get(node)?.volumesInUse.includes(volumeName) === true
 }
 

@@ -1,5 +1,5 @@
 import { unreachable } from '@csi-sidecars/base'
-import { type Controller, keysOf, objectOf, objectsOf } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, forgetDeleted, objectOf } from '@csi-sidecars/controller'
 import { isConflict, type KubeClient } from '@csi-sidecars/kube-client'
 import {
   type KubeObject,
@@ -39,17 +39,17 @@ export function binder(deps: Omit<BinderParts, 'placed'>): Controller {
     ...baseController('pod', deps),
     workers: WORKERS,
     sources: [
-      objectsOf(pods, ({ uid }) => binderParts.placed.delete(uid)),
-      keysOf(pods, (event) => {
+      forgetDeleted(pods, ({ uid }) => binderParts.placed.delete(uid)),
+      enqueueOn(pods, (event) => {
         const pod = objectOf(event)
         if (pod.nodeName !== '') binderParts.placed.delete(pod.uid)
         // A deleted or terminated pod may free a place on its node, so all waiting pods are tried again.
         return event.type === 'deleted' || isTerminated(pod) ? allToPlace() : toPlace([pod])
       }),
-      keysOf(claims, (event) => toPlace(pods.store.byIndex(PODS_BY_CLAIM, objectOf(event).key))),
-      keysOf(nodes, allToPlace),
-      keysOf(classes, allToPlace),
-      keysOf(volumes, (event) => {
+      enqueueOn(claims, (event) => toPlace(pods.store.byIndex(PODS_BY_CLAIM, objectOf(event).key))),
+      enqueueOn(nodes, allToPlace),
+      enqueueOn(classes, allToPlace),
+      enqueueOn(volumes, (event) => {
         const isFree = event.type !== 'deleted' && objectOf(event).claimRef === undefined
         return isFree ? allToPlace() : []
       }),
@@ -118,15 +118,13 @@ async function perform(step: PlaceStep, { pod, deps, signal }: Placement): Promi
     case 'reserve': {
       const patch = bindVolumePatch(step.volume, step.claim)
       if (patch === undefined) return
-      caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: step.volume.key }, patch, { signal }))
+      caches.volumes.storeAnswer(await client.patch(PERSISTENT_VOLUMES, { name: step.volume.key }, patch, { signal }))
       return
     }
     case 'selectNode': {
       const body = { metadata: { annotations: { [SELECTED_NODE]: step.node } } }
       const ref = refOf(step.claim.key)
-      caches.claims.storeOwnWrite(
-        await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body }, { signal }),
-      )
+      caches.claims.storeAnswer(await client.patch(PERSISTENT_VOLUME_CLAIMS, ref, { kind: 'merge', body }, { signal }))
       return
     }
     case 'bind':

@@ -1,5 +1,5 @@
 import { messageOf } from '@csi-sidecars/base'
-import { type Controller, keysOf, type Outcome, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, type Outcome, SETTLED } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import {
@@ -28,13 +28,13 @@ export function ephemeralVolumeControllers(deps: ControllerParts): readonly Cont
     {
       ...baseController('pod', deps),
       workers: WORKERS,
-      sources: [keysOf(pods, newPods), keysOf(claims, (event) => podsOfGone(event, deps))],
+      sources: [enqueueOn(pods, newPods), enqueueOn(claims, (event) => podsOfGone(event, deps))],
       reconcile: (key, { signal }) => reconcileEphemeral(key, deps, signal),
     },
     {
       ...baseController('claim', deps),
       workers: WORKERS,
-      sources: [keysOf(claims, ownedClaims), keysOf(pods, (event) => claimsOfGone(event, deps))],
+      sources: [enqueueOn(claims, ownedClaims), enqueueOn(pods, (event) => claimsOfGone(event, deps))],
       reconcile: (key, { signal }) => settledUnlessFailed(collectOrphan(key, deps, signal)),
     },
   ]
@@ -111,7 +111,7 @@ async function perform(step: EphemeralStep, { pod: { key, uid }, deps, signal }:
   const claim = claimFor(pod, step)
   if (claim === undefined) return
   try {
-    caches.claims.storeOwnWrite(await client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal }))
+    caches.claims.storeAnswer(await client.create(PERSISTENT_VOLUME_CLAIMS, claim, { signal }))
   } catch (error) {
     throw new Error(`create PVC ${step.claim}: ${messageOf(error)}`, { cause: error })
   }

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectOf } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, objectOf } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { PERSISTENT_VOLUME_CLAIMS, referenceTo } from '@csi-sidecars/kube-types'
 import type { Claim } from '../caches/claim.ts'
@@ -12,7 +12,7 @@ export function expander(deps: ControllerParts): Controller {
   return {
     ...baseController('claim', deps),
     workers: WORKERS,
-    sources: [keysOf(deps.caches.claims, grownClaims)],
+    sources: [enqueueOn(deps.caches.claims, grownClaims)],
     reconcile: (key) => settledUnlessFailed(expand(key, deps)),
   }
 }

@@ -1,4 +1,4 @@
-import { type Controller, KeyFeed, keysOf, objectOf, presentKey, type Source } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, KeyFeed, objectOf, presentKey, type Source } from '@csi-sidecars/controller'
 import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
 import { type Caches, CLAIMS_BY_VOLUME, VOLUMES_BY_CLAIM } from '../caches/caches.ts'
 import type { Claim } from '../caches/claim.ts'
@@ -39,10 +39,10 @@ export function persistentVolumeControllers(
       workers: WORKERS,
       sources: [
         requested.source,
-        keysOf(caches.claims, presentKey),
-        keysOf(caches.volumes, (event) => claimsOfVolume(event, caches)),
-        keysOf(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches))),
-        keysOf(caches.pods, claimsOfNewPod),
+        enqueueOn(caches.claims, presentKey),
+        enqueueOn(caches.volumes, (event) => claimsOfVolume(event, caches)),
+        enqueueOn(caches.classes, (event) => claimsOfClass(event, (name) => claimsWaitingFor(name, caches))),
+        enqueueOn(caches.pods, claimsOfNewPod),
         resync(caches.claims),
       ],
       reconcile: (key, { signal }) => reconcileClaim(key, deps, signal),
@@ -51,8 +51,8 @@ export function persistentVolumeControllers(
       ...baseController('PersistentVolume', deps),
       workers: WORKERS,
       sources: [
-        keysOf(caches.claims, (event) => volumesOfClaim(event, caches)),
-        keysOf(caches.volumes, presentKey),
+        enqueueOn(caches.claims, (event) => volumesOfClaim(event, caches)),
+        enqueueOn(caches.volumes, presentKey),
         resync(caches.volumes),
       ],
       reconcile: (key, { signal }) => reconcileVolume(key, volumeParts, signal),

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, objectOf, presentKey } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, objectOf, presentKey } from '@csi-sidecars/controller'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { isInvalid, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, refOf } from '@csi-sidecars/kube-types'
@@ -32,19 +32,19 @@ export function protectionControllers(
   const claimProtection: Controller = {
     ...baseController('claim', deps),
     workers: CLAIM_WORKERS,
-    sources: [keysOf(claims, presentKey), keysOf(pods, claimsOfDeletedPod)],
+    sources: [enqueueOn(claims, presentKey), enqueueOn(pods, claimsOfDeletedPod)],
     reconcile: (key, { signal }) => settledUnlessFailed(protectClaim(key, { ...deps, live }, signal), isOutdated),
   }
   const volumeProtection: Controller = {
     ...baseController('volume', deps),
     workers: VOLUME_WORKERS,
-    sources: [keysOf(volumes, presentKey)],
+    sources: [enqueueOn(volumes, presentKey)],
     reconcile: (key, { signal }) => settledUnlessFailed(protectVolume(key, deps, signal), isOutdated),
   }
   const unusedCondition: Controller = {
     ...baseController('unused claim', deps),
     workers: VOLUME_WORKERS,
-    sources: [keysOf(claims, presentKey), keysOf(pods, (event) => claimKeysOf(objectOf(event)))],
+    sources: [enqueueOn(claims, presentKey), enqueueOn(pods, (event) => claimKeysOf(objectOf(event)))],
     reconcile: (key, { signal }) => settledUnlessFailed(recordUnused(key, deps, signal), isOutdated),
   }
   return recordsUnused ? [claimProtection, volumeProtection, unusedCondition] : [claimProtection, volumeProtection]
@@ -67,7 +67,7 @@ async function recordUnused(key: string, deps: ControllerParts, signal: AbortSig
   if (claim === undefined || unused === undefined) return
   const patch = unusedPatch(claim, unused, clock.now())
   const options = { signal, subresource: 'status' }
-  caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
+  caches.claims.storeAnswer(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), patch, options))
 }
 
 interface ProtectParts extends ControllerParts {
@@ -82,14 +82,14 @@ async function protectClaim(key: string, deps: ProtectParts, signal: AbortSignal
   if (step.kind === 'nothing') return
   // The cache may lack a pod that was just scheduled, so the API server decides.
   if (step.kind === 'release' && (await deps.live(claim.namespace, signal)).has(key)) return
-  caches.claims.storeOwnWrite(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
+  caches.claims.storeAnswer(await client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(key), step.patch, { signal }))
 }
 
 async function protectVolume(key: string, { client, caches }: ControllerParts, signal: AbortSignal): Promise<void> {
   const volume = caches.volumes.store.get(key)
   const step = volume === undefined ? undefined : decideVolumeProtection(volume)
   if (step === undefined || step.kind === 'nothing') return
-  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
+  caches.volumes.storeAnswer(await client.patch(PERSISTENT_VOLUMES, { name: key }, step.patch, { signal }))
 }
 
 /** Shares lists of pods between callers, so that thousands of deleted claims need few lists. */

@@ -67,7 +67,7 @@ async function performClaimStep(step: ClaimStep, { claim, deps, signal }: ClaimR
     case 'patchClaimStatus': {
       const ref = refOf(claim.key)
       const patched = await deps.client.patch(PERSISTENT_VOLUME_CLAIMS, ref, step.patch, optionsOf(step, signal))
-      deps.caches.claims.storeOwnWrite(patched)
+      deps.caches.claims.storeAnswer(patched)
       return
     }
     case 'report':
@@ -86,7 +86,7 @@ async function patchVolume(
   step: PatchStep,
   { deps: { client, caches }, signal }: Pick<ClaimRun, 'deps' | 'signal'>,
 ): Promise<void> {
-  caches.volumes.storeOwnWrite(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
+  caches.volumes.storeAnswer(await client.patch(PERSISTENT_VOLUMES, { name }, step.patch, optionsOf(step, signal)))
 }
 
 /** Returns the options of a write. A status changes only through the status subresource. */

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, type Outcome, objectOf, presentKey, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, type Outcome, objectOf, presentKey, SETTLED } from '@csi-sidecars/controller'
 import { isAlreadyExists, isNotFound } from '@csi-sidecars/kube-client'
 import { refOf, VOLUME_SNAPSHOT_CLASSES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOTS } from '@csi-sidecars/kube-types'
 import { boundVolume } from '../attach-detach/resolve.ts'
@@ -20,8 +20,8 @@ export function snapshotControllers(deps: ControllerParts): readonly Controller[
       ...baseController('snapshot', deps),
       workers: WORKERS,
       sources: [
-        keysOf(snapshotCaches.snapshots, presentKey),
-        keysOf(snapshotCaches.contents, (event) => [objectOf(event).snapshot]),
+        enqueueOn(snapshotCaches.snapshots, presentKey),
+        enqueueOn(snapshotCaches.contents, (event) => [objectOf(event).snapshot]),
       ],
       reconcile: (key, { signal }) => reconcile(key, { ...deps, snapshotCaches }, signal),
     },
@@ -62,14 +62,14 @@ async function perform(step: SnapshotStep, { snapshot, deps, signal }: SnapshotR
   switch (step.kind) {
     case 'patch': {
       const options = { signal, subresource: step.status ? 'status' : undefined }
-      snapshotCaches.snapshots.storeOwnWrite(
+      snapshotCaches.snapshots.storeAnswer(
         await client.patch(VOLUME_SNAPSHOTS, refOf(snapshot.key), step.patch, options),
       )
       return
     }
     case 'createContent': {
       const created = await except(isAlreadyExists, client.create(VOLUME_SNAPSHOT_CONTENTS, step.content, { signal }))
-      if (created !== undefined) snapshotCaches.contents.storeOwnWrite(created)
+      if (created !== undefined) snapshotCaches.contents.storeAnswer(created)
       return
     }
     case 'deleteContent': {

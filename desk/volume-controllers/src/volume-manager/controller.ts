@@ -1,10 +1,10 @@
 import { unreachable } from '@csi-sidecars/base'
 import {
   type Controller,
+  enqueueOn,
+  forgetDeleted,
   KeyFeed,
-  keysOf,
   objectOf,
-  objectsOf,
   presentKey,
   type Source,
 } from '@csi-sidecars/controller'
@@ -78,8 +78,8 @@ function podController(deps: PodParts, requested: Source): Controller {
     caches: [caches.pods, caches.nodes],
     sources: [
       requested,
-      objectsOf(caches.pods, ({ uid }) => deletedPods.delete(uid)),
-      keysOf(caches.pods, (event) => (objectOf(event).nodeName === node ? presentKey(event) : [])),
+      forgetDeleted(caches.pods, ({ uid }) => deletedPods.delete(uid)),
+      enqueueOn(caches.pods, (event) => (objectOf(event).nodeName === node ? presentKey(event) : [])),
       ...keysOfPodVolumes(caches, ({ key, nodeName }) => (nodeName === node ? [key] : [])),
     ],
     reconcile: (key, { signal }) => reconcilePod(key, deps, signal),
@@ -95,8 +95,8 @@ function volumeController(deps: PodParts & MountParts, requested: Source): Contr
     sources: [
       populated(deps),
       requested,
-      keysOf(caches.pods, (event) => (event.type === 'deleted' ? desired.deletePod(event.object.uid) : [])),
-      keysOf(caches.nodes, (event) => (event.type === 'deleted' ? [] : attachedVolumes(objectOf(event), deps))),
+      enqueueOn(caches.pods, (event) => (event.type === 'deleted' ? desired.deletePod(event.object.uid) : [])),
+      enqueueOn(caches.nodes, (event) => (event.type === 'deleted' ? [] : attachedVolumes(objectOf(event), deps))),
       ...keysOfPodVolumes(caches, ({ uid }) => [...desired.volumesOf(uid)]),
       periodicKeys(clock, REPUBLISH_MS, () => volumesToRepublish(deps)),
     ],

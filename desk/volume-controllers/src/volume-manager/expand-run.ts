@@ -53,7 +53,7 @@ async function markInProgress(claim: PersistentVolumeClaim, run: Run): Promise<P
 async function patchClaim(patch: Patch, { claimKey, deps, signal }: Run): Promise<PersistentVolumeClaim> {
   const options = { signal, subresource: 'status' }
   const patched = await deps.client.patch(PERSISTENT_VOLUME_CLAIMS, refOf(claimKey), patch, options)
-  deps.caches.claims.storeOwnWrite(patched)
+  deps.caches.claims.storeAnswer(patched)
   return patched
 }
 

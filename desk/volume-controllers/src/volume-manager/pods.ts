@@ -97,7 +97,7 @@ async function perform(step: PodStep, { pod, deps, signal }: PodRun): Promise<vo
   if (step.kind === 'nothing') return
   const patchOf = step.kind === 'run' ? runningPatch : endedPatch
   const options = { signal, subresource: 'status' }
-  caches.pods.storeOwnWrite(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
+  caches.pods.storeAnswer(await client.patch(PODS, refOf(pod.key), patchOf(pod, clock.now()), options))
 }
 
 const STARTED = ['PodScheduled', 'PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']

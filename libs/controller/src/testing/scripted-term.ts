@@ -41,7 +41,7 @@ export class Term {
   readonly clock = new FakeClock()
   readonly driver = new ScriptedDriver()
   readonly stop = new AbortController()
-  readonly cut = new AbortController()
+  readonly cancelRuns = new AbortController()
   /** Each run of `reconcile` as `key@time`, in order. */
   readonly runs: string[] = []
   readonly failures: { key: string; cause: unknown }[] = []
@@ -75,7 +75,12 @@ export class Term {
       callsDriver: true,
       ...change,
     }
-    const lead = { stop: this.stop.signal, cut: this.cut.signal, assertLeading: () => undefined, soleSince: 0 }
+    const lead = {
+      stop: this.stop.signal,
+      cancelRuns: this.cancelRuns.signal,
+      assertLeading: () => undefined,
+      soleSince: 0,
+    }
     const { clock, driver } = this
     this.ended = runTerm(lead, [controller], { clock, driver }).finally(() => {
       this.isOver = true
@@ -115,9 +120,9 @@ export function forgetLastTerm(): void {
 /** Ends all terms. Returns how many driver listeners and timers each term has not removed. */
 export async function endTerms(): Promise<readonly { listeners: number; timers: number }[]> {
   const ended = terms.splice(0)
-  for (const { stop, cut } of ended) {
+  for (const { stop, cancelRuns } of ended) {
     stop.abort(shutdown)
-    cut.abort(shutdown)
+    cancelRuns.abort(shutdown)
   }
   await Promise.all(ended.map((term) => term.ended))
   return ended.map(({ driver, clock }) => ({ listeners: driver.listeners, timers: clock.pending }))

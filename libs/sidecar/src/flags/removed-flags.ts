@@ -25,13 +25,13 @@ export interface RemovedFlagNotice {
 }
 
 /** The arguments without removed flags, and one notice for each removed flag. */
-export interface PresentArguments {
+export interface CurrentArguments {
   readonly args: readonly string[]
   readonly notices: readonly RemovedFlagNotice[]
 }
 
 /** Replaces removed flags by the current flags, or drops them. */
-export function replaceRemovedFlags(written: readonly string[]): PresentArguments {
+export function replaceRemovedFlags(written: readonly string[]): CurrentArguments {
   const args: string[] = []
   const notices: RemovedFlagNotice[] = []
   for (let at = 0; at < written.length; at += 1) {

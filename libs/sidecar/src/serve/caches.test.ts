@@ -20,7 +20,7 @@ function kept(traced: boolean | undefined, annotations: unknown): unknown {
     return name === 'foreign' ? undefined : { key: name, uid, resourceVersion }
   }
   const cache = registry.create({ resource: CONFIG_MAPS, project, resyncMs: 0 })
-  return cache.storeOwnWrite({ metadata: { name: 'a', uid: 'u', resourceVersion: '1', annotations } } as ConfigMap)
+  return cache.storeAnswer({ metadata: { name: 'a', uid: 'u', resourceVersion: '1', annotations } } as ConfigMap)
 }
 
 const PLAIN = { key: 'a', uid: 'u', resourceVersion: '1' }

@@ -43,7 +43,7 @@ const controllerOf = (reconcile: AnyController['reconcile'], change: Partial<Any
 })
 
 async function work(controllers: readonly AnyController[]): Promise<void> {
-  const lead = { stop: stop.signal, cut: stop.signal, assertLeading: () => undefined, soleSince: 0 }
+  const lead = { stop: stop.signal, cancelRuns: stop.signal, assertLeading: () => undefined, soleSince: 0 }
   ended = runTerm(lead, controllers, { clock })
   await clock.settle()
 }

@@ -60,7 +60,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
         lead: async (lead) => {
           leads.push(lead)
           await aborted(lead.stop)
-          await Promise.race([drained.promise, aborted(lead.cut)])
+          await Promise.race([drained.promise, aborted(lead.cancelRuns)])
         },
       },
     ],
@@ -91,7 +91,7 @@ describe.each([true, false])('leader election: %s', (withElection) => {
     kill('SIGTERM')
     await clock.advance(10_000)
     expect(leads[0]?.stop.aborted).toBe(true)
-    expect(leads[0]?.cut.aborted).toBe(false)
+    expect(leads[0]?.cancelRuns.aborted).toBe(false)
     expect(ending).toBeUndefined()
     drained.resolve()
     await clock.advance(1)
@@ -107,7 +107,7 @@ describe.each([true, false])('leader election: %s', (withElection) => {
     await clock.advance(24_999)
     expect(ending).toBeUndefined()
     await clock.advance(1)
-    expect(leads[0]?.cut.aborted).toBe(true)
+    expect(leads[0]?.cancelRuns.aborted).toBe(true)
     expect(ending).toEqual({ code: 0 })
   })
 
@@ -143,7 +143,7 @@ describe('lost lease', () => {
     await clock.settle()
     elector.term?.end('lost')
     await clock.settle()
-    expect(leads[0]?.cut.aborted).toBe(true)
+    expect(leads[0]?.cancelRuns.aborted).toBe(true)
     expect(() => leads[0]?.assertLeading()).toThrow('lost')
     expect(ending).toBeUndefined()
     expect(leads).toHaveLength(2)

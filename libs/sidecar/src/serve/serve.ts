@@ -170,8 +170,13 @@ async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): 
 async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
   if (role.elector === undefined) {
     // Without leader election no lease can be lost, so only the drain time-out cancels running work.
-    using cut = drainLimit(options.clock, options.settings.drainMs, { stop })
-    await role.lead({ stop, cut: cut.signal, assertLeading: () => {}, soleSince: Number.NEGATIVE_INFINITY })
+    using cancelRuns = drainLimit(options.clock, options.settings.drainMs, { stop })
+    await role.lead({
+      stop,
+      cancelRuns: cancelRuns.signal,
+      assertLeading: () => {},
+      soleSince: Number.NEGATIVE_INFINITY,
+    })
     return 'stopped'
   }
   for (;;) {
@@ -195,9 +200,9 @@ async function runElection(
   const lead = async (term: LeaderTerm): Promise<void> => {
     using driverGone = graceOf(options)
     using halt = scope(stop, term.signal, driverGone.signal)
-    using cut = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
+    using cancelRuns = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
     const { soleSince } = term
-    const mine = { stop: halt.signal, cut: cut.signal, assertLeading: () => term.assertHeld(), soleSince }
+    const mine = { stop: halt.signal, cancelRuns: cancelRuns.signal, assertLeading: () => term.assertHeld(), soleSince }
     await role.lead(mine).catch((error: unknown) => {
       failures.push(error)
       election.abort(new CancelledError('the controller failed'))
@@ -218,19 +223,19 @@ function drainLimit(
   ms: number,
   { stop, end }: { readonly stop: AbortSignal; readonly end?: AbortSignal },
 ): ReturnType<typeof scope> {
-  const cut = scope(end)
+  const cancelRuns = scope(end)
   let cancel = (): void => {}
   const arm = (): void => {
-    cancel = clock.schedule(ms, () => cut.abort(new CancelledError('the time to drain is over')))
+    cancel = clock.schedule(ms, () => cancelRuns.abort(new CancelledError('the time to drain is over')))
   }
   if (stop.aborted) arm()
   const ignoreStop = onAbort(stop, arm)
   const dispose = (): void => {
     ignoreStop()
     cancel()
-    cut.dispose()
+    cancelRuns.dispose()
   }
-  return { signal: cut.signal, abort: cut.abort, dispose, [Symbol.dispose]: dispose }
+  return { signal: cancelRuns.signal, abort: cancelRuns.abort, dispose, [Symbol.dispose]: dispose }
 }
 
 /** Returns a scope that is aborted when the driver is gone for longer than the grace period. */

@@ -1,4 +1,4 @@
-import { type Controller, keysOf, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, type Outcome, type Run, SETTLED } from '@csi-sidecars/controller'
 import type { Cached, Informer } from '@csi-sidecars/informer'
 import { clientWhileLeading, type KubeClient } from '@csi-sidecars/kube-client'
 import { CONFIG_MAPS, type ConfigMap } from '@csi-sidecars/kube-types'
@@ -38,7 +38,7 @@ export const testSidecar: App<typeof FLAGS, keyof (typeof GATES)['sidecarGates']
           workers: 2,
           backoff: { baseMs: 100, maxMs: 1000 },
           caches: [configMaps],
-          sources: [keysOf(configMaps, (event) => (event.type === 'added' ? [event.object.key] : []))],
+          sources: [enqueueOn(configMaps, (event) => (event.type === 'added' ? [event.object.key] : []))],
           wakers: {},
           reconcile: (key, run) => reconcile(key, run, deps),
           onFailure: (key, cause) => log.error(cause, 'ConfigMap was not labelled', { configMap: key }),
@@ -72,6 +72,6 @@ async function reconcile(key: string, { signal }: Run, { api, configMaps, label,
   if (configMap === undefined || configMap.labelled !== undefined) return SETTLED
   const [namespace = '', name = ''] = key.split('/')
   const body = { metadata: { labels: { 'seen-by': driverName, [label]: 'true' } } }
-  configMaps.storeOwnWrite(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))
+  configMaps.storeAnswer(await api.patch(CONFIG_MAPS, { namespace, name }, { kind: 'merge', body }, { signal }))
   return SETTLED
 }

@@ -71,7 +71,7 @@ function open({ runs, clock, log, metrics, program }: TracingOptions, settings: 
     endpoint,
     exported,
     dropped,
-    outside: (work) => runs.outside(work),
+    withoutRun: (work) => runs.withoutRun(work),
   })
   const tracer = new RunTracer({ runs, clock, sampler: settings.sampler, record: (span) => buffer.add(span) })
   return { tracer, close: (signal) => buffer.close(signal) }

@@ -37,7 +37,7 @@ export class RunContexts {
   }
 
   /** Runs `work` outside of any run. Use it to create resources that outlive the run, such as a shared connection. */
-  outside<T>(work: () => T): T {
+  withoutRun<T>(work: () => T): T {
     return this.#storage.exit(work)
   }
 }

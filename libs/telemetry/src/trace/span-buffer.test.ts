@@ -44,7 +44,7 @@ beforeEach(() => {
     endpoint: 'http://collector',
     exported: metrics.counter(SPANS_EXPORTED_TOTAL),
     dropped: metrics.counter(SPANS_DROPPED_TOTAL),
-    outside: (work) => work(),
+    withoutRun: (work) => work(),
   })
 })
 

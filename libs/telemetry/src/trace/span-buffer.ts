@@ -21,7 +21,7 @@ export interface SpanBufferOptions {
   readonly exported: Counter<never>
   readonly dropped: Counter<'reason'>
   /** Runs a function outside of any run. */
-  readonly outside: (work: () => void) => void
+  readonly withoutRun: (work: () => void) => void
 }
 
 /** The shortest time between two log lines about a failing collector. */
@@ -58,10 +58,10 @@ export class SpanBuffer {
   }
 
   add(span: Span): void {
-    const { batch, outside, sender } = this.#options
+    const { batch, withoutRun, sender } = this.#options
     if (this.#closed || this.#waiting >= batch.queueSize) return this.#drop(1, 'queue_full')
     this.#waiting += 1
-    outside(() => this.#processor.onEnd(readableSpan(span, sender)))
+    withoutRun(() => this.#processor.onEnd(readableSpan(span, sender)))
   }
 
   /**

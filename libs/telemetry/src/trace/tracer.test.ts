@@ -144,8 +144,8 @@ describe('work outside of runs', () => {
     expect(await begun.seen).toEqual([undefined, undefined])
   })
 
-  test('work that `outside` starts does not belong to the current run', async () => {
-    const seen = await runs.run(tracer().start(RUN), async () => runs.outside(() => runs.current))
+  test('work that `withoutRun` starts does not belong to the current run', async () => {
+    const seen = await runs.run(tracer().start(RUN), async () => runs.withoutRun(() => runs.current))
     expect(seen).toBeUndefined()
   })
 })

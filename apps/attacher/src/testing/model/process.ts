@@ -59,7 +59,7 @@ export class AttacherProcess {
   readonly #client: InProcessClient<ApiError>
   readonly #api: FakeApi<ApiError>
   readonly #stop = new AbortController()
-  readonly #cut = new AbortController()
+  readonly #cancelRuns = new AbortController()
   readonly #caches = new AbortController()
   #leads = true
 
@@ -99,7 +99,7 @@ export class AttacherProcess {
       clock,
       log,
     }
-    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const signals = { stop: this.#stop.signal, cancelRuns: this.#cancelRuns.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
     const queues = new QueueMetrics(this.metrics, clock)
     const term = runTerm(lead, attacherControllers(deps, lead), { clock, driver: deps.driver, queues, backlog })
@@ -134,7 +134,7 @@ export class AttacherProcess {
   depose(): void {
     this.#leads = false
     this.stop()
-    this.#cut.abort(new CancelledError('the lease is lost'))
+    this.#cancelRuns.abort(new CancelledError('the lease is lost'))
   }
 
   /** Kills the process. A request in flight that the server has not performed yet is never performed. */

@@ -62,7 +62,7 @@ export class Process {
   readonly unreferenced = new UnreferencedReport({ driver: DRIVER, metrics: this.#metrics })
   readonly #client: InProcessClient<ApiError>
   readonly #stop = new AbortController()
-  readonly #cut = new AbortController()
+  readonly #cancelRuns = new AbortController()
   readonly #caches = new AbortController()
   #leads = true
 
@@ -102,7 +102,7 @@ export class Process {
     const assertLeading = (): void => {
       if (!this.#leads) throw new CancelledError('this process does not lead')
     }
-    const signals = { stop: this.#stop.signal, cut: this.#cut.signal }
+    const signals = { stop: this.#stop.signal, cancelRuns: this.#cancelRuns.signal }
     const lead = { ...signals, assertLeading, soleSince: clock.monotonic() }
     const { driver, backlog } = opened
     const queues = new QueueMetrics(metrics, clock)
@@ -126,7 +126,7 @@ export class Process {
   depose(): void {
     this.#leads = false
     this.#stop.abort(new CancelledError('asked to stop'))
-    this.#cut.abort(new CancelledError('the lease is lost'))
+    this.#cancelRuns.abort(new CancelledError('the lease is lost'))
   }
 
   /** Kills the process. A request that has not taken effect by now never will. */
