@@ -54,11 +54,13 @@ export interface Run<K extends string = never> {
   /** The events that the key waited for when the run began. */
   readonly waitedFor: readonly WakeEvent[]
   /**
-   * Sets the events that run the key again as soon as they happen, for example the creation of a missing object. A
+   * Replaces the events that run the key again as soon as they happen, for example the creation of a missing object. A
    * failed run without this call keeps the earlier events. Call it before the steps that may fail, so that no event
    * during these steps is missed.
    */
   readonly waitFor: (...events: readonly WakeEvent<K>[]) => void
+  /** Drops the events that the key waits for, even if the run then fails. */
+  readonly stopWaiting: () => void
   /**
    * Calls `read`, which reads the caches again. Changes up to this call then cause no further run of the key. Without
    * the call, every change since the start of the run causes a further run.

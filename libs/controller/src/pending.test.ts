@@ -182,7 +182,7 @@ describe('waiting keys', () => {
       nextTry: undefined,
     })
     reconcile = async (_, run) => {
-      run.waitFor()
+      run.stopWaiting()
       return SETTLED
     }
     queue.wake({ kind: 'volume', name: 'pv' })

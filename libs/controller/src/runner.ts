@@ -10,8 +10,8 @@ import type { WakeEvent } from './wake-event.ts'
 
 /** A run that has not ended. */
 interface Active extends Run<string>, ActiveRun {
-  /** True once the run has called `waitFor`. */
-  decided: boolean
+  /** True once the run has called `waitFor` or `stopWaiting`. */
+  hasSetEvents: boolean
   /** The number of reconnects of the driver when the run began. */
   readonly driverReturns: number
 }
@@ -105,7 +105,7 @@ export class Runner implements Enqueuer<string> {
     const outcome = await this.#attempt(key, run, cancelRun)
     ignorePhases()
     this.#records.endRun(key)
-    if (outcome.kind === 'settled' && !run.decided) this.#schedule.waitFor(key, [])
+    if (outcome.kind === 'settled' && !run.hasSetEvents) this.#schedule.waitFor(key, [])
     if ('cause' in outcome) this.#records.recordFailure(key, outcome)
     this.#schedule.settle(key, outcome, run.driverReturns)
     if (outcome.kind === 'settled') this.#settled(key, run, outcome.completesWork === true)
@@ -115,18 +115,20 @@ export class Runner implements Enqueuer<string> {
   #begin(key: string, signal: AbortSignal): Active {
     const { record, subject } = this.#records.beginRun(key)
     this.#schedule.markSeen(key)
+    const setEvents = (events: readonly WakeEvent[]): void => {
+      run.hasSetEvents = true
+      this.#schedule.waitFor(key, events)
+    }
     const run: Active = {
       signal,
       retrying: record.retrying,
       waitedFor: this.#schedule.awaitedBy(key),
       phase: 'deciding',
-      decided: false,
+      hasSetEvents: false,
       driverReturns: this.#schedule.driverReturns,
       subject,
-      waitFor: (...events) => {
-        run.decided = true
-        this.#schedule.waitFor(key, events)
-      },
+      waitFor: (...events) => setEvents(events),
+      stopWaiting: () => setEvents([]),
       observe: (read) => {
         this.#schedule.markSeen(key)
         return read()

@@ -103,9 +103,9 @@ describe('the events of waiting keys', () => {
 
   test.each<[string, Reconcile]>([
     [
-      'calls `waitFor` without events',
+      'calls `stopWaiting`',
       async (_, run) => {
-        run.waitFor()
+        run.stopWaiting()
         return RETRY
       },
     ],

@@ -28,7 +28,7 @@ export async function reconcileVolume(
   allDeps: VolumeReleaseDeps,
   run: Run<ReleaseWakeKind>,
 ): Promise<Outcome> {
-  run.waitFor()
+  run.stopWaiting()
   const view = observeRelease(name, allDeps)
   if (view === undefined) return SETTLED
   const deps = { ...allDeps, log: allDeps.log.with({ PersistentVolume: name }) }

@@ -109,7 +109,7 @@ async function markDetached(run: AttachmentRun): Promise<void> {
 
 /** Maintains an attached volume. A failure is not stored as `attachError`, because the volume is attached. */
 export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[]): Promise<Outcome> {
-  run.waitFor()
+  run.stopWaiting()
   if (steps.length === 0) run.log.v(4)?.info('VolumeAttachment is already attached')
   for (const step of steps) {
     switch (step.kind) {

@@ -56,7 +56,7 @@ export async function publish(
   // try.
   run.waitFor({ kind: 'unpublish', name: volumeId })
   const context = await deps.driver.publish({ ...request, secrets }, { migrated, signal, log })
-  run.waitFor()
+  run.stopWaiting()
   return context
 }
 

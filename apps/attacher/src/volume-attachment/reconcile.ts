@@ -81,7 +81,7 @@ function gone(run: AttachmentRun): (error: unknown) => Outcome {
     if (!(error instanceof AttachmentGoneError)) throw error
     const { deps, log, va } = run
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
-    run.waitFor()
+    run.stopWaiting()
     deps.memory.update(va, { statusPending: false, gone: true })
     orphanPublications(run)
     return SETTLED

@@ -18,7 +18,7 @@ export function waitForCause(run: AttachmentRun, steps: readonly (AttachStep | D
   const last = steps.at(-1)
   if ((last?.kind === 'fail' || last?.kind === 'block') && last.waitsFor !== undefined) run.waitFor(last.waitsFor)
   else if (last?.kind === 'publish') run.waitFor(...run.waitedFor.filter(isUnpublishOf(last.request.volumeId)))
-  else run.waitFor()
+  else run.stopWaiting()
 }
 
 function isUnpublishOf(volumeId: string): (event: WakeEvent) => event is AttachmentWakeEvent<'unpublish'> {

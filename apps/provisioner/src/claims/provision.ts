@@ -27,7 +27,7 @@ interface Work {
 export async function provision(run: ReconcileRun, work: Work): Promise<Outcome> {
   const { deps, signal } = run
   const { claim } = work
-  run.waitFor()
+  run.stopWaiting()
   const since = deps.clock.monotonic()
   if (deps.memory.shouldRecordBegin(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
   const uncertain = deps.memory.inProgress.get(claim.uid)

@@ -22,7 +22,7 @@ export async function reconcileClaim(uid: string, deps: ClaimDeps, run: Run<Clai
   } finally {
     deps.memory.recordRun(uid)
     // A claim that was deleted during the run waits for nothing.
-    if (forgetGone(uid, deps)) run.waitFor()
+    if (forgetGone(uid, deps)) run.stopWaiting()
   }
 }
 
@@ -53,7 +53,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       if (!view.unsaved) deps.memory.recordEndOfCall(claim.uid)
       return undefined
     case 'release':
-      run.waitFor()
+      run.stopWaiting()
       log.v(4)?.info(`Removing the finalizer: ${step.why}`)
       deps.memory.recordFinished(claim.uid)
       await run.stored.removeFinalizer({ finalizer: deps.settings.claimFinalizer })
@@ -75,7 +75,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
         return recordFailure(run, { claim, class: step.class, error, isRepeated: false })
       })
     case 'checkNode':
-      run.waitFor()
+      run.stopWaiting()
       deps.memory.recordEndOfCall(claim.uid)
       return await rescheduleWithoutDriver(run, {
         claim,

@@ -84,7 +84,7 @@ async function release(key: string, options: ReleaseOptions, run: Run<ReleaseWak
     return reason
   })
   if (why === undefined) {
-    run.waitFor()
+    run.stopWaiting()
     return SETTLED
   }
   log.v(4)?.info(why, { PVC: key })

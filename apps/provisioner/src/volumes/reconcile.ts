@@ -18,11 +18,11 @@ import type { VolumeDeps, VolumeRun, VolumeWakeKind } from './run.ts'
 export async function reconcileVolume(
   name: string,
   deps: VolumeDeps,
-  { signal, waitFor }: Run<VolumeWakeKind>,
+  { signal, waitFor, stopWaiting }: Run<VolumeWakeKind>,
 ): Promise<Outcome> {
   const view = observeVolume(name, deps)
   if (view === undefined) return SETTLED
-  const run: VolumeRun = { deps, log: deps.log.with({ PV: name }), signal, waitFor }
+  const run: VolumeRun = { deps, log: deps.log.with({ PV: name }), signal, waitFor, stopWaiting }
   for (const step of decideVolume(view)) {
     const outcome = await performStep(run, view.volume, step)
     if (outcome !== undefined) return outcome
@@ -38,7 +38,7 @@ async function performStep(
 ): Promise<Outcome | undefined> {
   switch (step.kind) {
     case 'nothing':
-      run.waitFor()
+      run.stopWaiting()
       run.log.v(5)?.info(`Nothing to delete: ${step.why}`)
       return undefined
     case 'addFinalizer':
@@ -145,7 +145,7 @@ async function deleteAtDriver(
   if (node !== undefined)
     throw new InUseError(`persistentvolume ${key} is still attached to node ${node}, waiting for detach`)
   if (isCloned) throw new InUseError(`persistentvolume ${key} is still being cloned, waiting for the end of the call`)
-  run.waitFor()
+  run.stopWaiting()
   const { volumeId, migrated } = deletion
   const permit = { kind: 'released', pv: fresh.pv, uid, volumeId, attachedTo: node, isCloned } as const
   await deps.driver.delete(permit, { secrets, migrated, signal })

@@ -15,7 +15,7 @@ export interface VolumeDeps extends TermParts {
 export type VolumeWakeKind = 'attachment' | 'endOfUse'
 
 /** The dependencies of one run of the reconciler for one PersistentVolume. */
-export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor'> {
+export interface VolumeRun extends Pick<Run<VolumeWakeKind>, 'signal' | 'waitFor' | 'stopWaiting'> {
   readonly deps: VolumeDeps
   readonly log: Logger
 }

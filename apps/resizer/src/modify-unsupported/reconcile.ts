@@ -23,7 +23,7 @@ export async function reconcileUnsupported(
   { claims, volumes, events, recorder, driverName }: UnsupportedDeps,
   run: Run<UnsupportedWakeKind>,
 ): Promise<Outcome> {
-  run.waitFor()
+  run.stopWaiting()
   const claim = claims.get(key)
   if (claim === undefined) return SETTLED
   for (const step of decideUnsupported({ claim, volume: volumes.get(claim.volumeName) })) {

@@ -94,7 +94,7 @@ async function begin(
 
 /** If the driver is disconnected, ends the run before the claim records the start of a modification. */
 function whileAway(run: ModifyRun): { readonly outcome: Outcome } | undefined {
-  run.waitFor()
+  run.stopWaiting()
   if (!run.deps.driver.lost) return undefined
   return { outcome: { kind: 'retry', cause: new Error('the CSI driver is away') } }
 }

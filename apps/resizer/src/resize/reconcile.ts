@@ -86,7 +86,7 @@ async function recordStart(
   const { deps, key } = run
   const { volume } = view
   if (volume === undefined) throw new Error(`an expansion of ${key} without its volume`)
-  run.waitFor()
+  run.stopWaiting()
   if (deps.driver?.lost === true) return { outcome: { kind: 'retry', cause: new Error('the CSI driver is away') } }
   if (step.rule !== undefined && isRuleOfOldServer(step.rule)) warnOfOldServer(run)
   deps.notifyCallStarted(key)

@@ -117,7 +117,7 @@ export async function repeatedRequest(run: ContentRun, { request }: SnapshotCrea
   } catch {
     run.signal.throwIfAborted()
     // The repeated call does not wait for the Secret.
-    run.waitFor()
+    run.stopWaiting()
     return request
   }
 }

@@ -13,7 +13,7 @@ import { type ContentDeps, type ContentRun, type ContentWakeKind, newRun } from 
 
 /** Handles the lost contents with this name. Then decides the next steps of the content, and performs them. */
 export async function reconcile(key: string, deps: ContentDeps, controllerRun: Run<ContentWakeKind>): Promise<Outcome> {
-  controllerRun.waitFor()
+  controllerRun.stopWaiting()
   const runOf = (content: Content): ContentRun => newRun(content, deps, controllerRun)
   const unsettled = await settleLostContents(deps.memory.lostOf(key), runOf)
   const content = deps.contents.store.get(key)

@@ -3,7 +3,7 @@ import type { WakeEvent } from '../wake-event.ts'
 
 /** A `Run` for tests that call `reconcile` without a controller. */
 export interface RecordingRun extends Run<string> {
-  /** The events of the last call of `waitFor`. Undefined if it was not called. */
+  /** The events that the run has set last. Undefined if it has set none. Empty after `stopWaiting`. */
   readonly waitsFor: readonly WakeEvent[] | undefined
 }
 
@@ -15,6 +15,9 @@ export function recordingRun(signal: AbortSignal = new AbortController().signal)
     waitedFor: [],
     waitFor: (...events) => {
       waitsFor = events
+    },
+    stopWaiting: () => {
+      waitsFor = []
     },
     observe: (read) => read(),
     get waitsFor() {
