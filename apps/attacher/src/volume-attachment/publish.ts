@@ -40,7 +40,7 @@ export async function publish(
   const { volumeId, nodeId } = request
   const secrets = secretsFrom(call.secret)
   if (stored.hasLeftCache) throw new AttachmentGoneError(run.key)
-  const va = stored.lastSeen
+  const va = stored.lastAnswer
   const volume = volumeName(va, view.volume)
   // If the PersistentVolume was recreated, the volume with the old handle is unpublished. No pod uses it, because it
   // was never marked as attached.
@@ -78,7 +78,7 @@ export async function markAttached(run: AttachmentRun, context: PublishContext):
     return { kind: 'retry', cause }
   }
   run.log.v(4)?.info('Fully attached')
-  if (stored.lastSeen.attached === true) return WORK_COMPLETED
-  if (stored.lastSeen.deleting || saved === undefined) return SETTLED
+  if (stored.lastAnswer.attached === true) return WORK_COMPLETED
+  if (stored.lastAnswer.deleting || saved === undefined) return SETTLED
   return statusReverted(saved, new OperationError(STATUS_REVERTED))
 }

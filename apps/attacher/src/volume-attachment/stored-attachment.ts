@@ -41,28 +41,28 @@ interface StoredAttachmentOptions {
  */
 export class StoredAttachment {
   readonly #options: StoredAttachmentOptions
-  /** The last state of which this run knows, from the cache or an answer. */
-  #va: CachedAttachment
+  /** The attachment in the last answer of the API server to this run. Before the first answer: the cached one. */
+  #lastAnswer: CachedAttachment
 
   constructor(va: CachedAttachment, options: StoredAttachmentOptions) {
-    this.#va = va
+    this.#lastAnswer = va
     this.#options = options
   }
 
-  /** The last state of which this run knows, from the cache or an answer. */
-  get lastSeen(): CachedAttachment {
-    return this.#va
+  /** The attachment in the last answer of the API server to this run. Before the first answer: the cached one. */
+  get lastAnswer(): CachedAttachment {
+    return this.#lastAnswer
   }
 
-  /** The cached state. `lastSeen` if the cache has no attachment with this UID. */
+  /** The cached state. `lastAnswer` if the cache has no attachment with this UID. */
   get newest(): CachedAttachment {
-    const cached = this.#options.attachments.store.get(this.#va.key)
-    return cached?.uid === this.#va.uid ? cached : this.#va
+    const cached = this.#options.attachments.store.get(this.#lastAnswer.key)
+    return cached?.uid === this.#lastAnswer.uid ? cached : this.#lastAnswer
   }
 
   /** Reports whether the cache no longer has an attachment with this UID. */
   get hasLeftCache(): boolean {
-    return this.#options.attachments.store.get(this.#va.key)?.uid !== this.#va.uid
+    return this.#options.attachments.store.get(this.#lastAnswer.key)?.uid !== this.#lastAnswer.uid
   }
 
   /** Asks the API server whether the attachment is gone. False if it does not answer. */
@@ -70,7 +70,7 @@ export class StoredAttachment {
     if (this.hasLeftCache) return true
     const { signal } = this.#options
     try {
-      return (await this.#read()) !== this.#va.uid
+      return (await this.#read()) !== this.#lastAnswer.uid
     } catch (error) {
       signal.throwIfAborted()
       return isNotFound(error)
@@ -125,7 +125,7 @@ export class StoredAttachment {
 
   async #send(patch: Patch, options: PatchOptions = {}): Promise<VolumeAttachment> {
     const { api, signal } = this.#options
-    const { key } = this.#va
+    const { key } = this.#lastAnswer
     try {
       const saved = await api.patch(VOLUME_ATTACHMENTS, { name: key }, patch, { signal, ...options })
       this.#store(saved)
@@ -138,7 +138,7 @@ export class StoredAttachment {
 
   /** Reads the attachment after a conflict. The next patch is built from it. */
   async #refresh(): Promise<void> {
-    const { key, uid } = this.#va
+    const { key, uid } = this.#lastAnswer
     const uidNow = await this.#read().catch((error: unknown) => {
       throw isNotFound(error) ? new AttachmentGoneError(key, { cause: error }) : error
     })
@@ -148,7 +148,7 @@ export class StoredAttachment {
   /** Reads the attachment with this name, and returns its UID. */
   async #read(): Promise<string | undefined> {
     const { api, signal } = this.#options
-    const now = await api.get(VOLUME_ATTACHMENTS, { name: this.#va.key }, { signal })
+    const now = await api.get(VOLUME_ATTACHMENTS, { name: this.#lastAnswer.key }, { signal })
     this.#store(now)
     return now.metadata?.uid
   }
@@ -156,6 +156,6 @@ export class StoredAttachment {
   #store(answer: VolumeAttachment): void {
     const cached = this.#options.attachments.storeAnswer(answer)
     // The answer or the cache may show an attachment that was recreated under the same name.
-    if (cached?.uid === this.#va.uid) this.#va = cached
+    if (cached?.uid === this.#lastAnswer.uid) this.#lastAnswer = cached
   }
 }

@@ -123,5 +123,5 @@ export async function isListedRestoring(deps: ClaimDeps, key: string, signal: Ab
 function waits(claim: ProvisionerClaim, { volumes, memory, settings }: ClaimDeps): boolean {
   if (!isPending(claim) && !hasOurFinalizer(claim, settings)) return false
   const name = volumeNameOf(claim.uid, settings)
-  return volumes.store.get(name)?.claimUid !== claim.uid && !memory.unsaved.has(name)
+  return volumes.store.get(name)?.claimUid !== claim.uid && !memory.unsavedVolumes.has(name)
 }

@@ -5,13 +5,13 @@ import { namespacedRef, type PersistentVolume } from '@csi-sidecars/kube-types'
 import type { NamingVolume } from '../deletion-permit.ts'
 import { persistentVolumeOf } from '../request/persistent-volume.ts'
 import { AnswerError } from './failure.ts'
-import type { Unsaved } from './memory.ts'
+import type { UnsavedVolume } from './memory.ts'
 import { readOwner } from './owner.ts'
 import type { PreparedCreation } from './prepared.ts'
 import type { ClaimRun } from './run.ts'
 
 /** Calls CreateVolume and builds the PersistentVolume to be stored. Throws RpcError and AnswerError. */
-export async function createVolume(run: ClaimRun, prepared: PreparedCreation): Promise<Unsaved> {
+export async function createVolume(run: ClaimRun, prepared: PreparedCreation): Promise<UnsavedVolume> {
   const { deps, signal, log } = run
   const { claim, request, migrated } = prepared
   const { volume } = await deps.driver.create(request, { migrated, signal })

@@ -58,7 +58,7 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
     existing: undefined,
     inProgress: false,
     isFinished: false,
-    unsaved: false,
+    hasUnsavedVolume: false,
     pausedForMs: 0,
     allowsNode: true,
     settings: { ...SETTINGS, ...settings },
@@ -82,7 +82,7 @@ describe('decideClaim', () => {
     ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'nothing'],
     ['whose PersistentVolume exists, with our finalizer', { existing: OWN_VOLUME, claim: WITH_FINALIZER }, 'release'],
     ['whose PersistentVolume belongs to another claim', { existing: FOREIGN_VOLUME }, 'fail'],
-    ['whose PersistentVolume is being stored', { unsaved: true, claim: WITH_FINALIZER }, 'nothing'],
+    ['whose PersistentVolume is being stored', { hasUnsavedVolume: true, claim: WITH_FINALIZER }, 'nothing'],
     ['without a class', { class: undefined }, 'fail'],
     ['of another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }, 'nothing'],
     [
@@ -145,7 +145,7 @@ describe('the steps of `decideClaim`', () => {
   it.each<[string, State, object]>([
     [
       'whose PersistentVolume is being stored',
-      { unsaved: true },
+      { hasUnsavedVolume: true },
       { kind: 'nothing', why: 'its PersistentVolume is being stored', ...forVolume },
     ],
     ['that waits for a consumer', { class: LATE }, { kind: 'nothing', why: 'no node is selected', ...forClass }],

@@ -28,7 +28,7 @@ export interface ClaimView {
   /** True if our finalizer on the claim is left over: this process knows the end of the last CreateVolume call. */
   readonly isFinished: boolean
   /** True if the volume exists, but its PersistentVolume is not stored yet. */
-  readonly unsaved: boolean
+  readonly hasUnsavedVolume: boolean
   /** The milliseconds before the retry of a claim that the driver has refused as infeasible. 0: no wait. */
   readonly pausedForMs: number
   /** True if the allowed topologies of the class include the node of this process. */
@@ -90,8 +90,8 @@ export function decideClaim(view: ClaimView): readonly ProvisionStep[] {
   return planOf(CLAIM_CHECKS, view)
 }
 
-function volumeIsBeingStored({ unsaved, volumeName = '' }: ClaimView): Result {
-  if (!unsaved) return undefined
+function volumeIsBeingStored({ hasUnsavedVolume, volumeName = '' }: ClaimView): Result {
+  if (!hasUnsavedVolume) return undefined
   const waitsFor = { kind: 'volume', name: volumeName } as const
   return endPlan({ kind: 'nothing', why: 'its PersistentVolume is being stored', waitsFor })
 }

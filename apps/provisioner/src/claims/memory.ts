@@ -24,7 +24,7 @@ interface Pause {
 }
 
 /** A volume in the back end whose PersistentVolume is not stored yet. */
-export interface Unsaved {
+export interface UnsavedVolume {
   readonly claim: ProvisionerClaim
   readonly pv: PersistentVolume
   readonly created: CreatedVolume
@@ -45,7 +45,7 @@ export interface CreatedVolume {
 export class ClaimMemory {
   readonly inProgress = new Map<string, UncertainCall>()
   /** The created volumes, by the names of their PersistentVolumes. */
-  readonly unsaved = new Map<string, Unsaved>()
+  readonly unsavedVolumes = new Map<string, UnsavedVolume>()
   readonly ownership: Ownership
   readonly nodeChecks: NodeDriverChecks
   readonly #pauses = new Map<string, Pause>()
@@ -150,7 +150,7 @@ export class ClaimMemory {
   get size(): number {
     const ofCalls = this.inProgress.size + this.#answered.size + this.#finished.size + this.#unrepeatableSince.size
     const ofEvents = this.#events.size + this.#pauses.size + this.nodeChecks.size
-    return this.unsaved.size + ofCalls + ofEvents + this.#ran.size
+    return this.unsavedVolumes.size + ofCalls + ofEvents + this.#ran.size
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */

@@ -5,7 +5,7 @@ import type { Class } from '../caches/cluster.ts'
 import { CLAIMS_BY_UID } from '../caches/open.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
 import type { ProvisionerSettings } from '../parts.ts'
-import { ClaimMemory, type UncertainCall, type Unsaved } from './memory.ts'
+import { ClaimMemory, type UncertainCall, type UnsavedVolume } from './memory.ts'
 import { type ObserveDeps, observeClaim } from './observe.ts'
 
 const CLAIM = {
@@ -46,7 +46,11 @@ it.each<[string, () => void, object]>([
   ['the PersistentVolume of a claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
   ['a running creation with its class', () => follow(), { claim: CLAIM, class: FORMER, inProgress: true }],
   ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, inProgress: true }],
-  ['a volume that is stored later', () => memory.unsaved.set('pvc-uid', {} as Unsaved), { unsaved: true }],
+  [
+    'a volume that is stored later',
+    () => memory.unsavedVolumes.set('pvc-uid', {} as UnsavedVolume),
+    { hasUnsavedVolume: true },
+  ],
   ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
   ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
   ['no impossible name', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],

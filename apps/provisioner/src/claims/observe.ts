@@ -38,7 +38,7 @@ export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefi
     existing: volumeName === undefined ? undefined : volumes.store.get(volumeName),
     inProgress: followed !== undefined,
     isFinished: memory.isFinished(uid),
-    unsaved: volumeName !== undefined && memory.unsaved.has(volumeName),
+    hasUnsavedVolume: volumeName !== undefined && memory.unsavedVolumes.has(volumeName),
     pausedForMs: memory.pausedForMs(uid, current?.uid ?? ''),
     allowsNode: allowsOwnNode(claim, storageClass, deps),
     settings,

@@ -12,7 +12,7 @@ export async function readOwner(
   { volumeId, claimUid }: { readonly volumeId: string; readonly claimUid: string },
 ): Promise<NamingVolume | undefined> {
   const { api, memory, settings } = deps
-  for (const [name, { claim, created }] of memory.unsaved) {
+  for (const [name, { claim, created }] of memory.unsavedVolumes) {
     if (created.volumeId === volumeId && claim.uid !== claimUid) return { name, deleting: false }
   }
   const listing = api.list(PERSISTENT_VOLUMES, {

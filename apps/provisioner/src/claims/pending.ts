@@ -21,7 +21,7 @@ export function claimTable(deps: ObserveDeps): PendingTable {
       }
       const object = { kind: 'PersistentVolumeClaim', ...namespacedRef(claim.key), uid }
       const work = { operation: 'provision', object, volume: view.volumeName } as const
-      if (view.unsaved) return { ...work, obstacle: 'PersistentVolumeNotStored' }
+      if (view.hasUnsavedVolume) return { ...work, obstacle: 'PersistentVolumeNotStored' }
       if (storageClass === undefined && classNameOf(claim) !== '') return { ...work, obstacle: 'StorageClassMissing' }
       return view.pausedForMs > 0 ? { ...work, obstacle: 'Infeasible' } : work
     },

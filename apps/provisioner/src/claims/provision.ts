@@ -6,12 +6,12 @@ import { releaseSource } from './content.ts'
 import { createVolume } from './create-volume.ts'
 import { hasOurFinalizer } from './decide.ts'
 import { CLAIM_EVENTS, recordEvent } from './events.ts'
-import type { Unsaved } from './memory.ts'
+import type { UnsavedVolume } from './memory.ts'
 import { withParameterValues } from './patches.ts'
 import { prepare, prepareAgain } from './prepare.ts'
 import type { PreparedCreation } from './prepared.ts'
 import { recordFailure } from './record-failure.ts'
-import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
+import { type ClaimRun, metricLabelsOf, type ReconcileRun } from './run.ts'
 import { finishCreationNowOrLater } from './save.ts'
 
 interface Work {
@@ -35,7 +35,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
   const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
   const isRebuilt = uncertain?.isRebuilt ?? mayRepeat
   const isRepeated = uncertain !== undefined || isRebuilt
-  let unsaved: Unsaved
+  let unsaved: UnsavedVolume
   try {
     const prepared =
       uncertain === undefined ? await prepare(run, claim, work.class) : await prepareAgain(run, uncertain.prepared)
@@ -49,7 +49,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
     signal.throwIfAborted()
     return await recordFailure(run, { ...work, error, isRepeated })
   }
-  deps.metrics.creations.succeeded(labelsOf(claim), deps.clock.monotonic() - since)
+  deps.metrics.creations.succeeded(metricLabelsOf(claim), deps.clock.monotonic() - since)
   deps.refresh?.created(unsaved.pv, work.class.key)
   const stored = await finishCreationNowOrLater(run, unsaved)
   await releaseSource(run, claim)

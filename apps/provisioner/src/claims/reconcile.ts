@@ -12,7 +12,7 @@ import { observeClaim } from './observe.ts'
 import { provision } from './provision.ts'
 import { recordFailure } from './record-failure.ts'
 import { rescheduleWithoutDriver } from './reschedule.ts'
-import { type ClaimDeps, labelsOf, newRun, type ReconcileRun } from './run.ts'
+import { type ClaimDeps, metricLabelsOf, newRun, type ReconcileRun } from './run.ts'
 import { selectThisNode } from './select-node.ts'
 
 /** Decides the next steps of one claim, and performs them. */
@@ -50,7 +50,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
     case 'nothing':
       if (step.waitsFor !== undefined) run.waitFor(step.waitsFor)
       log.v(4)?.info(`Nothing to provision: ${step.why}`)
-      if (!view.unsaved) deps.memory.recordEndOfCall(claim.uid)
+      if (!view.hasUnsavedVolume) deps.memory.recordEndOfCall(claim.uid)
       return undefined
     case 'release':
       run.stopWaiting()
@@ -64,7 +64,7 @@ async function performStep(run: ReconcileRun, view: ClaimView, step: ProvisionSt
       return { kind: 'postponed', ms: step.ms }
     case 'fail':
       run.waitFor(step.waitsFor)
-      deps.metrics.creations.failed(labelsOf(claim))
+      deps.metrics.creations.failed(metricLabelsOf(claim))
       if (step.report) recordEventOnce(run, claim, CLAIM_EVENTS.failed(step.message))
       if (await giveUp(run, claim, step.message)) return SETTLED
       return { kind: 'retry', cause: new Error(step.message) }

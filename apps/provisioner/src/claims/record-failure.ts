@@ -14,7 +14,7 @@ import { type CreationFailure, creationFailure, isAlreadyExists } from './failur
 import { giveUp } from './give-up.ts'
 import { cachedClaim } from './observe.ts'
 import { withoutSelectedNode } from './patches.ts'
-import { type ClaimRun, labelsOf, type ReconcileRun } from './run.ts'
+import { type ClaimRun, metricLabelsOf, type ReconcileRun } from './run.ts'
 
 interface FailedTry {
   readonly claim: ProvisionerClaim
@@ -44,7 +44,7 @@ export async function recordFailure(run: ReconcileRun, failed: FailedTry): Promi
     hasSelectedNode: selectedNode(claim) !== undefined,
   })
   if (failure.answered) logAnswer(run, claim, { failure, mayReschedule })
-  deps.metrics.creations.failed(labelsOf(claim))
+  deps.metrics.creations.failed(metricLabelsOf(claim))
   for (const step of steps) {
     const outcome = await performStep(run, failed, { step, failure })
     if (outcome !== undefined) return outcome

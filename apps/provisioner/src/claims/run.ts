@@ -30,7 +30,7 @@ export interface ClaimRun extends Pick<Run, 'signal'> {
 /** A run of the controller of claims, whose key may wait for events. */
 export interface ReconcileRun extends ClaimRun, Pick<Run<ClaimWakeKind>, 'waitFor' | 'stopWaiting'> {}
 
-export function labelsOf(claim: ProvisionerClaim): ClaimLabels {
+export function metricLabelsOf(claim: ProvisionerClaim): ClaimLabels {
   return { class: claim.classField ?? '', source: claim.requestedVolume?.dataSource?.kind ?? '' }
 }
 

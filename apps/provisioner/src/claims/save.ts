@@ -8,7 +8,7 @@ import { hasOurFinalizer } from './decide.ts'
 import { decideConflict } from './decide-conflict.ts'
 import { CLAIM_EVENTS, recordEvent, recordEventOnce } from './events.ts'
 import { AnswerError } from './failure.ts'
-import type { Unsaved } from './memory.ts'
+import type { UnsavedVolume } from './memory.ts'
 import { cachedClaim } from './observe.ts'
 import { readOwner } from './owner.ts'
 import type { ClaimRun } from './run.ts'
@@ -17,7 +17,7 @@ import type { ClaimRun } from './run.ts'
  * Stores the PersistentVolume of a created volume. If another PersistentVolume has its name, returns an error, and
  * deletes a volume to which no PersistentVolume refers. Throws if neither storing nor deleting is possible now.
  */
-async function storeOrDeleteVolume(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+async function storeOrDeleteVolume(run: ClaimRun, unsaved: UnsavedVolume): Promise<AnswerError | undefined> {
   const { deps } = run
   const { pv, created, claim } = unsaved
   const name = nameOf(pv)
@@ -32,7 +32,7 @@ async function storeOrDeleteVolume(run: ClaimRun, unsaved: Unsaved): Promise<Ans
         return keptVolumeError(name, name)
       case 'deleteVolume':
         // Each retry must delete the new volume, even after the PersistentVolume of the same name is gone.
-        deps.memory.unsaved.set(name, { ...unsaved, mustDelete: true })
+        deps.memory.unsavedVolumes.set(name, { ...unsaved, mustDelete: true })
     }
   }
   const { volumeId, secretRef, migrated } = created
@@ -75,11 +75,14 @@ function nameOf({ metadata }: PersistentVolume): string {
  * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if
  * another PersistentVolume has its name.
  */
-export async function finishCreationNowOrLater(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+export async function finishCreationNowOrLater(
+  run: ClaimRun,
+  unsaved: UnsavedVolume,
+): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
   // An aborted run leaves the entry in `unsaved`, so that a later run stores the PersistentVolume.
-  deps.memory.unsaved.set(name, unsaved)
+  deps.memory.unsavedVolumes.set(name, unsaved)
   try {
     return await finishCreation(run, unsaved)
   } catch (error) {
@@ -91,12 +94,12 @@ export async function finishCreationNowOrLater(run: ClaimRun, unsaved: Unsaved):
 }
 
 /** Tries once to store the PersistentVolume. Throws if the attempt must be repeated. */
-export async function finishCreation(run: ClaimRun, unsaved: Unsaved): Promise<AnswerError | undefined> {
+export async function finishCreation(run: ClaimRun, unsaved: UnsavedVolume): Promise<AnswerError | undefined> {
   const { memory } = run.deps
   const { claim, pv } = unsaved
   const name = nameOf(pv)
   const conflict = await storeOrDeleteVolume(run, unsaved)
-  memory.unsaved.delete(name)
+  memory.unsavedVolumes.delete(name)
   memory.recordFinished(claim.uid)
   if (conflict !== undefined) return conflict
   if (run.deps.claims.store.get(claim.key)?.uid === claim.uid) recordEvent(run, claim, CLAIM_EVENTS.succeeded(name))
@@ -105,7 +108,7 @@ export async function finishCreation(run: ClaimRun, unsaved: Unsaved): Promise<A
 }
 
 /** Records the failure as an event of the claim, because nothing else shows why the claim stays unbound. */
-export function reportUnsaved(run: ClaimRun, { claim, pv }: Unsaved, error: unknown): void {
+export function reportUnsaved(run: ClaimRun, { claim, pv }: UnsavedVolume, error: unknown): void {
   const message = `cannot store the PersistentVolume ${nameOf(pv)}: ${messageOf(error)}`
   run.log.error(error, 'Failed to save persistentvolume', { PV: nameOf(pv) })
   recordEventOnce(run, claim, CLAIM_EVENTS.failed(message))

@@ -19,7 +19,7 @@ export function unsavedController(deps: ClaimDeps, source: Source): Controller {
     sources: [source],
     wakers: {},
     reconcile: async (name, controllerRun) => {
-      const unsaved = deps.memory.unsaved.get(name)
+      const unsaved = deps.memory.unsavedVolumes.get(name)
       if (unsaved === undefined) return SETTLED
       const run = newRun(unsaved.claim, { deps, log: deps.log.with({ PV: name }), controllerRun })
       try {

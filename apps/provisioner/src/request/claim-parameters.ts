@@ -59,10 +59,10 @@ function variableOf(
   return objectVariable(variable, {
     prefix: 'pvc',
     ...namespacedRef(key),
-    entries: (map) => (map === 'labels' ? labelsOf(requestedVolume?.labels ?? '') : requestedVolume?.annotations),
+    entries: (map) => (map === 'labels' ? parseLabels(requestedVolume?.labels ?? '') : requestedVolume?.annotations),
   })
 }
 
-function labelsOf(text: string): Parameters {
+function parseLabels(text: string): Parameters {
   return text === '' ? {} : (JSON.parse(text) as Parameters)
 }

@@ -96,11 +96,11 @@ describe('volumes that no object names', () => {
     ])
     expect(listing).toEqual({
       listedAt: NOW + 3_600_000,
-      listed: 2,
+      listedCount: 2,
       isLimitedToCluster: false,
-      undecided: 0,
-      undecidedBecause: undefined,
-      omitted: 0,
+      undecidedCount: 0,
+      undecidedReason: undefined,
+      omittedCount: 0,
       failure: undefined,
     })
   })
@@ -126,7 +126,7 @@ describe('volumes that no object names', () => {
     const claim = claims.get('ns/u1')
     const created = { volumeId: 'vol-1', secretRef: undefined, secrets: {}, migrated: false }
     if (claim === undefined) throw new Error('no claim')
-    memory.unsaved.set('pvc-u1', { claim, pv: {} as PersistentVolume, created, mustDelete: false })
+    memory.unsavedVolumes.set('pvc-u1', { claim, pv: {} as PersistentVolume, created, mustDelete: false })
     expect(await reported(found)).toEqual([])
   })
 
@@ -146,7 +146,7 @@ describe('volumes that no object names', () => {
   it('at most a fixed number of volumes is remembered, and the others are counted', async () => {
     pages = [Array.from({ length: MAX_REMEMBERED + 5 }, (_, number) => `vol-${number}`)]
     const { items, listing } = await (await afterTwo()).read()
-    expect([items.length, listing.omitted]).toEqual([MAX_REMEMBERED, 5])
+    expect([items.length, listing.omittedCount]).toEqual([MAX_REMEMBERED, 5])
   })
 })
 
@@ -157,8 +157,8 @@ describe('running creations', () => {
     const found = await afterTwo()
     expect(await reported(found)).toEqual([])
     expect((await found.read()).listing).toMatchObject({
-      undecided: 1,
-      undecidedBecause: 'a CreateVolume call that may be running may have created them',
+      undecidedCount: 1,
+      undecidedReason: 'a CreateVolume call that may be running may have created them',
     })
     memory.recordRun('u1')
     expect(await reported(found)).toEqual(['NoObject vol-1'])
@@ -204,7 +204,7 @@ describe('doubtful listings', () => {
     putVolume('pv-1', 'aws://zone/vol-9')
     const found = await afterTwo()
     expect(await reported(found)).toEqual(['NotListed aws://zone/vol-9 pv-1'])
-    expect((await found.read()).listing).toMatchObject({ undecided: 2 })
+    expect((await found.read()).listing).toMatchObject({ undecidedCount: 2 })
   })
 
   it('a handle with another beginning holds the volume', async () => {
@@ -224,7 +224,7 @@ describe('doubtful listings', () => {
     putVolume('pv-2', '', inTree('elsewhere'))
     await found.search(signal)
     expect(await reported(found)).toEqual([])
-    expect((await found.read()).listing.undecidedBecause).toMatch(/1 in-tree PersistentVolumes/)
+    expect((await found.read()).listing.undecidedReason).toMatch(/1 in-tree PersistentVolumes/)
   })
 
   it('a listing that fails keeps the earlier result and reports the error', async () => {

@@ -17,7 +17,7 @@ export const RELEASED_MS = 24 * 3_600_000
 /** Everything that the search for volumes without an object needs. */
 export interface UnreferencedVolumesOptions extends CreationFacts {
   readonly volumes: { readonly store: Pick<Reader<ProvisionerVolume>, 'get' | 'values'> }
-  readonly memory: CreationFacts['memory'] & Pick<ClaimMemory, 'unsaved'>
+  readonly memory: CreationFacts['memory'] & Pick<ClaimMemory, 'unsavedVolumes'>
   /** Reads one page of ListVolumes. Undefined if the driver cannot list its volumes. */
   readonly listPage: ((startingToken: string, signal: AbortSignal) => Promise<ListVolumesResponse>) | undefined
   /** The text in the handles of this cluster's volumes. Empty: all volumes of the back end count. */
@@ -56,7 +56,7 @@ export class UnreferencedVolumes {
   #releasedSince: ReadonlyMap<string, number> = new Map()
   #listedAt: number | undefined
   #listed = 0
-  #undecidedBecause: string | undefined
+  #undecidedReason: string | undefined
   #failure: string | undefined
 
   constructor(options: UnreferencedVolumesOptions) {
@@ -106,7 +106,7 @@ export class UnreferencedVolumes {
     unlisted.end()
     this.#listedAt = startedAt
     this.#listed = listed
-    this.#undecidedBecause = whyUndecided(before, found)
+    this.#undecidedReason = whyUndecided(before, found)
     this.#rememberWaiting()
   }
 
@@ -120,7 +120,7 @@ export class UnreferencedVolumes {
     // Running creations and unsaved volumes are read before the PersistentVolumes: a volume whose PersistentVolume is
     // stored meanwhile is then in at least one of them.
     const uncertain = this.#oldestCreation()
-    for (const { created } of memory.unsaved.values()) candidates.delete(comparableHandle(created.volumeId))
+    for (const { created } of memory.unsavedVolumes.values()) candidates.delete(comparableHandle(created.volumeId))
     const released: UnreferencedItem[] = []
     const excludeAndCheck = (pv: ProvisionerVolume): void => {
       for (const id of idsOf(pv, byLastPart)) candidates.delete(id)
@@ -129,17 +129,17 @@ export class UnreferencedVolumes {
     }
     await inBatches(volumes.store.values(), excludeAndCheck, { clock })
     const unnamed = [...candidates.values()]
-    const decided = this.#undecidedBecause === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
-    const undecided = unnamed.length - decided.length
+    const decided = this.#undecidedReason === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
+    const undecidedCount = unnamed.length - decided.length
     return {
       items: [...decided.map(itemOf), ...released, ...this.#unlistedItems()],
       listing: {
         listedAt: this.#listedAt,
-        listed: this.#listed,
+        listedCount: this.#listed,
         isLimitedToCluster: handleFilter !== '',
-        undecided,
-        undecidedBecause: undecided === 0 ? undefined : (this.#undecidedBecause ?? CREATION_MAY_RUN),
-        omitted: this.#unnamed.omitted + this.#unlisted.omitted,
+        undecidedCount,
+        undecidedReason: undecidedCount === 0 ? undefined : (this.#undecidedReason ?? CREATION_MAY_RUN),
+        omittedCount: this.#unnamed.omitted + this.#unlisted.omitted,
         failure: this.#failure,
       },
     }

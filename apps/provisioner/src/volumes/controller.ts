@@ -40,7 +40,7 @@ export function volumeController(term: TermParts): Controller<VolumeWakeKind> {
       subject(name) {
         const volume = volumes.store.get(name)
         if (volume === undefined) return undefined
-        const driverHasDeleted = memory.isDeleted(volume.uid)
+        const driverHasDeleted = memory.driverHasDeleted(volume.uid)
         if (!isToBeDeleted({ volume, driverHasDeleted })) return undefined
         const object = { kind: 'PersistentVolume', namespace: '', name, uid: volume.uid }
         return { operation: 'delete', object, volume: name }

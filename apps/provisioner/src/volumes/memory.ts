@@ -11,11 +11,11 @@ export class VolumeMemory {
     this.#events = new EventDeduplicator({ clock })
   }
 
-  deleted(uid: string): void {
+  recordDeletion(uid: string): void {
     this.#deleted.add(uid)
   }
 
-  isDeleted(uid: string): boolean {
+  driverHasDeleted(uid: string): boolean {
     return this.#deleted.has(uid)
   }
 

@@ -12,6 +12,6 @@ export function observeVolume(
   return {
     volume,
     attachments: attachments?.store.byIndex(ATTACHMENTS_BY_VOLUME, name) ?? [],
-    driverHasDeleted: memory.isDeleted(volume.uid),
+    driverHasDeleted: memory.driverHasDeleted(volume.uid),
   }
 }

@@ -149,7 +149,7 @@ async function deleteAtDriver(
   const { volumeId, migrated } = deletion
   const permit = { kind: 'released', pv: fresh.pv, uid, volumeId, attachedTo: node, isCloned } as const
   await deps.driver.delete(permit, { secrets, migrated, signal })
-  deps.memory.deleted(uid)
+  deps.memory.recordDeletion(uid)
   deps.refresh?.deleted(fresh.pv)
   return undefined
 }

@@ -78,13 +78,13 @@ export class SnapshotCalls {
     const { kind, calls, clock, memory } = this.#options
     const { content } = permit.kind === 'content' ? permit : permit.lost
     const snapshot = permittedSnapshot(permit)
-    memory.deletionUncertain(content, Number.POSITIVE_INFINITY)
+    memory.recordUncertainDeletion(content, Number.POSITIVE_INFINITY)
     try {
       await kind.delete(calls, { content, ...snapshot }, { secrets: secretsFrom(secrets), ...this.#callOptions() })
-      memory.deletionEnded(content)
+      memory.endUncertainDeletion(content)
     } catch (error) {
-      if (callFailure(error).isFinal) memory.deletionEnded(content)
-      else memory.deletionUncertain(content, clock.monotonic())
+      if (callFailure(error).isFinal) memory.endUncertainDeletion(content)
+      else memory.recordUncertainDeletion(content, clock.monotonic())
       throw error
     }
   }

@@ -41,7 +41,7 @@ function deletionWaitMs({ deps, content }: ContentRun): number {
   const end = memory.uncertainDeletionEnd(content.refUid)
   if (end === undefined) return 0
   const waitMs = Math.min(timeoutMs, end + timeoutMs - clock.monotonic())
-  if (waitMs <= 0) memory.deletionEnded(content)
+  if (waitMs <= 0) memory.endUncertainDeletion(content)
   return waitMs
 }
 
@@ -62,7 +62,7 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   if (memory.lostOf(key).some((lost) => lost.content.uid === content.uid)) throw new ContentGoneError(`${key} is gone`)
   // The content takes over the snapshot of an earlier content of the same VolumeSnapshot.
   memory.forgetLost(key, (lost) => lost.content.refUid === content.refUid)
-  const creation = memory.creationBegins(content, request)
+  const creation = memory.beginCreation(content, request)
   try {
     creation.answer = await call()
     return creation.answer
@@ -79,7 +79,7 @@ async function endCreation({ deps, content, key, stored }: ContentRun): Promise<
   const { beingCreated, content: noun } = deps.kind.texts
   // A snapshot whose handle is stored exists, and was created with the remembered request.
   const hasHandle = content.status?.handle !== undefined
-  if (!hasHandle) deps.memory.creationEnded(content)
+  if (!hasHandle) deps.memory.endCreation(content)
   if (hasHandle && !content.beingCreated) return
   const failedStep = `failed to remove ${beingCreated} annotation from the ${noun} ${key}`
   await stored.setBeingCreated(false).catch(during(failedStep))
@@ -91,5 +91,5 @@ async function storeSnapshot(run: ContentRun, snapshot: DriverSnapshot): Promise
   const { kind, memory } = deps
   const failedStep = `error updating status for volume ${kind.texts.snapshotContent} ${key}`
   await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(during(failedStep))
-  memory.answerStored(content, snapshot.readyToUse)
+  memory.recordStoredAnswer(content, snapshot.readyToUse)
 }

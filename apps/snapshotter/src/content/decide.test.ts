@@ -10,13 +10,13 @@ interface Facts {
   /** The handles of snapshots that another content names. */
   readonly shared?: readonly string[]
   readonly isKeptForOther?: boolean
-  readonly isDeleted?: boolean
+  readonly driverHasDeleted?: boolean
 }
 
 function stepsOf(
   kind: Kind,
   object: KubeObject,
-  { classDriver, shared = [], isKeptForOther = false, isDeleted = false }: Facts = {},
+  { classDriver, shared = [], isKeptForOther = false, driverHasDeleted = false }: Facts = {},
 ): readonly string[] {
   const content = kind.project(DRIVER)(object)
   if (content === undefined) return ['not cached']
@@ -26,7 +26,7 @@ function stepsOf(
     kind,
     driverName: DRIVER,
     snapshotClass: classDriver === undefined ? undefined : snapshotClass,
-    isDeleted,
+    driverHasDeleted,
     isKeptForOther,
     isNamedByOther: (handle: string) => shared.includes(handle),
   }
@@ -168,7 +168,7 @@ describe('single content', () => {
 
   it('the snapshotter does not delete a pre-provisioned snapshot by its spec after it has deleted the snapshot', () => {
     const content = preProvisioned('c', { metadata: gone })
-    expect(stepsOf(SNAPSHOT, content, { isDeleted: true })).toEqual(['removeFinalizer'])
+    expect(stepsOf(SNAPSHOT, content, { driverHasDeleted: true })).toEqual(['removeFinalizer'])
   })
 
   it('the snapshotter removes the annotation of an unbound content in deletion before it deletes the snapshot', () => {

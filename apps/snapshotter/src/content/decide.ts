@@ -11,7 +11,7 @@ export interface ContentView {
   /** The snapshot class of the content, if it is cached. */
   readonly snapshotClass: SnapshotClass | undefined
   /** True if this process has deleted the snapshot. */
-  readonly isDeleted: boolean
+  readonly driverHasDeleted: boolean
   /** True if this process has left the snapshot to another content that names it. */
   readonly isKeptForOther: boolean
   /** Reports whether another content names the snapshot with this handle. */
@@ -170,8 +170,8 @@ export function isToBeDeleted(content: Content): boolean {
 
 /** Returns the handle of the snapshot to delete. Undefined for a group member, which is deleted with its group. */
 export function handleToDelete(view: ContentView): string | undefined {
-  const { content, isDeleted } = view
+  const { content, driverHasDeleted } = view
   if (!isOurs(view) || content.policy !== 'Delete' || content.status?.groupHandle !== undefined) return undefined
   if (content.status?.handle !== undefined) return content.status.handle
-  return isDeleted || content.memberOf !== undefined ? undefined : unclearedHandle(content)
+  return driverHasDeleted || content.memberOf !== undefined ? undefined : unclearedHandle(content)
 }

@@ -39,13 +39,13 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
     if (!kind.listsSnapshots) return during(failedStep)(cause)
     return during(`${failedStep}: failed to delete snapshot content ${key}`, goQuote)(cause)
   })
-  memory.snapshotDeleted(content)
+  memory.recordSnapshotDeletion(content)
   return undefined
 }
 
 /** Leaves the snapshot to the other content that names it. */
 export function keepForOther({ deps, content, key }: ContentRun, handle: string): void {
-  deps.memory.keepForOther(content)
+  deps.memory.recordKeptForOther(content)
   const event = CONTENT_EVENTS.shared(deps.kind, handle)
   deps.log.info(event.message, { content: key })
   recordEvent(deps, content, event)

@@ -57,43 +57,43 @@ export class ContentMemory {
   }
 
   /** Called before the call that creates the snapshot. Keeps the first request. */
-  creationBegins(content: Content, request: CreateRequest): SnapshotCreation {
+  beginCreation(content: Content, request: CreateRequest): SnapshotCreation {
     const creation = this.#creations.get(content.uid) ?? { request, answer: undefined, wasRetained: false }
     this.#creations.set(content.uid, creation)
-    this.sawState(content)
+    this.recordState(content)
     return creation
   }
 
   /** Called when the answer of the driver is in the status of the content. */
-  answerStored(content: Content, isReady: boolean): void {
+  recordStoredAnswer(content: Content, isReady: boolean): void {
     const creation = this.#creations.get(content.uid)
     if (creation !== undefined) creation.answer = undefined
-    if (isReady) this.creationEnded(content)
+    if (isReady) this.endCreation(content)
   }
 
   /** Called when the snapshot is ready, or after a final failure. */
-  creationEnded({ key, uid }: Content): void {
+  endCreation({ key, uid }: Content): void {
     this.#creations.delete(uid)
     this.forgetLost(key, (lost) => lost.content.uid === uid)
   }
 
   /** Called with each state of a content. */
-  sawState({ uid, policy }: Content): void {
+  recordState({ uid, policy }: Content): void {
     const creation = this.#creations.get(uid)
     if (creation !== undefined && policy !== 'Delete') creation.wasRetained = true
   }
 
   /** Called after DeleteSnapshot has succeeded. */
-  snapshotDeleted({ uid }: Content): void {
+  recordSnapshotDeletion({ uid }: Content): void {
     this.#finished.set(uid, 'deleted')
   }
 
   /** Called when another content keeps the snapshot of a deleted content. */
-  keepForOther({ uid }: Content): void {
+  recordKeptForOther({ uid }: Content): void {
     this.#finished.set(uid, 'keepForOther')
   }
 
-  isDeleted(uid: string): boolean {
+  driverHasDeleted(uid: string): boolean {
     return this.#finished.get(uid) === 'deleted'
   }
 
@@ -102,7 +102,7 @@ export class ContentMemory {
   }
 
   /** Called when a DeleteSnapshot call begins, with Infinity, and when it ends with an unknown outcome. */
-  deletionUncertain({ refUid }: Content, endMs: number): void {
+  recordUncertainDeletion({ refUid }: Content, endMs: number): void {
     for (const [other, end] of this.#uncertainDeletions) {
       if (end < endMs - MAX_AGE_MS && Number.isFinite(endMs)) this.#uncertainDeletions.delete(other)
     }
@@ -110,7 +110,7 @@ export class ContentMemory {
   }
 
   /** Called when DeleteSnapshot has succeeded or has finally failed. */
-  deletionEnded({ refUid }: Pick<Content, 'refUid'>): void {
+  endUncertainDeletion({ refUid }: Pick<Content, 'refUid'>): void {
     this.#uncertainDeletions.delete(refUid)
   }
 
@@ -124,9 +124,9 @@ export class ContentMemory {
    * status or the spec names a snapshot that the deletion of the content should delete. Returns true if the content must
    * be handled.
    */
-  contentLost(cached: Content, last: Content | undefined, hasSnapshot: boolean): boolean {
+  recordLostContent(cached: Content, last: Content | undefined, hasSnapshot: boolean): boolean {
     const { key, uid } = cached
-    if (last !== undefined) this.sawState(last)
+    if (last !== undefined) this.recordState(last)
     const content = last ?? cached
     // A snapshot whose handle is stored is known to the user.
     const creation = content.status?.handle === undefined ? this.#creations.get(uid) : undefined

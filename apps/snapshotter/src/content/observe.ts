@@ -11,7 +11,7 @@ export function observe(content: Content, deps: ContentDeps): ContentView {
     kind,
     driverName,
     snapshotClass: className === undefined ? undefined : classes.get(className),
-    isDeleted: memory.isDeleted(uid),
+    driverHasDeleted: memory.driverHasDeleted(uid),
     isKeptForOther: memory.isKeptForOther(uid),
     isNamedByOther: (handle) => isNamedByOther(deps, content, handle),
   }

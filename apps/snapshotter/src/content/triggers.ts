@@ -60,8 +60,8 @@ export function lostContents(
 ): Source {
   return (queue) =>
     contents.subscribe((event) => {
-      if (event.type !== 'deleted') return memory.sawState(objectOf(event))
+      if (event.type !== 'deleted') return memory.recordState(objectOf(event))
       const { object, last } = event
-      if (memory.contentLost(object, last, hasSnapshotToDelete(last ?? object))) queue.add(object.key)
+      if (memory.recordLostContent(object, last, hasSnapshotToDelete(last ?? object))) queue.add(object.key)
     })
 }

@@ -93,15 +93,15 @@ describe('snapshots that no object names', () => {
     storeContent(vsc('d', STATUS('snap-0')))
     const found = await afterTwo()
     expect(await reported(found)).toEqual(['NoObject snap-2'])
-    expect((await found.read()).listing).toMatchObject({ undecided: 1 })
+    expect((await found.read()).listing).toMatchObject({ undecidedCount: 1 })
   })
 
   it('a content that was lost during its creation keeps the snapshots of its volume undecided', async () => {
     listed = [{ id: 'snap-1', volume: 'vol-1' }]
     const content = snapshotProjection(DRIVER)(vsc('c'))
     if (content === undefined) throw new Error('no content')
-    memory.creationBegins(content, { name: 'n', parameters: {}, secrets: {} })
-    memory.contentLost(content, undefined, false)
+    memory.beginCreation(content, { name: 'n', parameters: {}, secrets: {} })
+    memory.recordLostContent(content, undefined, false)
     const found = await afterTwo()
     expect(await reported(found)).toEqual([])
     memory.forgetLost('c', () => true)

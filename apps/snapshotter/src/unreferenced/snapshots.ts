@@ -53,7 +53,7 @@ export class UnreferencedSnapshots {
   readonly #unlisted = new Sightings<UnlistedContent>(MAX_REMEMBERED)
   #listedAt: number | undefined
   #listed = 0
-  #undecidedBecause: string | undefined
+  #undecidedReason: string | undefined
   #failure: string | undefined
 
   constructor(options: UnreferencedSnapshotsOptions) {
@@ -104,7 +104,7 @@ export class UnreferencedSnapshots {
     unlisted.end()
     this.#listedAt = startedAt
     this.#listed = listed
-    this.#undecidedBecause = expected > 0 && missing.size === expected ? NO_HANDLE_LISTED : undefined
+    this.#undecidedReason = expected > 0 && missing.size === expected ? NO_HANDLE_LISTED : undefined
   }
 
   /** Compares the last listing with the contents of this moment. */
@@ -128,21 +128,21 @@ export class UnreferencedSnapshots {
     if (groupContents !== undefined) await inBatches(groupContents.store.values(), excludeGroup, { clock })
     const unnamed = [...candidates.values()].filter(({ thing }) => !groups.has(thing.group ?? ''))
     const isDecided = ({ thing }: SightedThing<ListedSnapshot>): boolean => {
-      if (this.#undecidedBecause !== undefined || (thing.group !== undefined && groupContents === undefined))
+      if (this.#undecidedReason !== undefined || (thing.group !== undefined && groupContents === undefined))
         return false
       return thing.sourceVolume === undefined ? creating.size === 0 : !creating.has(thing.sourceVolume)
     }
     const decided = unnamed.filter(isDecided)
-    const undecided = unnamed.length - decided.length
+    const undecidedCount = unnamed.length - decided.length
     return {
       items: [...decided.map(itemOf), ...this.#unlistedItems()],
       listing: {
         listedAt: this.#listedAt,
-        listed: this.#listed,
+        listedCount: this.#listed,
         isLimitedToCluster: handleFilter !== '',
-        undecided,
-        undecidedBecause: undecided === 0 ? undefined : (this.#undecidedBecause ?? CREATION_MAY_RUN),
-        omitted: this.#unnamed.omitted + this.#unlisted.omitted,
+        undecidedCount,
+        undecidedReason: undecidedCount === 0 ? undefined : (this.#undecidedReason ?? CREATION_MAY_RUN),
+        omittedCount: this.#unnamed.omitted + this.#unlisted.omitted,
         failure: this.#failure,
       },
     }

@@ -18,9 +18,19 @@ export async function debugUnreferenced(report: UnreferencedReport | undefined):
 }
 
 function searchOf({ sidecar, kind, listing }: SourceFindings): object {
-  const { listedAt, listed, undecided, undecidedBecause, omitted, failure } = listing
+  const { listedAt, listedCount, undecidedCount, undecidedReason, omittedCount, failure } = listing
   const scope = scopeOf(listing)
-  return { sidecar, kind, scope, listedAt: timeOf(listedAt), listed, undecided, undecidedBecause, omitted, failure }
+  return {
+    sidecar,
+    kind,
+    scope,
+    listedAt: timeOf(listedAt),
+    listed: listedCount,
+    undecided: undecidedCount,
+    undecidedBecause: undecidedReason,
+    omitted: omittedCount,
+    failure,
+  }
 }
 
 function itemOf({ kind }: SourceFindings, { since, ...item }: UnreferencedItem): object {

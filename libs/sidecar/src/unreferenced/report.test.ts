@@ -1,16 +1,16 @@
 import { Metrics } from '@csi-sidecars/telemetry'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { debugUnreferenced } from '../http/debug-unreferenced.ts'
-import { type ListingState, type UnreferencedItem, UnreferencedReport } from './report.ts'
+import { type ListingSummary, type UnreferencedItem, UnreferencedReport } from './report.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
-const LISTING: ListingState = {
+const LISTING: ListingSummary = {
   listedAt: NOW,
-  listed: 7,
+  listedCount: 7,
   isLimitedToCluster: false,
-  undecided: 1,
-  undecidedBecause: 'a call may be running',
-  omitted: 0,
+  undecidedCount: 1,
+  undecidedReason: 'a call may be running',
+  omittedCount: 0,
   failure: undefined,
 }
 const item = (change: Partial<UnreferencedItem>): UnreferencedItem => ({

@@ -36,20 +36,20 @@ export interface UnreferencedItem {
   readonly publishedNodes?: number | undefined
 }
 
-/** The state of the listings from which the items come. */
-export interface ListingState {
+/** The listings from which the items come, and the number of things that are not in the report. */
+export interface ListingSummary {
   /** When the last complete listing began, in milliseconds since 1970. Undefined before the first one. */
   readonly listedAt: number | undefined
   /** The number of entries in that listing. */
-  readonly listed: number
+  readonly listedCount: number
   /** True if a flag selects the things of this cluster. False: the report is about the whole back end. */
   readonly isLimitedToCluster: boolean
   /** The number of things that may belong to a running creation, and are therefore not in the report. */
-  readonly undecided: number
+  readonly undecidedCount: number
   /** Why they are undecided, for people. */
-  readonly undecidedBecause: string | undefined
+  readonly undecidedReason: string | undefined
   /** The number of things that the report has no room for. */
-  readonly omitted: number
+  readonly omittedCount: number
   /** The error of the last listing. Undefined if it was complete. */
   readonly failure: string | undefined
 }
@@ -57,7 +57,7 @@ export interface ListingState {
 /** The findings of one sidecar about one kind of things. */
 export interface UnreferencedFindings {
   readonly items: readonly UnreferencedItem[]
-  readonly listing: ListingState
+  readonly listing: ListingSummary
 }
 
 /** One searched kind of one sidecar. A failed listing rejects `read`. */
@@ -149,13 +149,13 @@ export class UnreferencedReport {
 }
 
 /** Returns the reasons that are known. Only a listing shows things without an object, and only volumes are Released. */
-function judgedReasons(kind: BackEndKind, { listedAt }: ListingState): readonly UnreferencedReason[] {
+function judgedReasons(kind: BackEndKind, { listedAt }: ListingSummary): readonly UnreferencedReason[] {
   const ofListing: readonly UnreferencedReason[] = listedAt === undefined ? [] : ['NoObject']
   return kind === 'volume' ? [...ofListing, 'Released'] : ofListing
 }
 
 /** Returns the scope of a listing as metrics and the page name it. */
-export function scopeOf({ isLimitedToCluster }: Pick<ListingState, 'isLimitedToCluster'>): 'cluster' | 'backend' {
+export function scopeOf({ isLimitedToCluster }: Pick<ListingSummary, 'isLimitedToCluster'>): 'cluster' | 'backend' {
   return isLimitedToCluster ? 'cluster' : 'backend'
 }
 
