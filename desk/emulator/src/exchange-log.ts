@@ -10,6 +10,8 @@ const DEFAULT_LIMITS: LogLimits = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** A request that has no complete answer yet. */
 export interface OpenExchange<Entry> {
+  /** The entry in the log. */
+  readonly entry: Entry
   /** Adds properties to the log entry. `bytes` is their size. */
   note(facts: Partial<Entry>, bytes?: number): void
   /** Marks the log entry as ended. Only the first call has an effect. */
@@ -100,6 +102,7 @@ export class ExchangeLog<Entry extends object, Match extends object> {
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight)
     this.#changed(entry, false)
     return {
+      entry,
       note: (facts, bytes = 0) => {
         Object.assign(entry, facts)
         this.#sizes.set(entry, bytes + (this.#sizes.get(entry) ?? 0))

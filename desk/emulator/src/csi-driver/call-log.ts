@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http2'
 import type { Clock } from '@csi-sidecars/base'
 import { ExchangeLog } from '../exchange-log.ts'
 import type { DriverMatch, DriverSubject } from '../faults/call-faults.ts'
@@ -8,6 +9,8 @@ export interface DriverCall {
   /** The name of the method, such as `ControllerPublishVolume`. */
   readonly method: string
   readonly request: Readonly<Record<string, unknown>>
+  /** The headers of the client, such as `traceparent`. */
+  readonly headers: IncomingHttpHeaders
   /** The monotonic time at which the call began, in milliseconds. */
   readonly start: number
   readonly end: number | undefined
@@ -15,6 +18,8 @@ export interface DriverCall {
   readonly deadlineMs: number | undefined
   /** The status code of the answer. Undefined while the call runs. */
   readonly code: number | undefined
+  /** True if the deadline passed, the client gave up or the connection broke before the answer. */
+  readonly isAbandoned?: boolean
   /** The message of a failure. */
   readonly message?: string
   /** The response of a successful call, for listeners only. The log does not keep it, because it may be long. */

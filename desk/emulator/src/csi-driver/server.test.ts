@@ -181,6 +181,24 @@ test('`script` replaces the answer of a method, and the settings can disable a c
   expect(await call(ControllerExpandVolume, request).catch(code)).toBe(status.UNIMPLEMENTED)
 })
 
+test('a script gets the entry of its call, with the headers of the client', async () => {
+  driver.script('ListVolumes', (_request: object, { method, headers }) => ({
+    entries: [],
+    nextToken: `${method} ${headers['content-type']}`,
+  }))
+  const { nextToken } = await call(ListVolumes, { maxEntries: 0, startingToken: '' })
+  expect(nextToken).toBe('ListVolumes application/grpc')
+})
+
+test('a call that the client gives up before the answer is abandoned in the log', async () => {
+  const hold = driver.faults.hold({ method: 'ListVolumes' })
+  expect(await call(ListVolumes, { maxEntries: 0, startingToken: '' }, 100).catch(code)).toBe(status.DEADLINE_EXCEEDED)
+  await driver.log.until({ code: status.CANCELLED })
+  hold.release()
+  await call(ListVolumes, { maxEntries: 0, startingToken: '' })
+  expect(driver.calls.map(({ isAbandoned }) => isAbandoned)).toEqual([true, undefined])
+})
+
 test('a socket path that is too long for clients is refused', async () => {
   const path = join(directory, 'x'.repeat(107 - directory.length))
   await expect(startCsiDriver({ socket: path })).rejects.toThrow(`${path}: the path of a socket has 107 bytes at most`)

@@ -34,7 +34,7 @@ export interface CsiDriverOptions extends Partial<DriverSettings> {
   readonly prepare?: (driver: CsiDriver) => void
 }
 
-type Answer = (request: never) => object | Promise<object>
+type Answer = (request: never, call: DriverCall) => object | Promise<object>
 
 /**
  * A running CSI driver.
@@ -56,8 +56,14 @@ export interface CsiDriver extends AsyncDisposable {
   /** The calls in the order in which they began. */
   readonly calls: readonly DriverCall[]
   readonly log: DriverCallLog
-  /** Sets a function that answers a method. It may throw a DriverFailure. Undefined restores the usual answers. */
-  script<Q, R extends object>(method: string, answer: ((request: Q) => R | Promise<R>) | undefined): void
+  /**
+   * Sets a function that answers a method. It gets the request, and the entry of the call in the log. It may throw a
+   * DriverFailure. Undefined restores the usual answers.
+   */
+  script<Q, R extends object>(
+    method: string,
+    answer: ((request: Q, call: DriverCall) => R | Promise<R>) | undefined,
+  ): void
   /** Returns the usual answer of the driver, without the script. */
   usualAnswer<Q extends object, R extends object>(method: string, request: Q): R
   /** Breaks all connections and stops listening, as a killed process does. The volumes stay as they are. */
@@ -151,17 +157,18 @@ class Dispatcher {
     const open = log.add({
       method,
       request: { ...call.request },
+      headers: call.headers,
       start: clock.monotonic(),
       end: undefined,
       deadlineMs: call.timeoutMs,
       code: undefined,
     })
-    const end = (code: number, outcome: Pick<DriverCall, 'message' | 'response'> = {}): void => {
+    const end = (code: number, outcome: Pick<DriverCall, 'message' | 'response' | 'isAbandoned'> = {}): void => {
       open.end({ end: clock.monotonic(), code, ...outcome })
       if (outcome.response !== undefined) open.note({ response: undefined })
     }
-    call.onAbandoned(() => end(status.CANCELLED))
-    this.#run(method, call, end).then(
+    call.onAbandoned(() => end(status.CANCELLED, { isAbandoned: true }))
+    this.#run(call, open.entry, end).then(
       (response) => {
         if (response === undefined) return
         end(status.OK, { response: { ...response } })
@@ -176,14 +183,14 @@ class Dispatcher {
   }
 
   /** Returns the answer to a call. Undefined if a fault has answered the call, or leaves it unanswered. */
-  async #run(method: string, call: ServerCall, end: (code: number) => void): Promise<object | undefined> {
+  async #run(call: ServerCall, entry: DriverCall, end: (code: number) => void): Promise<object | undefined> {
     const { faults, clock } = this.#deps
-    const subject = subjectOf(method, call.request)
+    const subject = subjectOf(entry.method, call.request)
     await faults.awaitHold(subject)
     const fault = faults.match(subject)
     if (fault?.kind === 'delay') await clock.sleep(fault.ms)
-    if (fault === undefined || fault.kind === 'delay') return this.#answer(method, call.request)
-    if (fault.applied === true) await this.#answer(method, call.request)
+    if (fault === undefined || fault.kind === 'delay') return this.#answer(call.request, entry)
+    if (fault.applied === true) await this.#answer(call.request, entry)
     if (fault.kind !== 'raw') return await this.#respond(fault)
     end(status.UNKNOWN)
     call.answerRaw(fault.answer)
@@ -202,10 +209,10 @@ class Dispatcher {
     }
   }
 
-  async #answer(method: string, request: object): Promise<object> {
-    const scripted = this.#deps.scripts.get(method)
-    if (scripted !== undefined) return await scripted(request as never)
-    return ownAnswer(this.#deps.services, method, request)
+  async #answer(request: object, entry: DriverCall): Promise<object> {
+    const scripted = this.#deps.scripts.get(entry.method)
+    if (scripted !== undefined) return await scripted(request as never, entry)
+    return ownAnswer(this.#deps.services, entry.method, request)
   }
 }
 
