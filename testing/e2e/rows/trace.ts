@@ -115,5 +115,6 @@ function eventText(event: object): string {
 function callText({ method, request }: Call, answer: Answer | 'hang'): string {
   const call = `${method} ${plainText(request)}`
   if (answer === 'hang') return `${call} -> no answer`
+  if ('emulated' in answer) return `${call} -> the answer of the emulated driver`
   return 'reply' in answer ? `${call} -> OK` : `${call} -> ${codeName(answer.code)}: ${answer.message}`
 }

@@ -1,19 +1,21 @@
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import {
-  ControllerServiceCapability_RPC_Type as ControllerRpc,
-  GroupControllerServiceCapability_RPC_Type as GroupRpc,
-  NodeServiceCapability_RPC_Type as NodeRpc,
-  PluginCapability_Service_Type as PluginService,
-} from '@csi-sidecars/csi-proto'
+import type { DriverSettings } from '@csi-sidecars/emulator'
 import { status } from '@grpc/grpc-js'
 import { start, stop } from '../process/processes.ts'
 import { pause } from '../waiting.ts'
-import type { Answer, Plain, ReadyReplies, ReceivedCall } from './messages.ts'
+import {
+  type Answer,
+  FIRST_CALLS,
+  type FirstAnswers,
+  type Plain,
+  type ReceivedCall,
+  type StoredIds,
+} from './messages.ts'
 import { type ServedCall, type ServedCallEnd, type ServedDriver, serveDriver } from './serve.ts'
 
-export type { Plain } from './messages.ts'
+export type { Plain, StoredIds } from './messages.ts'
 
 /** One call that the driver received. Times are wall times in milliseconds. */
 export interface Call extends ReceivedCall, ServedCallEnd {}
@@ -28,6 +30,8 @@ export type DriverReply =
       readonly retryInfo?: { readonly seconds: number }
       readonly after?: number | Promise<void>
     }
+  /** The answer of the emulated driver, which keeps volumes and snapshots until `kill`. */
+  | { readonly emulated: true; readonly after?: number | Promise<void> }
   | 'hang'
 
 export type Script = DriverReply | ((call: Call, nth: number) => DriverReply)
@@ -37,8 +41,8 @@ export interface Capabilities {
   controllerService: boolean
   /** True if GetPluginCapabilities reports VOLUME_ACCESSIBILITY_CONSTRAINTS. */
   topology: boolean
-  controller: (keyof typeof ControllerRpc | number)[]
-  node: (keyof typeof NodeRpc | number)[]
+  controller: DriverSettings['controller']
+  node: DriverSettings['node']
 }
 
 export interface DriverOptions extends Partial<Capabilities> {
@@ -80,17 +84,7 @@ export function codeName(code: number): string {
   return (status[code] ?? '').toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** The calls of a starting sidecar. Without a script, the thread of the drivers answers them without the runner. */
-const FIRST_CALLS = [
-  'Probe',
-  'GetPluginInfo',
-  'GetPluginCapabilities',
-  'ControllerGetCapabilities',
-  'NodeGetCapabilities',
-  'GroupControllerGetCapabilities',
-]
-
-/** A CSI driver for tests. It answers calls as a test scripts them, and records all calls. */
+/** The emulated CSI driver with scripts. It answers calls as a test scripts them, and records all calls. */
 export class FakeDriver {
   readonly socket: string
   readonly calls: Call[] = []
@@ -107,7 +101,7 @@ export class FakeDriver {
     this.socket = socket
     this.#name = name
     this.#observer = options.observer
-    this.#capabilities = { controllerService, topology, controller: [...controller], node: [...node] }
+    this.#capabilities = { controllerService, topology, controller, node }
   }
 
   get name(): string {
@@ -116,21 +110,27 @@ export class FakeDriver {
 
   set name(name: string) {
     this.#name = name
-    this.#served?.setReady(this.#readyReplies())
+    this.#served?.setFirst(this.#firstAnswers())
   }
 
   /** Replaces some capabilities. */
   setCapabilities(capabilities: Partial<Capabilities>): void {
     Object.assign(this.#capabilities, capabilities)
-    this.#served?.setReady(this.#readyReplies())
+    this.#served?.setFirst(this.#firstAnswers())
   }
 
   /** Starts to listen on the socket. May be called again after `kill`. */
   async start(): Promise<void> {
     rmSync(this.socket, { force: true })
-    this.#served = await serveDriver(this.socket, this.#readyReplies(), (received, isAnswered) =>
+    this.#served = await serveDriver(this.socket, this.#firstAnswers(), (received, isAnswered) =>
       this.#receive(received, isAnswered),
     )
+  }
+
+  /** Returns what the emulated driver keeps. */
+  async stored(): Promise<StoredIds> {
+    if (this.#served === undefined) throw new Error('the driver does not run')
+    return await this.#served.stored()
   }
 
   /** Acts like a killed process: breaks all connections, stops listening and removes the socket file. */
@@ -140,11 +140,18 @@ export class FakeDriver {
     rmSync(this.socket, { force: true })
   }
 
+  /** Acts like a process that is killed and starts again after this time. */
+  async restart(afterMs: number): Promise<void> {
+    this.kill()
+    await pause(afterMs)
+    await this.start()
+  }
+
   /** Sets the answer to all later calls of this RPC. */
   on(method: string, script: Script): void {
     this.scripts[method] = script
     this.#counts[method] = 0
-    if (FIRST_CALLS.includes(method)) this.#served?.setReady(this.#readyReplies())
+    if (FIRST_CALLS.includes(method)) this.#served?.setFirst(this.#firstAnswers())
   }
 
   /** Returns the calls of these RPCs in the order of arrival. */
@@ -162,10 +169,9 @@ export class FakeDriver {
     return this.requestsOf(method).map((request) => request[field])
   }
 
-  /** Records a call. Returns the record, and the answer unless the call is answered already. */
+  /** Records a call. Returns the record, and the answer unless the thread answers the call. */
   #receive(received: ReceivedCall, isAnswered: boolean): ServedCall {
-    const ended = isAnswered ? { end: received.start, code: 0 } : { end: undefined, code: undefined }
-    const entry: Call = { ...received, ...ended, cancelled: false, abandonedAt: undefined }
+    const entry: Call = { ...received, end: undefined, code: undefined, cancelled: false, abandonedAt: undefined }
     this.calls.push(entry)
     return { entry, answer: isAnswered ? undefined : this.#answer(entry) }
   }
@@ -177,13 +183,14 @@ export class FakeDriver {
   }
 
   async #scripted(entry: Call): Promise<Answer | 'hang'> {
-    const script = this.scripts[entry.method] ?? this.#usual(entry.method)
+    const script = this.scripts[entry.method] ?? usual(entry.method)
     const nth = this.#counts[entry.method] ?? 0
     this.#counts[entry.method] = nth + 1
     const answer = typeof script === 'function' ? script(entry, nth) : script
     if (answer === 'hang') return 'hang'
     if (typeof answer.after === 'number') await pause(answer.after)
     else await answer.after
+    if ('emulated' in answer) return { emulated: true }
     if (!('reply' in answer)) {
       const { after, ...error } = answer
       return error
@@ -192,67 +199,36 @@ export class FakeDriver {
     return { reply: { ...usualReply(entry), ...reply } }
   }
 
-  /** Returns the replies to the first calls of a sidecar that have no script. */
-  #readyReplies(): ReadyReplies {
-    const unscripted = FIRST_CALLS.filter((method) => this.scripts[method] === undefined)
-    return Object.fromEntries(
-      unscripted.flatMap((method) => {
-        const answer = this.#usual(method)
-        return answer !== 'hang' && 'reply' in answer ? [[method, answer.reply]] : []
-      }),
-    )
-  }
-
-  /** Returns the answer of a healthy driver to an RPC without a script. */
-  #usual(method: string): DriverReply {
+  #firstAnswers(): FirstAnswers {
     const { controllerService, topology, controller, node } = this.#capabilities
-    switch (method) {
-      case 'GetPluginInfo':
-        return { reply: { name: this.name, vendorVersion: '1', manifest: {} } }
-      case 'Probe':
-        return { reply: { ready: true } }
-      case 'GroupControllerGetCapabilities':
-        return { reply: { capabilities: [rpc(GroupRpc.CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT)] } }
-      case 'DeleteSnapshot':
-      case 'DeleteVolumeGroupSnapshot':
-        return { reply: {} }
-      case 'GetPluginCapabilities':
-        return {
-          reply: {
-            capabilities: [
-              ...(controllerService ? [service(PluginService.CONTROLLER_SERVICE)] : []),
-              ...(topology ? [service(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS)] : []),
-            ],
-          },
-        }
-      case 'ControllerGetCapabilities':
-        return { reply: { capabilities: controller.map((name) => rpc(numberOf(ControllerRpc, name))) } }
-      case 'NodeGetCapabilities':
-        return { reply: { capabilities: node.map((name) => rpc(numberOf(NodeRpc, name))) } }
-      case 'ControllerPublishVolume':
-      case 'ControllerUnpublishVolume':
-      case 'ControllerExpandVolume':
-      case 'ControllerModifyVolume':
-      case 'ListVolumes':
-      case 'CreateVolume':
-      case 'DeleteVolume':
-        return { reply: {} }
-      default:
-        return { code: 12, message: `${method} has no answer` }
+    const plugin: DriverSettings['plugin'] = [
+      ...(controllerService ? (['CONTROLLER_SERVICE'] as const) : []),
+      ...(topology ? (['VOLUME_ACCESSIBILITY_CONSTRAINTS'] as const) : []),
+      'GROUP_CONTROLLER_SERVICE',
+    ]
+    return {
+      settings: { name: this.name, version: '1', plugin, expansion: undefined, nodeExpansion: false, controller, node },
+      scripted: FIRST_CALLS.filter((method) => this.scripts[method] !== undefined),
     }
   }
 }
 
-function rpc(type: number): object {
-  return { type: { $case: 'rpc', value: { type } } }
-}
+/** The RPCs that a healthy driver answers without a script. */
+const ANSWERED = [
+  'ControllerPublishVolume',
+  'ControllerUnpublishVolume',
+  'ControllerExpandVolume',
+  'ControllerModifyVolume',
+  'ListVolumes',
+  'CreateVolume',
+  'DeleteVolume',
+  'DeleteSnapshot',
+  'DeleteVolumeGroupSnapshot',
+]
 
-function service(type: number): object {
-  return { type: { $case: 'service', value: { type } } }
-}
-
-function numberOf(table: Readonly<Record<string, number | string>>, name: string | number): number {
-  return typeof name === 'number' ? name : Number(table[name])
+/** Returns the answer of a healthy driver to an RPC without a script. */
+function usual(method: string): DriverReply {
+  return ANSWERED.includes(method) ? { reply: {} } : { code: status.UNIMPLEMENTED, message: `${method} has no answer` }
 }
 
 /** Starts a driver process, and resolves when it listens on its socket. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Answer, FromThread, ReadyReplies, ReceivedCall, ToThread } from './messages.ts'
+import type { Answer, FirstAnswers, FromThread, ReceivedCall, StoredIds, ToThread } from './messages.ts'
 
 /** The end of a call. Times are wall times in milliseconds. */
 export interface ServedCallEnd {
@@ -11,7 +11,7 @@ export interface ServedCallEnd {
   abandonedAt: number | undefined
 }
 
-/** A recorded call, and its answer. The answer is undefined if the thread has answered the call. */
+/** A recorded call, and its answer. The answer is undefined if the thread answers the call. */
 export interface ServedCall {
   readonly entry: ServedCallEnd
   readonly answer: Promise<Answer | 'hang'> | undefined
@@ -21,7 +21,8 @@ type Receive = (received: ReceivedCall, isAnswered: boolean) => ServedCall
 
 /** A driver that listens on its socket, in the thread of all drivers. */
 export interface ServedDriver {
-  setReady(ready: ReadyReplies): void
+  setFirst(first: FirstAnswers): void
+  stored(): Promise<StoredIds>
   kill(): void
 }
 
@@ -35,26 +36,37 @@ class DriverThread {
   readonly #worker = new Worker(new URL('./thread.ts', import.meta.url))
   readonly #drivers = new Map<number, Opening>()
   readonly #calls = new Map<number, ServedCallEnd>()
+  readonly #questions = new Map<number, (stored: StoredIds) => void>()
   readonly #open = new Set<number>()
   #opened = 0
+  #asked = 0
 
   constructor() {
     this.#worker.on('message', (message: FromThread) => this.#receive(message))
   }
 
-  async open(socket: string, ready: ReadyReplies, receive: Receive): Promise<ServedDriver> {
+  async open(socket: string, first: FirstAnswers, receive: Receive): Promise<ServedDriver> {
     this.#opened += 1
     const driver = this.#opened
     const opened = Promise.withResolvers<void>()
     this.#drivers.set(driver, { receive, opened })
     this.#open.add(driver)
-    this.#send({ kind: 'open', driver, socket, ready })
+    this.#send({ kind: 'open', driver, socket, first })
     this.#worker.ref()
     await opened.promise
     return {
-      setReady: (replies) => this.#send({ kind: 'ready', driver, ready: replies }),
+      setFirst: (answers) => this.#send({ kind: 'first', driver, first: answers }),
+      stored: () => this.#stored(driver),
       kill: () => this.#kill(driver),
     }
+  }
+
+  #stored(driver: number): Promise<StoredIds> {
+    this.#asked += 1
+    const { promise, resolve } = Promise.withResolvers<StoredIds>()
+    this.#questions.set(this.#asked, resolve)
+    this.#send({ kind: 'readStored', driver, question: this.#asked })
+    return promise
   }
 
   #kill(driver: number): void {
@@ -83,32 +95,51 @@ class DriverThread {
         if (served.answer !== undefined) void this.#answer(message.call, served.entry, served.answer)
         return
       }
-      case 'cancelled': {
-        const entry = this.#calls.get(message.call)
+      case 'ended': {
+        const entry = this.#taken(message.call)
         if (entry === undefined) return
-        this.#calls.delete(message.call)
+        entry.end ??= message.at
+        entry.code ??= message.code
+        return
+      }
+      case 'cancelled': {
+        const entry = this.#taken(message.call)
+        if (entry === undefined) return
         entry.cancelled = true
         if (entry.end === undefined) entry.abandonedAt = entry.end = message.at
         return
       }
+      case 'stored':
+        this.#questions.get(message.question)?.(message.stored)
+        this.#questions.delete(message.question)
+        return
       default:
         message satisfies never
     }
   }
 
+  /** Returns the record of a call that has ended, and forgets the call. */
+  #taken(call: number): ServedCallEnd | undefined {
+    const entry = this.#calls.get(call)
+    this.#calls.delete(call)
+    return entry
+  }
+
   async #answer(call: number, entry: ServedCallEnd, answer: Promise<Answer | 'hang'>): Promise<void> {
     const settledAnswer = await answer.catch((error: unknown) => ({ code: 13, message: String(error) }))
     if (settledAnswer === 'hang') return
-    entry.end = Date.now()
-    entry.code = 'reply' in settledAnswer ? 0 : settledAnswer.code
+    if (!('emulated' in settledAnswer)) {
+      entry.end = Date.now()
+      entry.code = 'reply' in settledAnswer ? 0 : settledAnswer.code
+    }
     this.#send({ kind: 'answer', call, answer: settledAnswer })
   }
 }
 
 let thread: DriverThread | undefined
 
-/** Starts a driver on a socket. Calls without a ready reply are answered by `receive`. */
-export function serveDriver(socket: string, ready: ReadyReplies, receive: Receive): Promise<ServedDriver> {
+/** Starts a driver on a socket. `receive` answers all calls but the first calls that have no script. */
+export function serveDriver(socket: string, first: FirstAnswers, receive: Receive): Promise<ServedDriver> {
   thread ??= new DriverThread()
-  return thread.open(socket, ready, receive)
+  return thread.open(socket, first, receive)
 }

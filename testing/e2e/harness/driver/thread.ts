@@ -8,101 +8,138 @@ import {
   NodeService,
   type Shape,
 } from '@csi-sidecars/csi-proto'
+import { type CsiDriver, type DriverCall, DriverFailure, startCsiDriver } from '@csi-sidecars/emulator'
 import {
-  Metadata,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type sendUnaryData,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js'
-import type { Answer, FromThread, ReadyReplies, ToThread } from './messages.ts'
+  type Answer,
+  FIRST_CALLS,
+  type FirstAnswers,
+  type FromThread,
+  type StoredIds,
+  type ToThread,
+} from './messages.ts'
 import { plain } from './plain.ts'
-
-const SERVICES = [IdentityService, ControllerService, NodeService, GroupControllerService]
 
 const runner = parentPort
 if (runner === null) throw new Error('thread.ts runs in a worker thread only')
 const send = (message: FromThread): void => runner.postMessage(message)
 
-const servers = new Map<number, Server>()
-const ready = new Map<number, ReadyReplies>()
+/** The fields of the request of each RPC, by its name. */
+const SHAPES: ReadonlyMap<string, () => Shape> = new Map(
+  [IdentityService, ControllerService, NodeService, GroupControllerService]
+    .flatMap((service) => Object.values(service))
+    .map(({ path, requestShape }) => [path.slice(path.lastIndexOf('/') + 1), requestShape]),
+)
+
+const drivers = new Map<number, ServedDriver>()
 const waiting = new Map<number, (answer: Answer) => void>()
 let calls = 0
 
 runner.on('message', (message: ToThread) => {
   switch (message.kind) {
     case 'open':
-      ready.set(message.driver, message.ready)
-      open(message.driver, message.socket)
+      void open(message.driver, message.socket, message.first)
       break
-    case 'ready':
-      ready.set(message.driver, message.ready)
+    case 'first':
+      drivers.get(message.driver)?.setFirst(message.first)
       break
     case 'answer':
       waiting.get(message.call)?.(message.answer)
       waiting.delete(message.call)
       break
+    case 'readStored': {
+      const stored = drivers.get(message.driver)?.stored ?? { volumes: [], snapshots: [], groups: [] }
+      send({ kind: 'stored', question: message.question, stored })
+      break
+    }
     case 'kill':
-      servers.get(message.driver)?.forceShutdown()
-      servers.delete(message.driver)
+      void drivers.get(message.driver)?.stop()
+      drivers.delete(message.driver)
       break
     default:
       message satisfies never
   }
 })
 
-function open(driver: number, socket: string): void {
-  const server = new Server({ 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 })
-  for (const service of SERVICES) {
-    const handlers: UntypedServiceImplementation = {}
-    for (const [name, { path, requestShape }] of Object.entries(service)) {
-      handlers[name] = handlerOf(driver, path.slice(path.lastIndexOf('/') + 1), requestShape())
-    }
-    server.addService(service, handlers)
-  }
-  servers.set(driver, server)
-  server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) =>
-    send({ kind: 'opened', driver, error: error?.message }),
+async function open(id: number, socket: string, first: FirstAnswers): Promise<void> {
+  const prepare = (driver: CsiDriver): void => void drivers.set(id, new ServedDriver(id, driver, first))
+  const error = await startCsiDriver({ socket, prepare }).then(
+    () => undefined,
+    (thrown: unknown) => String(thrown),
   )
+  send({ kind: 'opened', driver: id, error })
 }
 
-function handlerOf(driver: number, method: string, shape: Shape) {
-  return (incoming: ServerUnaryCall<unknown, object>, reply: sendUnaryData<object>): void => {
-    const start = Date.now()
+/** An emulated driver that reports each call to the runner, and lets the runner answer it. */
+class ServedDriver {
+  readonly #id: number
+  readonly #driver: CsiDriver
+  readonly #numbers = new Map<DriverCall, number>()
+  #scripted: readonly string[] = []
+
+  constructor(id: number, driver: CsiDriver, first: FirstAnswers) {
+    this.#id = id
+    this.#driver = driver
+    for (const method of SHAPES.keys()) this.#setAnsweredByRunner(method, !FIRST_CALLS.includes(method))
+    this.setFirst(first)
+    driver.log.subscribe((call, ended) => (ended ? this.#onEnd(call) : this.#onStart(call)))
+  }
+
+  setFirst({ settings, scripted }: FirstAnswers): void {
+    Object.assign(this.#driver.settings, settings)
+    this.#scripted = scripted
+    for (const method of FIRST_CALLS) this.#setAnsweredByRunner(method, scripted.includes(method))
+  }
+
+  get stored(): StoredIds {
+    const idsOf = (all: readonly { readonly id: string }[]): readonly string[] => all.map(({ id }) => id)
+    const { volumes } = this.#driver
+    return {
+      volumes: idsOf(volumes.all),
+      snapshots: idsOf(volumes.snapshots.all),
+      groups: idsOf(volumes.snapshots.groups),
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#driver.stop()
+  }
+
+  #setAnsweredByRunner(method: string, byRunner: boolean): void {
+    this.#driver.script(method, byRunner ? (request: object, call) => this.#answered(request, call) : undefined)
+  }
+
+  #onStart(call: DriverCall): void {
+    const { method, request, headers } = call
     calls += 1
-    const call = calls
-    const readyReply = ready.get(driver)?.[method]
+    this.#numbers.set(call, calls)
     const received = {
       method,
-      request: plain(incoming.request, shape),
-      start,
-      timeoutMs: Number(incoming.getDeadline()) - start,
-      metadata: incoming.metadata.getMap(),
+      request: plain(request, SHAPES.get(method)?.() ?? []),
+      start: Date.now(),
+      timeoutMs: call.deadlineMs ?? Number.POSITIVE_INFINITY,
+      metadata: { ...headers },
     }
-    send({ kind: 'call', driver, call, received, isAnswered: readyReply !== undefined })
-    incoming.on('cancelled', () => send({ kind: 'cancelled', call, at: Date.now() }))
-    const finish = (answer: Answer): void => {
-      if ('reply' in answer) reply(null, answer.reply)
-      else reply({ code: answer.code, details: answer.message, metadata: detailsOf(answer) })
-    }
-    if (readyReply === undefined) waiting.set(call, finish)
-    else finish({ reply: readyReply })
+    const isAnswered = FIRST_CALLS.includes(method) && !this.#scripted.includes(method)
+    send({ kind: 'call', driver: this.#id, call: calls, received, isAnswered })
   }
-}
 
-/** Encodes a `google.rpc.Status` with one RetryInfo as protobuf, by hand. */
-function detailsOf({ code, message, retryInfo }: Exclude<Answer, { readonly reply: object }>): Metadata {
-  const metadata = new Metadata()
-  if (retryInfo === undefined) return metadata
-  const field = (number: number, content: Buffer): Buffer =>
-    Buffer.concat([Buffer.from([(number << 3) | 2, content.length]), content])
-  const duration = Buffer.from([0x08, retryInfo.seconds])
-  const any = Buffer.concat([
-    field(1, Buffer.from('type.googleapis.com/google.rpc.RetryInfo')),
-    field(2, field(1, duration)),
-  ])
-  const status = Buffer.concat([Buffer.from([0x08, code]), field(2, Buffer.from(message)), field(3, any)])
-  metadata.set('grpc-status-details-bin', status)
-  return metadata
+  #onEnd(call: DriverCall): void {
+    const number = this.#numbers.get(call) ?? 0
+    this.#numbers.delete(call)
+    waiting.delete(number)
+    const end = { call: number, at: Date.now() }
+    if (call.isAbandoned === true) send({ kind: 'cancelled', ...end })
+    else send({ kind: 'ended', ...end, code: call.code ?? 0 })
+  }
+
+  /** Resolves with the runner's answer to a call. */
+  async #answered(request: object, call: DriverCall): Promise<object> {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    waiting.set(this.#numbers.get(call) ?? 0, resolve)
+    const answer = await promise
+    if ('reply' in answer) return answer.reply
+    if ('emulated' in answer) return this.#driver.usualAnswer(call.method, request)
+    const { code, message, retryInfo } = answer
+    throw new DriverFailure(code, message, { retryAfterMs: retryInfo && retryInfo.seconds * 1000 })
+  }
 }

@@ -1,6 +1,7 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { TestContext } from '../../harness/context.ts'
 import type { DriverOptions, DriverReply, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
@@ -143,7 +144,10 @@ for (const app of ['attacher', 'resizer'] as const) {
   }
 
   test('the sidecar ignores capabilities with unknown numbers', async (t) => {
-    const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME', 11, 99] })
+    const driver = await t.fullDriver()
+    const numbers = [ControllerRpc.PUBLISH_UNPUBLISH_VOLUME, ControllerRpc.EXPAND_VOLUME, 99, 1000]
+    const capabilities = numbers.map((type) => ({ type: { $case: 'rpc', value: { type } } }))
+    driver.on('ControllerGetCapabilities', { reply: { capabilities } })
     await t.running({ driver })
   })
 

@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
 import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { inParallel } from '@csi-sidecars/base'
 import type { TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
@@ -14,11 +15,15 @@ import { ELECTION, pod } from '../../rows/work.ts'
 
 const test = testsOf('both', 'whole pod', { only: 'ours' })
 
-/** Returns the number of open connections to the driver. */
+/** Returns the number of open connections to the only driver in a folder. */
 function connectionsTo({ socket }: FakeDriver): number {
   const CONNECTED = '03'
-  const lines = readFileSync('/proc/net/unix', 'utf8').split('\n')
-  return lines.filter((line) => line.endsWith(` ${socket}`) && line.split(/\s+/)[5] === CONNECTED).length
+  // The driver has bound its socket in a temporary folder beside `socket`, and the kernel shows that path.
+  const bound = `${dirname(socket)}/.`
+  const lines = readFileSync('/proc/net/unix', 'utf8')
+    .split('\n')
+    .map((line) => line.split(/\s+/))
+  return lines.filter(([, , , , , state, , path]) => state === CONNECTED && path?.startsWith(bound)).length
 }
 
 const CALLS =

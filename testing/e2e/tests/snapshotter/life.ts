@@ -1,6 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { createWriteStream } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import {
   LEASES,
   PERSISTENT_VOLUME_CLAIMS,
@@ -17,7 +18,7 @@ import { startControllerManager } from '../../harness/api/control-plane.ts'
 import { attachment, claim } from '../../harness/api/objects.ts'
 import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
+import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop } from '../../harness/process/processes.ts'
 import { goProgram } from '../../harness/programs/binaries.ts'
 import { leaseName } from '../../harness/subject.ts'
@@ -29,7 +30,6 @@ import {
   createClass,
   createGroupClass,
   createVolumeSnapshot,
-  described,
   installCrds,
   SNAPSHOTS,
   snapshotSource,
@@ -46,71 +46,32 @@ const CONTROLLERS = [
 const OPTIONS = { alone: 'cluster', only: 'ours', target: 'real', within: 240_000 } as const
 const test = testsOf('snapshotter', 'whole life', OPTIONS)
 
-/** The volumes and snapshots that a driver has. */
-interface Storage {
-  readonly volumes: Set<string>
-  readonly snapshots: Set<string>
-  readonly groups: Set<string>
-}
-
 const ABILITIES = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME', 'PUBLISH_UNPUBLISH_VOLUME', 'EXPAND_VOLUME'] as const
+const EMULATED = [
+  'ControllerPublishVolume',
+  'ControllerUnpublishVolume',
+  'ControllerExpandVolume',
+  'CreateVolume',
+  'DeleteVolume',
+  'CreateSnapshot',
+  'ListSnapshots',
+  'DeleteSnapshot',
+  'CreateVolumeGroupSnapshot',
+  'DeleteVolumeGroupSnapshot',
+]
 
-/** Starts a driver with idempotent calls. Returns the driver, and its volumes and snapshots. */
-async function storingDriver(t: TestContext): Promise<{ readonly driver: FakeDriver; readonly storage: Storage }> {
+/** Starts a driver that keeps volumes and snapshots. */
+async function storingDriver(t: TestContext): Promise<FakeDriver> {
   const driver = await t.driver({ controller: [...SNAPSHOTS, ...ABILITIES] })
-  const storage: Storage = { volumes: new Set(), snapshots: new Set(), groups: new Set() }
-  const text = (value: unknown): string => String(value)
-  driver.on('CreateVolume', ({ request }) => {
-    const volume = createdVolume(request, { contentSource: sourceOf(request['volume_content_source']) })
-    storage.volumes.add(`vol-${request['name']}`)
-    return { reply: { volume } }
-  })
-  driver.on('DeleteVolume', ({ request }) => {
-    storage.volumes.delete(text(request['volume_id']))
-    return { reply: {} }
-  })
-  driver.on('CreateSnapshot', ({ request }) => {
-    const snapshotId = `of-${request['name']}`
-    storage.snapshots.add(snapshotId)
-    return { reply: { snapshot: described({ snapshotId, sourceVolumeId: text(request['source_volume_id']) }) } }
-  })
-  driver.on('ListSnapshots', ({ request }) => {
-    const snapshotId = text(request['snapshot_id'])
-    const entries = storage.snapshots.has(snapshotId) ? [{ snapshot: described({ snapshotId }) }] : []
-    return { reply: { entries, nextToken: '' } }
-  })
-  driver.on('DeleteSnapshot', ({ request }) => {
-    storage.snapshots.delete(text(request['snapshot_id']))
-    return { reply: {} }
-  })
-  driver.on('CreateVolumeGroupSnapshot', ({ request }) => {
-    const groupSnapshotId = `of-${request['name']}`
-    const ids = request['source_volume_ids'] as readonly string[]
-    const snapshots = ids.map((sourceVolumeId) =>
-      described({ snapshotId: `${groupSnapshotId}-${sourceVolumeId}`, sourceVolumeId, groupSnapshotId }),
-    )
-    storage.groups.add(groupSnapshotId)
-    for (const sourceVolumeId of ids) storage.snapshots.add(`${groupSnapshotId}-${sourceVolumeId}`)
-    return { reply: { groupSnapshot: { groupSnapshotId, snapshots, creationTime: undefined, readyToUse: true } } }
-  })
-  driver.on('DeleteVolumeGroupSnapshot', ({ request }) => {
-    storage.groups.delete(text(request['group_snapshot_id']))
-    for (const id of request['snapshot_ids'] as readonly string[]) storage.snapshots.delete(id)
-    return { reply: {} }
-  })
-  return { driver, storage }
-}
-
-function sourceOf(source: unknown): object | undefined {
-  if (source == null) return undefined
-  return { type: { case: 'snapshot', value: { snapshotId: sourceText(source) } } }
+  for (const method of EMULATED) driver.on(method, { emulated: true })
+  return driver
 }
 
 /** Starts the cluster's controllers and our sidecars. */
 async function living(
   t: TestContext,
   ourSidecars: readonly ('provisioner' | 'snapshotter')[] = ['provisioner', 'snapshotter'],
-): Promise<AsyncDisposable & { readonly driver: FakeDriver; readonly storage: Storage }> {
+): Promise<AsyncDisposable & { readonly driver: FakeDriver }> {
   await installCrds(t)
   const kubeconfig = t.kubeconfig(t.cluster.url, t.cluster.adminToken)
   const args = ['--pvclaimbinder-sync-period=2s']
@@ -121,14 +82,13 @@ async function living(
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
   controller.stderr?.pipe(createWriteStream(join(t.folder, 'snapshot-controller.log')))
-  const { driver, storage } = await storingDriver(t)
+  const driver = await storingDriver(t)
   await createStorageClass(t, { allowVolumeExpansion: true })
   await createClass(t)
   await createGroupClass(t)
   for (const app of ourSidecars) await t.sidecar({ driver, app })
   return {
     driver,
-    storage,
     [Symbol.asyncDispose]: async () => {
       await Promise.all([stop(manager), stop(controller)])
     },
@@ -164,8 +124,7 @@ async function deleteAndWait(t: TestContext, resource: Resource<unknown>, suffix
 const NOTHING = { volumes: [], snapshots: [], groups: [] }
 
 /** Asserts that no volume and no snapshot is left, neither in the driver nor as an object. */
-async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
-  const left = (): object => Object.fromEntries(Object.entries(storage).map(([key, ids]) => [key, [...ids]]))
+async function nothingLeft(t: TestContext, driver: FakeDriver): Promise<void> {
   const objects = async (): Promise<number> => {
     const isOurs = (each: unknown): boolean => JSON.stringify(each).includes(t.driverName)
     const lists: Resource<unknown>[] = [PERSISTENT_VOLUMES, VOLUME_SNAPSHOT_CONTENTS, VOLUME_GROUP_SNAPSHOT_CONTENTS]
@@ -174,10 +133,10 @@ async function nothingLeft(t: TestContext, storage: Storage): Promise<void> {
   }
   await eventually(
     'an empty driver',
-    async () => JSON.stringify(left()) === JSON.stringify(NOTHING) && (await objects()) === 0,
+    async () => isDeepStrictEqual(await driver.stored(), NOTHING) && (await objects()) === 0,
     { within: 60_000 },
   ).catch(async (error: unknown) => {
-    equal({ ...left(), objects: await objects() }, { ...NOTHING, objects: 0 })
+    equal({ ...(await driver.stored()), objects: await objects() }, { ...NOTHING, objects: 0 })
     throw error
   })
 }
@@ -211,16 +170,16 @@ test('nothing is left after a volume, its snapshot and the restored volume are d
       await untilBound(t, restored)
     }),
   )
-  const { volumes, snapshots } = life.storage
-  equal([volumes.size, snapshots.size], [2 * ORDERS.length, ORDERS.length])
+  const { volumes, snapshots } = await life.driver.stored()
+  equal([volumes.length, snapshots.length], [2 * ORDERS.length, ORDERS.length])
   const restores = life.driver.callsOf('CreateVolume').filter(({ request }) => request['volume_content_source'])
-  equal(new Set(restores.map(({ request }) => sourceText(request['volume_content_source']))), snapshots)
+  equal(new Set(restores.map(({ request }) => sourceText(request['volume_content_source']))), new Set(snapshots))
   await Promise.all(
     ORDERS.map(async (order) => {
       for (const part of order) await deleteAndWait(t, SIDECAR_PARTS[part], of(order, part))
     }),
   )
-  await nothingLeft(t, life.storage)
+  await nothingLeft(t, life.driver)
 })
 
 function sourceText(source: unknown): string {
@@ -231,11 +190,7 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
   await using life = await living(t)
   await createClaim(t, 'claim')
   await untilBound(t, 'claim')
-  const create = life.driver.scripts['CreateSnapshot']
-  life.driver.on('CreateSnapshot', (call, nth) => {
-    const answer = typeof create === 'function' ? create(call, nth) : 'hang'
-    return typeof answer === 'object' ? { ...answer, after: 2_000 } : answer
-  })
+  life.driver.on('CreateSnapshot', { emulated: true, after: 2_000 })
   await createSnapshot(t, 'early', 'claim')
   await eventually('the creation', () => life.driver.callsOf('CreateSnapshot').length === 1)
   await deleteAndWait(t, VOLUME_SNAPSHOTS, 'early')
@@ -247,7 +202,7 @@ test('nothing is left after a VolumeSnapshot is deleted while it is created or w
   await t.api.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: t.name('restored') })
   await t.api.untilGone(VOLUME_SNAPSHOTS, { namespace: t.namespace, name: t.name('late') })
   await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, 'claim')
-  await nothingLeft(t, life.storage)
+  await nothingLeft(t, life.driver)
 })
 
 for (const first of ['group', 'claims'] as const) {
@@ -275,12 +230,13 @@ for (const first of ['group', 'claims'] as const) {
       )
       return ready.length === 2 && ready
     })
-    equal([life.storage.groups.size, life.storage.snapshots.size, members.length], [1, 2, 2])
+    const { groups, snapshots } = await life.driver.stored()
+    equal([groups.length, snapshots.length, members.length], [1, 2, 2])
     const group = (): Promise<void> => deleteAndWait(t, VOLUME_GROUP_SNAPSHOTS, 'group')
     if (first === 'group') await group()
     for (const label of ['a', 'b']) await deleteAndWait(t, PERSISTENT_VOLUME_CLAIMS, label)
     if (first === 'claims') await group()
-    await nothingLeft(t, life.storage)
+    await nothingLeft(t, life.driver)
   })
 }
 
@@ -295,7 +251,7 @@ const ELECTED = [
 
 test('under load, rollouts between four Go originals and one process leave no object and overlap no calls', async (t) => {
   await using life = await living(t, [])
-  const { driver, storage } = life
+  const { driver } = life
   const node = await t.createNode('node')
   const originals = (replica: string) =>
     Promise.all(
@@ -329,7 +285,7 @@ test('under load, rollouts between four Go originals and one process leave no ob
   await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
   isLoaded = false
   for (const { status } of await loading) equal(status, 'fulfilled')
-  await nothingLeft(t, storage)
+  await nothingLeft(t, driver)
   equal(overlaps(driver.calls), [])
   await end(second)
   for (const app of APPS) await t.api.delete(LEASES, { namespace: 'default', name: leaseName(app, t.driverName) })
