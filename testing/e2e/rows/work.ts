@@ -34,6 +34,17 @@ export const ELECTION = [
   ...QUICK,
 ]
 
+/**
+ * Flags for a Lease that does not expire during a test, so that a standby leads only after a release. A slow request for
+ * the Lease does not fail.
+ */
+export const LONG_LEASE = [
+  '--leader-election',
+  '--leader-election-lease-duration=300s',
+  '--leader-election-renew-deadline=240s',
+  '--leader-election-retry-period=1s',
+]
+
 /** Waits until a leader has renewed its Lease more times. A wrong leader beside it would lead by then. */
 export async function renewed({ gate }: Pick<RunningSidecar, 'gate'>, times = 3): Promise<void> {
   const before = gate.writes('leases').length
