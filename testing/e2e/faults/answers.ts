@@ -1,9 +1,9 @@
 import { between, pick, type Random } from '@csi-sidecars/disturb'
 import { APPS } from '@csi-sidecars/sidecars'
-import { raw, refusal, retryAfter } from '../harness/api/gate.ts'
+import { late, raw, refusal, retryAfter } from '../harness/api/gate.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { TestedApp } from '../harness/subject.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { eventually } from '../harness/waiting.ts'
 import { type FaultCase, resourcesWith, survives, touch } from './case.ts'
 
 /** A kind of request that a sidecar sends for its work, such as a PATCH of one resource. */
@@ -73,7 +73,7 @@ const ANSWERS: readonly AnswerFault[] = [
   { name: '200 that says it is zipped', fault: () => raw(200, 'no gzip', { 'content-encoding': 'gzip' }) },
   { name: 'a connection that is cut', fault: () => ({ kind: 'cut' }) },
   { name: 'an answer that is lost', fault: () => ({ kind: 'loseAnswer' }) },
-  { name: 'an answer that takes a second', fault: () => ({ kind: 'wait', for: pause(1000) }) },
+  { name: 'an answer that takes a second', fault: () => late(1000) },
 ]
 
 export const answerCases: readonly FaultCase[] = APPS.flatMap((app) =>

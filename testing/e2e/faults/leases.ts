@@ -2,12 +2,11 @@ import { deepStrictEqual as equal, ok } from 'node:assert'
 import { between } from '@csi-sidecars/disturb'
 import { LEASES, type Lease } from '@csi-sidecars/kube-types'
 import { APPS } from '@csi-sidecars/sidecars'
-import { type Gate, raw, refusal, retryAfter } from '../harness/api/gate.ts'
+import { type Gate, late, raw, refusal, retryAfter } from '../harness/api/gate.ts'
 import { lease } from '../harness/api/objects.ts'
 import type { Fault } from '../harness/api/wire.ts'
 import type { TestContext } from '../harness/context.ts'
 import { leaseName } from '../harness/subject.ts'
-import { pause } from '../harness/waiting.ts'
 import { type FaultCase, survives } from './case.ts'
 
 const TIMES = [
@@ -49,7 +48,7 @@ const ANSWERS: Readonly<Record<string, () => Fault>> = {
   'answered in HTML': () => raw(502, '<html>'),
   cut: () => ({ kind: 'cut' }),
   'done, and the answer lost': () => ({ kind: 'loseAnswer' }),
-  'answered late': () => ({ kind: 'wait', for: pause(1500) }),
+  'answered late': () => late(1500),
 }
 
 export const leaseCases: readonly FaultCase[] = APPS.flatMap((app) => [

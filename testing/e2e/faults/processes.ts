@@ -5,7 +5,7 @@ import type { RunningSidecar, TestContext } from '../harness/context.ts'
 import { memoryOf } from '../harness/process/memory.ts'
 import { connections, MAX_GROWTH_MIB, recovered } from '../harness/process/scraper.ts'
 import { sound, soundLines } from '../harness/process/sound.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { eventually } from '../harness/waiting.ts'
 import { scene } from '../rows/work.ts'
 import { begin, done, type FaultCase, QUICK } from './case.ts'
 
@@ -17,17 +17,11 @@ const BLOWS: Readonly<Record<string, (sidecar: RunningSidecar) => Promise<void> 
       (sidecar: RunningSidecar) => sidecar.signal(signal),
     ]),
   ),
-  'a stop of two seconds': async (sidecar) => {
-    sidecar.signal('SIGSTOP')
-    await pause(2000)
-    sidecar.signal('SIGCONT')
-  },
+  'a stop of two seconds': (sidecar) => sidecar.freeze(2000),
   'many short stops': async (sidecar) => {
     for (let times = 0; times < 20; times += 1) {
-      sidecar.signal('SIGSTOP')
-      await pause(30)
-      sidecar.signal('SIGCONT')
-      await pause(30)
+      await sidecar.freeze(30)
+      await sidecar.http('/livez')
     }
   },
   'no reader of its standard error': (sidecar) => void sidecar.process.stderr?.pause(),

@@ -196,21 +196,9 @@ async function disturb({ sidecar, driver }: WorkScene, { going, tally }: Soak): 
     () => cluster.compact(),
     () => fail((_, nth) => (nth < 5 ? { code: 13, message: 'injected failure' } : undefined)),
     () => fail((_, nth) => (nth < 2 ? 'hang' : undefined)),
-    async () => {
-      driver.kill()
-      await pause(between(random, 1, 2000))
-      await driver.start()
-    },
-    async () => {
-      await gate.close()
-      await pause(between(random, 1, 3000))
-      await gate.open()
-    },
-    async () => {
-      sidecar.signal('SIGSTOP')
-      await pause(between(random, 1, 2000))
-      sidecar.signal('SIGCONT')
-    },
+    () => driver.restart(between(random, 1, 2000)),
+    () => gate.outage(between(random, 1, 3000)),
+    () => sidecar.freeze(between(random, 1, 2000)),
   ]
   while (going()) {
     await pause(FAULT_EVERY_MS)

@@ -219,10 +219,8 @@ export class HistorySide {
   async #restartDriver(forMs: number): Promise<void> {
     if (this.#driverIsDown) return
     this.#driverIsDown = true
-    this.#driver.kill()
     this.#backEnd.forgetCalls()
-    await pause(forMs)
-    await this.#driver.start()
+    await this.#driver.restart(forMs)
     this.#driverIsDown = false
   }
 

@@ -82,13 +82,11 @@ export class Sidecars {
     for (const nth of this.#replicas.keys()) await this.up(nth)
   }
 
-  /** Stops one replica by SIGSTOP for this time, as on an overloaded machine. */
+  /** Stops one replica for this time, as on an overloaded machine. */
   async freeze(nth: number, forMs: number): Promise<void> {
     const sidecar = this.#replicas[nth]?.sidecar
     await this.#options.interrupted()
-    sidecar?.signal('SIGSTOP')
-    await pause(forMs)
-    sidecar?.signal('SIGCONT')
+    await sidecar?.freeze(forMs)
     await this.#options.interrupted()
   }
 

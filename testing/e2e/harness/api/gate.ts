@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Agent, createServer, request, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { eventually } from '../waiting.ts'
+import { eventually, pause } from '../waiting.ts'
 import { DeliveredObjects } from './delivered-objects.ts'
 import type { AnswerFault, Fault, FaultRule, WireRequest, WriteObserver } from './wire.ts'
 
@@ -95,6 +95,13 @@ export class Gate {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     for (const socket of this.#sockets) socket.destroy()
     await closed
+  }
+
+  /** Refuses connections for this time, as an API server that is down. */
+  async outage(forMs: number): Promise<void> {
+    await this.close()
+    await pause(forMs)
+    await this.open()
   }
 
   async stop(): Promise<void> {
@@ -353,6 +360,11 @@ function withoutCompression({ 'accept-encoding': _, ...headers }: IncomingHttpHe
 export function hold(): { readonly fault: Fault; release(): void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { fault: { kind: 'wait', for: promise }, release: () => resolve() }
+}
+
+/** Returns a fault that delays a request by this time. */
+export function late(byMs: number): Fault {
+  return { kind: 'wait', for: pause(byMs) }
 }
 
 /** Starts a `Gate` in front of a cluster and adds it to `gates`. The caller closes the gate. */

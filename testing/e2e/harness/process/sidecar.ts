@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
-import { eventually, type WaitOptions } from '../waiting.ts'
+import { eventually, pause, type WaitOptions } from '../waiting.ts'
 import { type Exit, exitOf, start, textOf } from './processes.ts'
 
 export interface SidecarOptions {
@@ -85,6 +85,13 @@ export class Sidecar {
 
   signal(signal: NodeJS.Signals): void {
     this.process.kill(signal)
+  }
+
+  /** Stops the process for this time, as on an overloaded machine. */
+  async freeze(forMs: number): Promise<void> {
+    this.signal('SIGSTOP')
+    await pause(forMs)
+    this.signal('SIGCONT')
   }
 
   /** Waits until the process has ended and all its output is read. */

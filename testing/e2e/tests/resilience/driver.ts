@@ -7,7 +7,7 @@ import { adoptingDriver } from '../../harness/driver/adopting-driver.ts'
 import { type Call, driverProcess } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, suffixes } from '../../rows/attacher/scene.ts'
 import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../../rows/work.ts'
 
@@ -30,10 +30,9 @@ for (const app of ['attacher', 'resizer'] as const) {
       await eventually('calls in flight', () => running().length >= 10)
       driver.kill()
       await eventually('not ready', async () => !(await ready(sidecar)))
-      await pause(awayMs)
       const position = driver.calls.length
       driver.on(call, { reply: {} })
-      await driver.start()
+      await driver.restart(awayMs)
       for (const suffix of suffixes(20)) await done(t, { suffix })
       const names = driver.calls.slice(position).map(({ method }) => method)
       const first = names.indexOf(call)
@@ -79,9 +78,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     await begin(t)
-    await pause(40_000)
+    await driver.restart(40_000)
     equal(sidecar.exit, undefined)
-    await driver.start()
     const back = Date.now()
     await done(t)
     ok(Date.now() - back < 10_000, `${Date.now() - back} ms`)

@@ -2,7 +2,7 @@ import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   afterLaterWork,
   ask,
@@ -84,15 +84,15 @@ test('a larger size that is requested during an expansion is expanded after the 
 
 test('ten claims are expanded in parallel by default', async (t) => {
   const at = await scene(t, { args: ['--kube-api-qps=1000', '--kube-api-burst=1000'] })
-  // The first ten calls end only after all ten have begun, and an eleventh call would have begun, too.
-  const ten = Promise.withResolvers<void>()
-  at.driver.on('ControllerExpandVolume', () => {
-    if (expands(at).length === 10) ten.resolve()
-    return { reply: {}, after: ten.promise.then(() => pause(1000)) }
-  })
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+  at.driver.on('ControllerExpandVolume', { reply: {}, after })
   const pvcs: string[] = []
   for (let nth = 0; nth < 12; nth += 1) pvcs.push((await createBoundClaim(t, { suffix: `-${nth}` })).pvc)
   await Promise.all(pvcs.map((pvc) => ask(t, '2Gi', pvc)))
+  // The first ten calls end only after the resizer has all requests, so an eleventh call would have begun.
+  for (const pvc of pvcs) await t.received(PERSISTENT_VOLUME_CLAIMS, await getClaim(t, pvc))
+  await eventually('ten calls', () => expands(at).length >= 10)
+  answer()
   for (const pvc of pvcs) await resized(t, '2Gi', pvc)
   const runningAt = (time: number): number =>
     expands(at).filter(({ start, end = Infinity }) => start <= time && end > time).length
@@ -257,8 +257,7 @@ events('the resizer drops events above its rate limit, and continues to expand',
   const at = await scene(t, { args: ['--retry-interval-start=50ms', '--retry-interval-max=50ms'] })
   at.driver.on('ControllerExpandVolume', { code: 13, message: 'no' })
   await raised(t)
-  await eventually('many tries', () => expands(at).length >= 45, { within: 60_000 })
-  await pause(1500)
+  await eventually('many tries', () => expands(at).length >= 75, { within: 60_000 })
   const writes = at.resizer.gate.writes('events')
   ok(writes.length <= 56, `${writes.length} writes of events`)
 })
