@@ -50,7 +50,7 @@ export interface KubeClientOptions {
 }
 
 /** The time limit for reading an object again after a write without an answer. */
-const REREAD_MS = 10_000
+const REREAD_TIMEOUT_MS = 10_000
 
 /** A client that owns its connections. `close` ends the connections and all calls on them. */
 export interface OwnedKubeClient extends KubeClient {
@@ -72,13 +72,13 @@ export function createKubeClient(options: KubeClientOptions): OwnedKubeClient {
 class HttpKubeClient implements OwnedKubeClient {
   readonly #transport: Transport
   readonly #clock: Clock
-  readonly #unknown: UnknownOutcomes
+  readonly #unknownOutcomes: UnknownOutcomes
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport
     this.#clock = clock
-    const options = { newConnection: true, timeoutMs: REREAD_MS }
-    this.#unknown = new UnknownOutcomes((resource, ref) => this.get(resource, ref, options))
+    const options = { newConnection: true, timeoutMs: REREAD_TIMEOUT_MS }
+    this.#unknownOutcomes = new UnknownOutcomes((resource, ref) => this.get(resource, ref, options))
   }
 
   async get<T>(resource: Resource<T>, ref: ObjectRef, options?: RequestOptions): Promise<T> {
@@ -133,7 +133,7 @@ class HttpKubeClient implements OwnedKubeClient {
   }
 
   onReread<T>(resource: Resource<T>, listener: RereadListener<T>): () => void {
-    return this.#unknown.listen(resource, (ref, object) => listener(ref, object as T | undefined))
+    return this.#unknownOutcomes.listen(resource, (ref, object) => listener(ref, object as T | undefined))
   }
 
   get limits(): ServerLimits {
@@ -147,10 +147,10 @@ class HttpKubeClient implements OwnedKubeClient {
   #write<T>(
     { resource, ref }: { readonly resource: Resource<unknown>; readonly ref: ObjectRef },
     request: ApiRequest,
-    once: () => Promise<T> = () => this.#send<T>(request),
+    sendOnce: () => Promise<T> = () => this.#send<T>(request),
   ): Promise<T> {
     const object = { resource, ref, path: resourcePath(resource, ref) }
-    return this.#unknown.write(object, { signal: request.options?.signal, once })
+    return this.#unknownOutcomes.write(object, { signal: request.options?.signal, sendOnce })
   }
 
   async #send<T>(request: ApiRequest): Promise<T> {

@@ -12,26 +12,26 @@ export interface RefusedReply {
 }
 
 /** The request that was refused, for the text of the error. */
-export interface AskedFor {
+export interface RefusedRequest {
   readonly method: HttpMethod
   readonly resource?: Resource<unknown> | undefined
   readonly name?: string | undefined
 }
 
 /** Returns the error of a refusal: the Status of the server, or the text of client-go for the status code. */
-export function errorOfReply(reply: RefusedReply, asked: AskedFor): ApiError {
+export function errorOfReply(reply: RefusedReply, request: RefusedRequest): ApiError {
   const { retryAfterMs } = reply
   // A 504 says that the server no longer waits for its storage, which may still carry out the write.
-  const outcomeUnknown = reply.status === 504 && asked.method !== 'GET'
+  const outcomeUnknown = reply.status === 504 && request.method !== 'GET'
   const status = statusWithMessage(reply)
   if (status !== undefined) {
     return apiErrorOf({ ...status, code: status.code ?? reply.status }, { retryAfterMs, outcomeUnknown })
   }
-  const { reason, message } = genericWords(reply, asked.method)
+  const { reason, message } = genericReason(reply, request.method)
   return new ApiError({
     code: reply.status,
     reason,
-    message: `${message}${objectText(asked)}`,
+    message: `${message}${objectText(request)}`,
     retryAfterMs,
     outcomeUnknown,
   })
@@ -49,7 +49,7 @@ function statusWithMessage({ body, contentType }: RefusedReply): Status | undefi
 
 const MAX_TEXT_LENGTH = 2048
 
-function genericWords(reply: RefusedReply, method: HttpMethod): { reason: string; message: string } {
+function genericReason(reply: RefusedReply, method: HttpMethod): { reason: string; message: string } {
   const text = /^(?:text\/|$)/.test(reply.contentType ?? '')
     ? reply.body.toString('utf8').slice(0, MAX_TEXT_LENGTH).trim()
     : 'unknown'
@@ -84,7 +84,7 @@ const STANDARD_REASONS: Readonly<Record<number, readonly [reason: string, messag
   ],
 }
 
-function objectText({ method, resource, name }: AskedFor): string {
+function objectText({ method, resource, name }: RefusedRequest): string {
   if (resource === undefined) return ''
   const qualified = resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`
   return ` (${method.toLowerCase()} ${qualified}${name === undefined ? '' : ` ${name}`})`

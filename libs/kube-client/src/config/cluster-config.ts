@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { OpenStream } from '@csi-sidecars/http1'
 import type { Logger } from '@csi-sidecars/telemetry'
-import type { PathCheck } from '../path-check/path-check.ts'
+import type { NetworkPathCheck } from '../path-check/path-check.ts'
 
 /** The address of the API server, how to verify its certificate, and the credentials of this process. */
 export interface ClusterConfig {
@@ -20,7 +20,7 @@ export interface ClusterConfig {
   /** Opens connections through the proxy. Undefined if there is no proxy. */
   readonly proxy: OpenStream | undefined
   /** Finds dead connections of all clients together. Default: each client has its check. */
-  readonly path?: PathCheck | undefined
+  readonly path?: NetworkPathCheck | undefined
   /** Throws if the configuration is readable but unusable. Called when a client is created. */
   check?(): void
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isError, messageOf } from '@csi-sidecars/base'
 import { hostPort } from '@csi-sidecars/http1'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { PathCheck } from '../path-check/path-check.ts'
+import { NetworkPathCheck } from '../path-check/path-check.ts'
 import type { ClusterConfig, ConfigSources, ServerTrust } from './cluster-config.ts'
 import { environmentProxy } from './proxy.ts'
 import { TokenFile } from './token-file.ts'
@@ -27,7 +27,7 @@ export interface LoadConfigOptions extends ConfigSources {
  */
 export async function loadClusterConfig(options: LoadConfigOptions): Promise<ClusterConfig> {
   const { clock, log } = options
-  return { ...(await readConfig(options)), path: new PathCheck({ clock, log }) }
+  return { ...(await readConfig(options)), path: new NetworkPathCheck({ clock, log }) }
 }
 
 async function readConfig(options: LoadConfigOptions): Promise<ClusterConfig> {

@@ -12,9 +12,9 @@ const start = (now: number, count = 1): void => {
   for (let started = 0; started < count; started += 1) expect(policy.admit(now)).toBe(0)
 }
 const succeed = (startedAt: number, now = startedAt): boolean =>
-  policy.ended(now, { startedAt, outcome: 'done', waiting: 0 })
+  policy.recordEnd(now, { startedAt, outcome: 'done', waiting: 0 })
 const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
-  policy.ended(now, { startedAt, outcome: REFUSAL, waiting })
+  policy.recordEnd(now, { startedAt, outcome: REFUSAL, waiting })
 
 test('at the limit of parallel requests, a request starts only when another request ends', () => {
   start(0, 16)
@@ -139,7 +139,7 @@ function simulate({
     ) {
       running.splice(running.indexOf(end), 1)
       const waiting = Math.min(left, workers) + 1
-      policy.ended(now, { startedAt: end.startedAt, outcome: end.hasSeat ? 'done' : REFUSAL, waiting })
+      policy.recordEnd(now, { startedAt: end.startedAt, outcome: end.hasSeat ? 'done' : REFUSAL, waiting })
       if (end.hasSeat) answers += 1
       else {
         refusals += 1

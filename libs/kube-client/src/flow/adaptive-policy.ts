@@ -42,7 +42,7 @@ export class AdaptivePolicy implements FlowPolicy {
     return this.#limit.running >= this.#limit.value / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
   }
 
-  ended(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
+  recordEnd(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
     const ran = Math.min(this.#limit.value, this.#limit.running)
     this.#limit.end()
     if (outcome === 'done') this.#succeeded(now)
@@ -78,13 +78,13 @@ export class BucketPolicy implements FlowPolicy {
   readonly #qps: number
   readonly #burst: number
   #tokens: number
-  #at: number
+  #filledAt: number
 
   constructor(options: { qps: number; burst: number; now: number }) {
     this.#qps = options.qps
     this.#burst = options.burst
     this.#tokens = options.burst
-    this.#at = options.now
+    this.#filledAt = options.now
   }
 
   admit(now: number): number {
@@ -105,12 +105,12 @@ export class BucketPolicy implements FlowPolicy {
   }
 
   /** Returns false: the rate is fixed, so refused requests wait the demanded time. */
-  ended(): boolean {
+  recordEnd(): boolean {
     return false
   }
 
   #advance(now: number): void {
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) * this.#qps) / 1000)
-    this.#at = now
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#filledAt) * this.#qps) / 1000)
+    this.#filledAt = now
   }
 }

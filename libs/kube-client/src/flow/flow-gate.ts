@@ -18,9 +18,9 @@ export class FlowGate {
   /** The waiting requests, as functions that give them their permits. */
   readonly #waiters = new Set<() => void>()
   /** Refused requests that have waited long enough. They pass before other requests. */
-  readonly #returned = new Set<() => void>()
+  readonly #returnedWaiters = new Set<() => void>()
   /** The waits of refused requests. A wait ends after its Retry-After, or when the server has room again. */
-  readonly #refused = new Set<Scope>()
+  readonly #refusedWaits = new Set<Scope>()
   #timer: Cancel | undefined
 
   constructor(clock: Clock, policy: FlowPolicy) {
@@ -35,7 +35,7 @@ export class FlowGate {
 
   #enter(since: number, signal?: AbortSignal): Permit | Promise<Permit> {
     const now = this.#clock.monotonic()
-    if (this.#idle && this.#policy.admit(now) === 0) return this.#permit(since, now)
+    if (this.#hasNoWaiters && this.#policy.admit(now) === 0) return this.#createPermit(since, now)
     return this.#queue(this.#waiters, since, signal)
   }
 
@@ -46,15 +46,15 @@ export class FlowGate {
   async enterAgain(waitMs: number, signal?: AbortSignal): Promise<Permit> {
     const since = this.#clock.monotonic()
     using wait = scope(signal)
-    this.#refused.add(wait)
+    this.#refusedWaits.add(wait)
     try {
       await this.#clock.sleep(waitMs, wait.signal)
     } catch (reason) {
       if (reason !== ROOM) throw reason
     } finally {
-      this.#refused.delete(wait)
+      this.#refusedWaits.delete(wait)
     }
-    return await this.#queue(this.#returned, since, signal)
+    return await this.#queue(this.#returnedWaiters, since, signal)
   }
 
   /** Waits until the policy has room and no other request waits, but at most `maxMs`. Then it is like `enter`. */
@@ -62,8 +62,8 @@ export class FlowGate {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
       signal?.throwIfAborted()
-      const wait = this.#idle ? this.#policy.admitInBackground(now) : BACKGROUND_CHECK_MS
-      if (wait === 0) return this.#permit(asked, now)
+      const wait = this.#hasNoWaiters ? this.#policy.admitInBackground(now) : BACKGROUND_CHECK_MS
+      if (wait === 0) return this.#createPermit(asked, now)
       await this.#clock.sleep(
         Math.min(Math.max(wait, BACKGROUND_CHECK_MS / 10), BACKGROUND_CHECK_MS, asked + maxMs - now),
         signal,
@@ -72,48 +72,48 @@ export class FlowGate {
     return this.#enter(asked, signal)
   }
 
-  get #idle(): boolean {
-    return this.#waiters.size === 0 && this.#returned.size === 0
+  get #hasNoWaiters(): boolean {
+    return this.#waiters.size === 0 && this.#returnedWaiters.size === 0
   }
 
   #queue(queue: Set<() => void>, since: number, signal?: AbortSignal): Promise<Permit> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const removeAbortListener = onAbort(signal, () => {
-        queue.delete(give)
+        queue.delete(grant)
         reject(signal?.reason)
-        if (this.#idle) this.#timer?.()
+        if (this.#hasNoWaiters) this.#timer?.()
       })
-      const give = (): void => {
+      const grant = (): void => {
         removeAbortListener()
-        resolve(this.#permit(since, this.#clock.monotonic()))
+        resolve(this.#createPermit(since, this.#clock.monotonic()))
       }
-      queue.add(give)
-      this.#serve()
+      queue.add(grant)
+      this.#grantPermits()
     })
   }
 
-  #permit(askedAt: number, startedAt: number): Permit {
+  #createPermit(askedAt: number, startedAt: number): Permit {
     return {
       waitedMs: startedAt - askedAt,
       end: (outcome) => {
-        const waiting = this.#waiters.size + this.#returned.size + this.#refused.size + 1
-        const hasRoom = this.#policy.ended(this.#clock.monotonic(), { startedAt, outcome, waiting })
-        if (hasRoom) for (const wait of this.#refused) wait.abort(ROOM)
-        if (!this.#idle) this.#serve()
+        const waiting = this.#waiters.size + this.#returnedWaiters.size + this.#refusedWaits.size + 1
+        const hasRoom = this.#policy.recordEnd(this.#clock.monotonic(), { startedAt, outcome, waiting })
+        if (hasRoom) for (const wait of this.#refusedWaits) wait.abort(ROOM)
+        if (!this.#hasNoWaiters) this.#grantPermits()
       },
     }
   }
 
   /** Admits the allowed waiters, and sets a timer for the next waiter. */
-  #serve(): void {
+  #grantPermits(): void {
     this.#timer?.()
     this.#timer = undefined
-    for (const queue of [this.#returned, this.#waiters]) {
+    for (const queue of [this.#returnedWaiters, this.#waiters]) {
       for (const give of queue) {
         const wait = this.#policy.admit(this.#clock.monotonic())
         if (wait > 0) {
-          if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#serve())
+          if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#grantPermits())
           return
         }
         queue.delete(give)

@@ -29,7 +29,7 @@ export interface FlowPolicy {
    * Records the end of a request. Returns true if the server has room again, so that refused requests need not wait
    * longer.
    */
-  ended(now: number, end: FlowEnd): boolean
+  recordEnd(now: number, end: FlowEnd): boolean
 }
 
 export type FlowOptions =

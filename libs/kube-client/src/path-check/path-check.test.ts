@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { WatchFrame } from '../api/client.ts'
 import { type ClusterConfig, fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient, type OwnedKubeClient } from '../create-client.ts'
-import { PathCheck } from './path-check.ts'
+import { NetworkPathCheck } from './path-check.ts'
 
 const WARNING = 'No answer from the API server, closing the connections that are older than the request'
 
@@ -37,7 +37,7 @@ beforeEach(async () => {
   server.on('connection', (socket) => sockets.add(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   config = {
-    path: new PathCheck({ clock, log }),
+    path: new NetworkPathCheck({ clock, log }),
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     basePath: '',
     tls: undefined,

@@ -24,9 +24,9 @@ export class ApiCall {
   refusals = 0
   refusedAt: number | undefined
   /** The time that the server asks the call to wait before its next attempt. */
-  waitMs: number | undefined
-  reconnected = false
-  reauthorized = false
+  waitBeforeRetryMs: number | undefined
+  hasReconnected = false
+  hasReauthorized = false
   /** The header `traceparent`, which makes the spans of the server children of the call. */
   traceparent: string | undefined
 
@@ -39,7 +39,7 @@ export class ApiCall {
     return this.request.options?.signal
   }
 
-  get writes(): boolean {
+  get isWrite(): boolean {
     return this.request.method !== 'GET'
   }
 }
@@ -69,7 +69,7 @@ function retryAfterMs(status: number, header: () => string | undefined): number 
  * connect: connection refused`. If the signal or `close` ended the call, returns their reason. `sent` is true if the
  * server may have received bytes.
  */
-export function noAnswer(
+export function unansweredError(
   call: ApiCall,
   thrown: unknown,
   { origin, sent = false }: { readonly origin: string; readonly sent?: boolean },
@@ -80,5 +80,5 @@ export function noAnswer(
   const verb = request.method.charAt(0) + request.method.slice(1).toLowerCase()
   const cause = exchangeError(toError(thrown))
   const message = `${verb} "${origin}${request.path}": ${messageOf(cause)}`
-  return new ApiError({ code: 0, reason: '', message, cause, outcomeUnknown: sent && call.writes })
+  return new ApiError({ code: 0, reason: '', message, cause, outcomeUnknown: sent && call.isWrite })
 }

@@ -2,7 +2,7 @@ import { CancelledError, type Clock } from '@csi-sidecars/base'
 import { type Dial, ExchangeError, exchange, HttpConnection, openStream, type StreamSink } from '@csi-sidecars/http1'
 import type { ApiRequest } from '../api/client.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
-import { type ApiAnswer, type ApiCall, answerOf, noAnswer } from './call.ts'
+import { type ApiAnswer, type ApiCall, answerOf, unansweredError } from './call.ts'
 import { RequestWriter } from './request-text.ts'
 import type { RestMetrics } from './rest-metrics.ts'
 
@@ -19,11 +19,11 @@ export interface ExchangesOptions {
 }
 
 /** The time limit of a read, as in the API server. Watches have no such limit. */
-const READ_MS = 60_000
+const READ_TIMEOUT_MS = 60_000
 /** The time limit of a write. The API server ends a write after 34 s, so a later answer is lost. */
-const WRITE_MS = 35_000
+const WRITE_TIMEOUT_MS = 35_000
 /** The time limit for the response head of a watch. Some proxies delay the head until the first event or bookmark. */
-const STREAM_HEAD_MS = 90_000
+const STREAM_HEAD_TIMEOUT_MS = 90_000
 
 /** Sends a call once over one connection: the request, its time limit, its metrics and its errors. */
 export class Exchanges {
@@ -41,26 +41,29 @@ export class Exchanges {
   async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request
-    const reused = connection.exchanges > 0
+    const isReused = connection.exchanges > 0
     const startedAt = clock.monotonic()
     try {
-      const text = this.#ready(call)
-      const timeoutMs = options?.timeoutMs ?? (call.writes ? WRITE_MS : READ_MS)
+      const text = this.#prepare(call)
+      const timeoutMs = options?.timeoutMs ?? (call.isWrite ? WRITE_TIMEOUT_MS : READ_TIMEOUT_MS)
       const { head, body } = await exchange(connection, text, { clock, timeoutMs, signal: call.signal })
-      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: body.length })
-      this.#count(call, head.status)
+      metrics.recordExchange(method, clock.monotonic() - startedAt, {
+        sent: sizeOf(call.request),
+        received: body.length,
+      })
+      this.#countAttempt(call, head.status)
       this.#options.onAnswered(call)
       return answerOf(call.request, head, body)
     } catch (error) {
-      if (reused && !connection.answered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
+      if (isReused && !connection.answered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
       if (!(error instanceof ExchangeError)) throw error
-      metrics.exchanged(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
-      this.#count(call, '<error>')
+      metrics.recordExchange(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
+      this.#countAttempt(call, '<error>')
       // Only a read is repeated, because the server may have carried out a write before it closed the connection.
-      if (!reused || error.answered || call.writes || call.reconnected) {
-        throw noAnswer(call, error.cause, { origin: this.#origin, sent: true })
+      if (!isReused || error.answered || call.isWrite || call.hasReconnected) {
+        throw unansweredError(call, error.cause, { origin: this.#origin, sent: true })
       }
-      call.reconnected = true
+      call.hasReconnected = true
       return undefined
     }
   }
@@ -69,17 +72,17 @@ export class Exchanges {
   async open(call: ApiCall, connection: HttpConnection, sink: StreamSink): Promise<'streaming' | ApiAnswer> {
     const { clock } = this.#options
     try {
-      const limits = { clock, timeoutMs: STREAM_HEAD_MS, signal: call.signal }
-      const opened = await openStream(connection, this.#ready(call), { sink, limits })
-      this.#count(call, opened.head.status)
+      const limits = { clock, timeoutMs: STREAM_HEAD_TIMEOUT_MS, signal: call.signal }
+      const opened = await openStream(connection, this.#prepare(call), { sink, limits })
+      this.#countAttempt(call, opened.head.status)
       if (opened.kind === 'streaming') return 'streaming'
       connection.destroy(new CancelledError('the stream was refused'))
       return answerOf(call.request, opened.head, opened.body)
     } catch (error) {
       connection.destroy(new CancelledError('the stream was not opened'))
       if (!(error instanceof ExchangeError)) throw error
-      this.#count(call, '<error>')
-      throw noAnswer(call, error.cause, { origin: this.#origin })
+      this.#countAttempt(call, '<error>')
+      throw unansweredError(call, error.cause, { origin: this.#origin })
     }
   }
 
@@ -90,25 +93,25 @@ export class Exchanges {
   }
 
   /** Returns the error of a call that got no connection. */
-  unconnected(call: ApiCall, thrown: unknown): unknown {
-    this.#count(call, '<error>')
-    return this.unsent(call, thrown)
+  countUnconnected(call: ApiCall, thrown: unknown): unknown {
+    this.#countAttempt(call, '<error>')
+    return this.unsentError(call, thrown)
   }
 
-  unsent(call: ApiCall, thrown: unknown): unknown {
-    return noAnswer(call, thrown, { origin: this.#origin })
+  unsentError(call: ApiCall, thrown: unknown): unknown {
+    return unansweredError(call, thrown, { origin: this.#origin })
   }
 
   /** Calls `beforeSend`, and then returns the text of the request. The caller must send the text at once. */
-  #ready(call: ApiCall): string {
+  #prepare(call: ApiCall): string {
     const text = this.#writer.write(call.request, call)
     call.signal?.throwIfAborted()
     call.request.options?.beforeSend?.()
     return text
   }
 
-  #count(call: ApiCall, result: number | '<error>'): void {
-    this.#options.metrics.attempted(call.request.method, result, call.attempts)
+  #countAttempt(call: ApiCall, result: number | '<error>'): void {
+    this.#options.metrics.recordAttempt(call.request.method, result, call.attempts)
     call.attempts += 1
   }
 }

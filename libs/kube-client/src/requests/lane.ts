@@ -12,7 +12,7 @@ export interface RequestLaneOptions {
   readonly maxConnections: number
   /** The longest wait before a retry. A call with a longer demand fails. */
   readonly maxWaitMs: number
-  policy(): FlowPolicy
+  createPolicy(): FlowPolicy
   readonly perGroup: boolean
 }
 
@@ -21,7 +21,7 @@ export interface RequestLanes {
   readonly work: RequestLane
   readonly lease: RequestLane
   /** The maximum of parallel requests of the work lane. Undefined with a rate. */
-  limit?(): number
+  concurrencyLimit?(): number
 }
 
 /** The flow control and the connections of a lane. Its requests do not wait for requests of other lanes. */
@@ -58,7 +58,7 @@ export class RequestLane {
     const name = this.#options.perGroup ? group : ''
     let gate = this.#gates.get(name)
     if (gate === undefined) {
-      gate = new FlowGate(this.#options.clock, this.#options.policy())
+      gate = new FlowGate(this.#options.clock, this.#options.createPolicy())
       this.#gates.set(name, gate)
     }
     return gate
@@ -68,25 +68,25 @@ export class RequestLane {
 /** The maximum number of connections for the lease: several, because a renewal may hang when the next is due. */
 const LEASE_CONNECTIONS = 4
 /** The longest wait inside the client. For longer waits the controller queues the key, so that no worker is blocked. */
-const WORK_WAIT_MS = 30_000
+const MAX_WORK_WAIT_MS = 30_000
 /** The longest wait of a lease request. The holder of the lease has deadlines and decides itself when to retry. */
-const LEASE_WAIT_MS = 1000
+const MAX_LEASE_WAIT_MS = 1000
 
 /** Creates the lanes. Limits from flags apply to each lane separately. Adaptive limits apply only to `work`. */
 export function createLanes(flow: FlowOptions, options: { clock: Clock; dial: Dial }): RequestLanes {
   const { clock } = options
   const bucket = (qps: number, burst: number): FlowPolicy => new BucketPolicy({ qps, burst, now: clock.monotonic() })
-  const work = { ...options, maxConnections: MAX_RUNNING, maxWaitMs: WORK_WAIT_MS }
-  const lease = { ...options, maxConnections: LEASE_CONNECTIONS, maxWaitMs: LEASE_WAIT_MS }
+  const work = { ...options, maxConnections: MAX_RUNNING, maxWaitMs: MAX_WORK_WAIT_MS }
+  const lease = { ...options, maxConnections: LEASE_CONNECTIONS, maxWaitMs: MAX_LEASE_WAIT_MS }
   if (flow.kind === 'bucket') {
     const { qps, burst, perGroup } = flow
-    const limits = { policy: () => bucket(qps, burst), perGroup }
+    const limits = { createPolicy: () => bucket(qps, burst), perGroup }
     return { work: new RequestLane({ ...work, ...limits }), lease: new RequestLane({ ...lease, ...limits }) }
   }
   const adaptive = new AdaptivePolicy()
   return {
-    work: new RequestLane({ ...work, policy: () => adaptive, perGroup: false }),
-    lease: new RequestLane({ ...lease, policy: () => bucket(-1, 0), perGroup: false }),
-    limit: () => adaptive.limit,
+    work: new RequestLane({ ...work, createPolicy: () => adaptive, perGroup: false }),
+    lease: new RequestLane({ ...lease, createPolicy: () => bucket(-1, 0), perGroup: false }),
+    concurrencyLimit: () => adaptive.limit,
   }
 }

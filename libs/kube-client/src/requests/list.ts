@@ -8,7 +8,7 @@ import type { ApiAnswer } from './call.ts'
 import type { Transport } from './transport.ts'
 
 /** The default page size. A list of thousands needs few requests, and a page needs little memory. */
-const PAGE_SIZE = 500
+const DEFAULT_PAGE_SIZE = 500
 
 /**
  * Returns the pages of a list, as `KubeClient.list` promises. Does not send a `resourceVersion`: with `0` the server
@@ -19,7 +19,7 @@ export async function* listPages<T, P>(
   resource: Resource<T>,
   options: ListOptions & Projecting<T, P>,
 ): AsyncGenerator<ListPage<P>, void, void> {
-  const { pageSize = PAGE_SIZE, fieldSelector, labelSelector, namespace } = options
+  const { pageSize = DEFAULT_PAGE_SIZE, fieldSelector, labelSelector, namespace } = options
   const root = resourcePath(resource, { namespace })
   let token: string | undefined
   do {
@@ -27,7 +27,7 @@ export async function* listPages<T, P>(
     const path = root + query({ continue: token, fieldSelector, labelSelector, limit })
     const accept = options.message === undefined ? undefined : ACCEPT_PROTOBUF
     const answer = await transport.fetch({ method: 'GET', path, resource, accept, options })
-    const page = await pageOf(answer, { path, clock, ...options })
+    const page = await decodePage(answer, { path, clock, ...options })
     token = page.continue
     yield page
   } while (token !== undefined)
@@ -39,7 +39,7 @@ interface PageOptions<T, P> extends Projecting<T, P> {
   readonly signal?: AbortSignal | undefined
 }
 
-async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Promise<ListPage<P>> {
+async function decodePage<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Promise<ListPage<P>> {
   const { path, clock, signal } = options
   const items: P[] = []
   let head: ListHead
@@ -56,13 +56,13 @@ async function pageOf<T, P>(answer: ApiAnswer, options: PageOptions<T, P>): Prom
     await inBatches(list.objects, project, { clock, signal })
   } catch (error) {
     if (!(error instanceof NoListError)) throw error
-    throw noList(path, messageOf(error))
+    throw noListError(path, messageOf(error))
   }
   // JSON that a proxy sends must not count as an empty list.
-  if (head.resourceVersion === undefined) throw noList(path, 'there is no resourceVersion')
+  if (head.resourceVersion === undefined) throw noListError(path, 'there is no resourceVersion')
   return { items, resourceVersion: head.resourceVersion, continue: head.continue }
 }
 
-function noList(path: string, why: string): ApiError {
+function noListError(path: string, why: string): ApiError {
   return new ApiError({ code: 0, reason: '', message: `the answer to ${path} is no list: ${why}` })
 }

@@ -3,9 +3,9 @@ import { type Logger, type Metrics, MISSING_PERMISSION } from '@csi-sidecars/tel
 import type { ApiRequest } from '../api/client.ts'
 
 /** The shortest time between two log lines for the same rule, however often the request is retried. */
-const REPEAT_MS = 600_000
+const LOG_INTERVAL_MS = 600_000
 /** The time without a refusal after which a missing permission is forgotten. */
-const FORGET_MS = 3_600_000
+const FORGET_AFTER_MS = 3_600_000
 
 interface Refusal {
   readonly resource: string
@@ -48,11 +48,16 @@ export class MissingPermissions {
     if (scope === undefined || isOptional(request) || !isCausedByRole(scope, error)) return
     const { rule, resource } = scope
     const now = this.#clock.monotonic()
-    const refusal = this.#missing.get(rule) ?? { resource, scopes: new Set(), loggedAt: -REPEAT_MS, refusedAt: now }
+    const refusal = this.#missing.get(rule) ?? {
+      resource,
+      scopes: new Set(),
+      loggedAt: -LOG_INTERVAL_MS,
+      refusedAt: now,
+    }
     this.#missing.set(rule, refusal)
     refusal.scopes.add(scopeText(scope))
     refusal.refusedAt = now
-    if (now - refusal.loggedAt < REPEAT_MS) return
+    if (now - refusal.loggedAt < LOG_INTERVAL_MS) return
     refusal.loggedAt = now
     this.#log.error(error, 'A permission is missing: add this rule to the role of the service account', { rule })
   }
@@ -74,7 +79,7 @@ export class MissingPermissions {
   get rules(): readonly string[] {
     const now = this.#clock.monotonic()
     for (const [rule, { refusedAt }] of this.#missing) {
-      if (now - refusedAt >= FORGET_MS) this.#missing.delete(rule)
+      if (now - refusedAt >= FORGET_AFTER_MS) this.#missing.delete(rule)
     }
     return [...this.#missing.keys()].sort()
   }

@@ -14,21 +14,21 @@ export interface ServerLimits {
 export interface RefusalsOptions {
   readonly clock: Clock
   readonly log: Logger
-  readonly limit: (() => number) | undefined
+  readonly concurrencyLimit: (() => number) | undefined
 }
 
 /** The period of the log line with the number of refused requests. */
-const WINDOW_MS = 10_000
+const REPORT_INTERVAL_MS = 10_000
 /** The shortest Retry-After that is logged, so that people know why the process waits. */
-const LONG_WAIT_MS = 10_000
+const MIN_LOGGED_WAIT_MS = 10_000
 
 /** Reports in the log and in `limits` that the API server refuses requests. */
 export class Refusals {
   readonly #options: RefusalsOptions
   #since: number | undefined
   #count = 0
-  #reported = 0
-  #cancel: Cancel | undefined
+  #reportedCount = 0
+  #cancelReport: Cancel | undefined
   #longWaitUntil = Number.NEGATIVE_INFINITY
 
   constructor(options: RefusalsOptions) {
@@ -37,46 +37,46 @@ export class Refusals {
 
   get limits(): ServerLimits {
     const refusals = this.#since === undefined ? undefined : { count: this.#count, since: this.#since }
-    return { inFlight: this.#options.limit?.(), refusals }
+    return { inFlight: this.#options.concurrencyLimit?.(), refusals }
   }
 
   /** Records an answer with a Retry-After. */
-  refused({ request, refusals }: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): void {
+  recordRefusal({ request, refusals }: ApiCall, { status, retryAfterMs = 0 }: ApiAnswer): void {
     const { log } = this.#options
     const pairs = { retryAfter: `${retryAfterMs / 1000}s`, url: request.path }
     log.v(4)?.info('Got a Retry-After response', { delay: pairs.retryAfter, attempt: refusals, url: request.path })
-    if (status === 429) this.#add()
+    if (status === 429) this.#countRefusal()
     const now = this.#options.clock.monotonic()
-    if (retryAfterMs < LONG_WAIT_MS || now < this.#longWaitUntil) return
+    if (retryAfterMs < MIN_LOGGED_WAIT_MS || now < this.#longWaitUntil) return
     this.#longWaitUntil = now + retryAfterMs
     log.info('The API server asks to wait', pairs)
   }
 
   close(): void {
-    this.#cancel?.()
+    this.#cancelReport?.()
   }
 
-  #add(): void {
+  #countRefusal(): void {
     this.#count += 1
     this.#since ??= this.#options.clock.now()
-    this.#cancel ??= this.#reportLater()
+    this.#cancelReport ??= this.#reportLater()
   }
 
   #reportLater(): Cancel {
-    return this.#options.clock.schedule(WINDOW_MS, () => this.#report())
+    return this.#options.clock.schedule(REPORT_INTERVAL_MS, () => this.#report())
   }
 
   #report(): void {
-    const { log, limit } = this.#options
-    const refused = this.#count - this.#reported
+    const { log, concurrencyLimit } = this.#options
+    const refused = this.#count - this.#reportedCount
     if (refused === 0) {
-      this.#since = this.#cancel = undefined
-      this.#count = this.#reported = 0
+      this.#since = this.#cancelReport = undefined
+      this.#count = this.#reportedCount = 0
       return
     }
-    this.#reported = this.#count
-    const inFlight = limit && { inFlight: limit() }
-    log.warn('The API server limits requests', { refused, within: `${WINDOW_MS / 1000}s`, ...inFlight })
-    this.#cancel = this.#reportLater()
+    this.#reportedCount = this.#count
+    const inFlight = concurrencyLimit && { inFlight: concurrencyLimit() }
+    log.warn('The API server limits requests', { refused, within: `${REPORT_INTERVAL_MS / 1000}s`, ...inFlight })
+    this.#cancelReport = this.#reportLater()
   }
 }

@@ -34,19 +34,19 @@ export class RestMetrics {
     this.#responseSize = metrics?.histogram(REST_CLIENT_RESPONSE_SIZE_BYTES)
   }
 
-  waited(verb: HttpMethod, ms: number): void {
+  recordWait(verb: HttpMethod, ms: number): void {
     this.#waiting?.observe({ verb, host: this.#host }, ms / 1000)
   }
 
   /** Counts an attempt that has ended. The first attempt is number 0. */
-  attempted(method: HttpMethod, result: ResultCode, attempt: number): void {
+  recordAttempt(method: HttpMethod, result: ResultCode, attempt: number): void {
     const code = String(result)
     this.#requests?.inc({ code, method, host: this.#host })
     if (attempt > 0) this.#retries?.inc({ code, verb: method, host: this.#host })
   }
 
   /** Records the duration of an attempt, from the first byte sent to the last byte read, and its sizes. */
-  exchanged(verb: HttpMethod, ms: number, sizes: { sent: number; received: number | undefined }): void {
+  recordExchange(verb: HttpMethod, ms: number, sizes: { sent: number; received: number | undefined }): void {
     const labels = { verb, host: this.#host }
     this.#duration?.observe(labels, ms / 1000)
     this.#requestSize?.observe(labels, sizes.sent)

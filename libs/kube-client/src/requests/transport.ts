@@ -6,7 +6,7 @@ import { errorOfReply } from '../codec/reply-error.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import type { Permit } from '../flow/flow-gate.ts'
 import type { FlowOptions, FlowOutcome } from '../flow/policy.ts'
-import { PathCheck, type PathUser } from '../path-check/path-check.ts'
+import { NetworkPathCheck, type NetworkPathUser } from '../path-check/path-check.ts'
 import { type ApiAnswer, ApiCall } from './call.ts'
 import { Exchanges } from './exchanges.ts'
 import { createLanes, type RequestLanes } from './lane.ts'
@@ -31,9 +31,9 @@ export interface TransportOptions {
 /** The maximum number of retries of one call after answers with a Retry-After. */
 const MAX_RETRIES = 10
 /** A call is retried for at least this time after its first 429, because other clients may cause the 429. */
-const MIN_RETRY_MS = 60_000
+const MIN_RETRY_PERIOD_MS = 60_000
 /** The longest time for which requests of higher priority may delay a request of low priority. */
-const LOW_PRIORITY_MS = 10_000
+const MAX_LOW_PRIORITY_WAIT_MS = 10_000
 
 /**
  * Sends requests, with credentials, flow control, connections, and the retries that the server asks for. Throws
@@ -44,33 +44,33 @@ export class Transport {
   readonly #exchanges: Exchanges
   readonly #lanes: RequestLanes
   readonly #streams = new Set<HttpConnection>()
-  readonly #path: PathCheck
-  readonly #user: PathUser
+  readonly #pathCheck: NetworkPathCheck
+  readonly #pathUser: NetworkPathUser
   readonly #refusals: Refusals
   #closed: CancelledError | undefined
 
   constructor(options: TransportOptions) {
     this.#options = options
     this.#lanes = createLanes(options.flow, options)
-    this.#refusals = new Refusals({ ...options, limit: this.#lanes.limit })
+    this.#refusals = new Refusals({ ...options, concurrencyLimit: this.#lanes.concurrencyLimit })
     this.#exchanges = new Exchanges({
       ...options,
       onAnswered: (call) => {
-        if (call.lane === this.#lanes.lease) this.#path.leaseAnswered()
+        if (call.lane === this.#lanes.lease) this.#pathCheck.recordLeaseAnswer()
       },
       onUnanswered: (call, sentAt) => {
-        if (call.lane === this.#lanes.lease) this.#path.unanswered(sentAt)
+        if (call.lane === this.#lanes.lease) this.#pathCheck.closeSilentConnections(sentAt)
       },
     })
     // All clients of a process share the check for dead connections: one may renew the lease while another watches.
-    this.#path = options.config.path ?? new PathCheck(options)
-    this.#user = {
+    this.#pathCheck = options.config.path ?? new NetworkPathCheck(options)
+    this.#pathUser = {
       streams: this.#streams,
       connections: () => this.#connections(),
-      open: (signal, onLost) => this.#exchanges.dial(signal, onLost),
-      read: (connection, signal) => this.#smallRead(connection, signal),
+      openConnection: (signal, onLost) => this.#exchanges.dial(signal, onLost),
+      readSmall: (connection, signal) => this.#readVersion(connection, signal),
     }
-    this.#path.join(this.#user)
+    this.#pathCheck.join(this.#pathUser)
   }
 
   get log(): Logger {
@@ -105,7 +105,7 @@ export class Transport {
       }
       const waitMs = await this.#recover(call, answer)
       // The flow control waits after a 429, and ends the wait early if other requests succeed.
-      if (answer.status === 429) call.waitMs = waitMs
+      if (answer.status === 429) call.waitBeforeRetryMs = waitMs
       else await this.#wait(waitMs, call)
     }
   }
@@ -134,7 +134,7 @@ export class Transport {
     this.#lanes.work.pool.close()
     this.#lanes.lease.pool.close()
     for (const connection of this.#streams) connection.destroy(this.#closed)
-    this.#path.leave(this.#user, this.#closed)
+    this.#pathCheck.leave(this.#pathUser, this.#closed)
     this.#refusals.close()
   }
 
@@ -144,22 +144,22 @@ export class Transport {
       call.authorization =
         authorization instanceof Promise ? await abortable(authorization, call.signal) : authorization
     } catch (error) {
-      throw this.#exchanges.unsent(call, error)
+      throw this.#exchanges.unsentError(call, error)
     }
     call.signal?.throwIfAborted()
   }
 
   /** Sends a request once. Resolves with undefined if a reused connection was closed: the caller sends it again. */
   async #attempt(call: ApiCall): Promise<ApiAnswer | undefined> {
-    const entered = this.#enter(call)
+    const entered = this.#enterFlow(call)
     const permit = entered instanceof Promise ? await entered : entered
-    this.#options.metrics.waited(call.request.method, permit.waitedMs)
+    this.#options.metrics.recordWait(call.request.method, permit.waitedMs)
     let outcome: FlowOutcome = 'done'
     let connection: HttpConnection | undefined
     try {
       connection = await this.#connection(call)
       const answer = await this.#exchanges.send(call, connection)
-      if (answer?.status === 429) outcome = refusalOf(call, answer)
+      if (answer?.status === 429) outcome = flowOutcomeOf(call, answer)
       return answer
     } finally {
       if (connection !== undefined) call.lane.pool.release(connection)
@@ -167,14 +167,14 @@ export class Transport {
     }
   }
 
-  #enter(call: ApiCall): Permit | Promise<Permit> {
-    const { request, lane, signal, waitMs } = call
+  #enterFlow(call: ApiCall): Permit | Promise<Permit> {
+    const { request, lane, signal, waitBeforeRetryMs } = call
     const group = request.resource?.group ?? ''
-    call.waitMs = undefined
-    if (waitMs !== undefined) return lane.enterAgain(group, waitMs, signal)
+    call.waitBeforeRetryMs = undefined
+    if (waitBeforeRetryMs !== undefined) return lane.enterAgain(group, waitBeforeRetryMs, signal)
     const { priority } = request.options ?? {}
     if (priority === undefined) return lane.enter(group, signal)
-    return lane.enterInBackground(group, signal, priority === 'low' ? LOW_PRIORITY_MS : undefined)
+    return lane.enterInBackground(group, signal, priority === 'low' ? MAX_LOW_PRIORITY_WAIT_MS : undefined)
   }
 
   async #connection(call: ApiCall): Promise<HttpConnection> {
@@ -183,15 +183,15 @@ export class Transport {
       const acquired = call.request.options?.newConnection ? pool.open(call.signal) : pool.acquire(call.signal)
       return acquired instanceof Promise ? await acquired : acquired
     } catch (error) {
-      throw this.#exchanges.unconnected(call, error)
+      throw this.#exchanges.countUnconnected(call, error)
     }
   }
 
   /** Resolves with the milliseconds before the next attempt. Throws a final refusal. */
   async #recover(call: ApiCall, answer: ApiAnswer): Promise<number> {
-    if (await this.#reauthorized(call, answer)) return 0
+    if (await this.#reauthorize(call, answer)) return 0
     const { retryAfterMs } = answer
-    if (retryAfterMs !== undefined) this.#refusals.refused(call, answer)
+    if (retryAfterMs !== undefined) this.#refusals.recordRefusal(call, answer)
     if (retryAfterMs === undefined || !this.#mayRetry(call, answer)) {
       const error = errorOfReply(answer, call.request)
       if (answer.status === 403) this.#options.missing.recordRefusal(call.request, error)
@@ -210,17 +210,21 @@ export class Transport {
     // The caller decides about longer waits, because it knows better how to use the time.
     if (retryAfterMs > call.lane.maxWaitMs || call.request.options?.priority === 'background') return false
     if (call.refusals < MAX_RETRIES) return true
-    return status === 429 && retryAfterMs > 0 && this.#options.clock.monotonic() - (call.refusedAt ?? 0) < MIN_RETRY_MS
+    return (
+      status === 429 &&
+      retryAfterMs > 0 &&
+      this.#options.clock.monotonic() - (call.refusedAt ?? 0) < MIN_RETRY_PERIOD_MS
+    )
   }
 
-  async #reauthorized(call: ApiCall, answer: ApiAnswer): Promise<boolean> {
-    if (answer.status !== 401 || call.reauthorized) return false
-    call.reauthorized = true
+  async #reauthorize(call: ApiCall, answer: ApiAnswer): Promise<boolean> {
+    if (answer.status !== 401 || call.hasReauthorized) return false
+    call.hasReauthorized = true
     const { credentials } = this.#options.config
     try {
       if (!(await abortable(credentials.replaceRefused(call.authorization), call.signal))) return false
     } catch (error) {
-      throw this.#exchanges.unsent(call, error)
+      throw this.#exchanges.unsentError(call, error)
     }
     if (credentials.certificate() !== undefined) call.lane.pool.renew()
     return true
@@ -231,18 +235,18 @@ export class Transport {
       if (this.#closed !== undefined) throw this.#closed
       const connection = await this.#exchanges.dial(call.signal, (lost) => {
         this.#streams.delete(lost)
-        this.#path.streamClosed()
+        this.#pathCheck.onStreamClosed()
       })
       this.#streams.add(connection)
-      this.#path.streamOpened()
+      this.#pathCheck.onStreamOpened()
       return connection
     } catch (error) {
-      throw this.#exchanges.unconnected(call, error)
+      throw this.#exchanges.countUnconnected(call, error)
     }
   }
 
   /** Sends a small request that every API server answers to every client. */
-  async #smallRead(connection: HttpConnection, signal: AbortSignal): Promise<boolean> {
+  async #readVersion(connection: HttpConnection, signal: AbortSignal): Promise<boolean> {
     const call = new ApiCall({ method: 'GET', path: '/version', options: { signal } }, this.#lanes.work)
     await this.#authorize(call)
     return (await this.#exchanges.send(call, connection)) !== undefined
@@ -256,7 +260,7 @@ export class Transport {
 }
 
 /** Returns the outcome of a 429: `ignored` for priority `background`, because the server may limit only such requests. */
-function refusalOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
+function flowOutcomeOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
   if (request.options?.priority === 'background') return 'ignored'
   return { retryAfterMs: Math.min(retryAfterMs, lane.maxWaitMs) }
 }

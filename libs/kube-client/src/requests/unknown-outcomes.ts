@@ -4,7 +4,7 @@ import { ApiError, isForbidden, isNotFound, isOutcomeUnknown } from '../api/api-
 import type { RereadListener } from '../api/client.ts'
 
 /** An object that an unanswered write may have changed. `reading` resolves with true if it has changed. */
-interface Doubt {
+interface UncertainWrite {
   readonly resource: Resource<unknown>
   readonly ref: ObjectRef
   reading: Promise<boolean> | undefined
@@ -13,10 +13,10 @@ interface Doubt {
 /** Reads one object. The read does not wait for other requests. Rejects if the object does not exist. */
 export type ReadObject = (resource: Resource<unknown>, ref: ObjectRef) => Promise<unknown>
 
-/** A write that can be repeated. Each call of `once` sends the same request. */
-export interface Send<T> {
+/** A write that can be repeated. Each call of `sendOnce` sends the same request. */
+export interface SingleWrite<T> {
   readonly signal: AbortSignal | undefined
-  once(): Promise<T>
+  sendOnce(): Promise<T>
 }
 
 /**
@@ -26,7 +26,7 @@ export interface Send<T> {
 export class UnknownOutcomes {
   readonly #read: ReadObject
   readonly #listeners = new Map<string, Set<RereadListener<unknown>>>()
-  readonly #doubts = new Map<string, Doubt>()
+  readonly #uncertainWrites = new Map<string, UncertainWrite>()
 
   constructor(read: ReadObject) {
     this.#read = read
@@ -40,36 +40,39 @@ export class UnknownOutcomes {
   }
 
   /** Sends a write once the outcome of the object's previous write is known. */
-  async write<T>(object: { resource: Resource<unknown>; ref: ObjectRef; path: string }, send: Send<T>): Promise<T> {
+  async write<T>(
+    object: { resource: Resource<unknown>; ref: ObjectRef; path: string },
+    send: SingleWrite<T>,
+  ): Promise<T> {
     const { path, ref, resource } = object
-    const doubt = this.#doubts.get(path)
-    if (doubt !== undefined) await this.#settle(doubt, path, send.signal)
+    const doubt = this.#uncertainWrites.get(path)
+    if (doubt !== undefined) await this.#awaitReread(doubt, path, send.signal)
     try {
-      return await send.once()
+      return await send.sendOnce()
     } catch (error) {
-      if (isOutcomeUnknown(error) && this.#isFollowed(resource))
-        this.#doubt(path, { resource, ref, reading: undefined })
+      if (isOutcomeUnknown(error) && this.#hasListeners(resource))
+        this.#recordUncertain(path, { resource, ref, reading: undefined })
       throw error
     }
   }
 
   /** Throws a conflict if the object has changed since the caller's decision. */
-  async #settle(doubt: Doubt, path: string, signal: AbortSignal | undefined): Promise<void> {
-    if (!(await abortable(this.#reading(doubt, path), signal))) return
+  async #awaitReread(doubt: UncertainWrite, path: string, signal: AbortSignal | undefined): Promise<void> {
+    if (!(await abortable(this.#reread(doubt, path), signal))) return
     const message = `${doubt.ref.name} has changed: a write before this one was carried out without an answer`
     throw new ApiError({ code: 409, reason: 'Conflict', message })
   }
 
-  #doubt(path: string, doubt: Doubt): void {
-    this.#doubts.set(path, doubt)
+  #recordUncertain(path: string, doubt: UncertainWrite): void {
+    this.#uncertainWrites.set(path, doubt)
     // If the read fails, the outcome stays unknown, and the next write reads the object again.
-    this.#reading(doubt, path).catch(() => undefined)
+    this.#reread(doubt, path).catch(() => undefined)
   }
 
-  #reading(doubt: Doubt, path: string): Promise<boolean> {
+  #reread(doubt: UncertainWrite, path: string): Promise<boolean> {
     doubt.reading ??= this.#readAgain(doubt).then(
       (hasChanged) => {
-        if (this.#doubts.get(path) === doubt) this.#doubts.delete(path)
+        if (this.#uncertainWrites.get(path) === doubt) this.#uncertainWrites.delete(path)
         return hasChanged
       },
       (error: unknown) => {
@@ -80,7 +83,7 @@ export class UnknownOutcomes {
     return doubt.reading
   }
 
-  async #readAgain({ resource, ref }: Doubt): Promise<boolean> {
+  async #readAgain({ resource, ref }: UncertainWrite): Promise<boolean> {
     let object: unknown
     try {
       object = await this.#read(resource, ref)
@@ -94,7 +97,7 @@ export class UnknownOutcomes {
     return hasChanged
   }
 
-  #isFollowed(resource: Resource<unknown>): boolean {
+  #hasListeners(resource: Resource<unknown>): boolean {
     return (this.#listeners.get(nameOf(resource))?.size ?? 0) > 0
   }
 }

@@ -24,8 +24,8 @@ test('the frame reader returns whole frames, however the stream is split into ch
       }
       texts.push(...drained(reader))
       expect(texts).toEqual(['one', '', 'zwei', 'x'.repeat(300)])
-      expect(reader.waiting).toBe(2)
-      expect(reader.partial).toBe(true)
+      expect(reader.unreadBytes).toBe(2)
+      expect(reader.hasPartialFrame).toBe(true)
     }
   }
 })
@@ -34,7 +34,7 @@ test('the frame reader has no unread bytes after the last complete frame', () =>
   const reader = new FrameReader()
   reader.push(Buffer.concat(frames))
   drained(reader)
-  expect([reader.partial, reader.waiting]).toEqual([false, 0])
+  expect([reader.hasPartialFrame, reader.unreadBytes]).toEqual([false, 0])
 })
 
 test('the frame reader releases the memory of its buffer when all bytes are read', () => {

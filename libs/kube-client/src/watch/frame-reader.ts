@@ -2,8 +2,8 @@ import type { ByteSpan } from '../codec/protobuf.ts'
 import { type ByteReader, MAX_FRAME_BYTES } from './line-reader.ts'
 
 /** The number of bytes before each frame, which contain its length. */
-const HEADER = 4
-const FIRST_SIZE = 16 * 1024
+const HEADER_BYTES = 4
+const INITIAL_BYTES = 16 * 1024
 /**
  * The largest buffer that is kept when all bytes were read. A larger buffer, after a long list, would otherwise exist
  * as long as the watch.
@@ -34,42 +34,44 @@ export class FrameReader implements ByteReader<ByteSpan> {
     return this.#bytes.length
   }
 
-  get waiting(): number {
+  get unreadBytes(): number {
     return this.#to - this.#from
   }
 
-  get partial(): boolean {
+  get hasPartialFrame(): boolean {
     let at = this.#from
-    while (at + HEADER <= this.#to) at += HEADER + this.#bytes.readUInt32BE(at)
+    while (at + HEADER_BYTES <= this.#to) at += HEADER_BYTES + this.#bytes.readUInt32BE(at)
     return at !== this.#to
   }
 
   next(): ByteSpan | undefined {
-    if (this.waiting < HEADER) return undefined
+    if (this.unreadBytes < HEADER_BYTES) return undefined
     const length = this.#bytes.readUInt32BE(this.#from)
     if (length > this.#maxBytes) throw new RangeError(`a frame is longer than ${this.#maxBytes} bytes`)
-    const from = this.#from + HEADER
+    const from = this.#from + HEADER_BYTES
     if (from + length > this.#to) return undefined
     const frame = { bytes: this.#bytes, from, to: from + length }
     this.#from = frame.to
-    if (this.#from === this.#to) this.#drained()
+    if (this.#from === this.#to) this.#reset()
     return frame
   }
 
-  #drained(): void {
+  #reset(): void {
     this.#from = 0
     this.#to = 0
     if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = NOTHING
   }
 
   #makeRoom(bytes: number): void {
-    const { waiting } = this
+    const { unreadBytes } = this
     const size = this.#bytes.length
     const grown =
-      waiting + bytes <= size ? this.#bytes : Buffer.allocUnsafeSlow(Math.max(waiting + bytes, size * 2, FIRST_SIZE))
+      unreadBytes + bytes <= size
+        ? this.#bytes
+        : Buffer.allocUnsafeSlow(Math.max(unreadBytes + bytes, size * 2, INITIAL_BYTES))
     this.#bytes.copy(grown, 0, this.#from, this.#to)
     this.#bytes = grown
     this.#from = 0
-    this.#to = waiting
+    this.#to = unreadBytes
   }
 }

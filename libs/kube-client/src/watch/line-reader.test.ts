@@ -23,7 +23,7 @@ function read(
     if (piece % pause === 0) readLines()
   }
   readLines()
-  return { lines, partial: reader.partial, waiting: reader.waiting }
+  return { lines, partial: reader.hasPartialFrame, waiting: reader.unreadBytes }
 }
 
 test('the line reader returns whole lines, even if a chunk ends within a character', () => {

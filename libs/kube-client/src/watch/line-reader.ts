@@ -7,9 +7,9 @@ export const MAX_FRAME_BYTES = 32 * 1024 * 1024
 export interface ByteReader<Frame> {
   push(bytes: Buffer): void
   /** The number of unread bytes. */
-  readonly waiting: number
+  readonly unreadBytes: number
   /** True if the last frame is not complete. */
-  readonly partial: boolean
+  readonly hasPartialFrame: boolean
   /** Returns the next complete frame. Throws RangeError if a frame is too long. */
   next(): Frame | undefined
 }
@@ -24,7 +24,7 @@ export class LineReader implements ByteReader<string> {
   /** The number of bytes of the first chunk that were read. */
   #from = 0
   /** The number of chunks that are known to have no line break. */
-  #searched = 0
+  #searchedChunks = 0
   /** The number of bytes in all chunks. */
   #bufferedBytes = 0
 
@@ -38,33 +38,37 @@ export class LineReader implements ByteReader<string> {
     this.#bufferedBytes += bytes.length
   }
 
-  get waiting(): number {
+  get unreadBytes(): number {
     return this.#bufferedBytes - this.#from
   }
 
-  get partial(): boolean {
+  get hasPartialFrame(): boolean {
     const last = this.#chunks.at(-1)
     return last !== undefined && last[last.length - 1] !== LINE_FEED
   }
 
   /** Returns the next line that is not empty. */
   next(): string | undefined {
-    for (let chunk = this.#chunks[this.#searched]; chunk !== undefined; chunk = this.#chunks[this.#searched]) {
-      const end = chunk.indexOf(LINE_FEED, this.#searched === 0 ? this.#from : 0)
+    for (
+      let chunk = this.#chunks[this.#searchedChunks];
+      chunk !== undefined;
+      chunk = this.#chunks[this.#searchedChunks]
+    ) {
+      const end = chunk.indexOf(LINE_FEED, this.#searchedChunks === 0 ? this.#from : 0)
       if (end >= 0) {
         const text = this.#consume(chunk, end)
         if (text !== '' && text !== '\r') return text
       } else {
-        this.#searched += 1
+        this.#searchedChunks += 1
       }
     }
-    if (this.waiting > this.#maxBytes) throw new RangeError(`a line is longer than ${this.#maxBytes} bytes`)
+    if (this.unreadBytes > this.#maxBytes) throw new RangeError(`a line is longer than ${this.#maxBytes} bytes`)
     return undefined
   }
 
   /** Returns the text up to `end` in the chunk that was searched last, and removes this text. */
   #consume(chunk: Buffer, end: number): string {
-    const last = this.#searched
+    const last = this.#searchedChunks
     const text = last === 0 ? chunk.toString('utf8', this.#from, end) : this.#join(chunk.subarray(0, end))
     if (last > 0) this.#drop(last)
     this.#from = end + 1
@@ -75,11 +79,11 @@ export class LineReader implements ByteReader<string> {
   #drop(count: number): void {
     for (const chunk of this.#chunks.splice(0, count)) this.#bufferedBytes -= chunk.length
     this.#from = 0
-    this.#searched = 0
+    this.#searchedChunks = 0
   }
 
   #join(end: Buffer): string {
-    const [first, ...rest] = this.#chunks.slice(0, this.#searched)
+    const [first, ...rest] = this.#chunks.slice(0, this.#searchedChunks)
     return Buffer.concat([...(first === undefined ? [] : [first.subarray(this.#from)]), ...rest, end]).toString('utf8')
   }
 }

@@ -23,7 +23,7 @@ export interface FeedOptions {
 const REPORT_INTERVAL_MS = 100
 
 /** The number of unread bytes from which the connection is paused. */
-const HIGH_WATER = 512 * 1024
+const MAX_BUFFERED_BYTES = 512 * 1024
 
 /** A buffer between the socket of a watch and its reader. The reader takes one frame after the other. */
 export class WatchFeed implements StreamSink {
@@ -31,7 +31,7 @@ export class WatchFeed implements StreamSink {
   #frames: ByteReader<string | ByteSpan> = new LineReader()
   #control: FeedControl | undefined
   #paused = false
-  #over: EndFrame | undefined
+  #endFrame: EndFrame | undefined
   #wake: (() => void) | undefined
   #activeAt: number
   #reportedAt = Number.NEGATIVE_INFINITY
@@ -42,7 +42,7 @@ export class WatchFeed implements StreamSink {
   }
 
   /** Returns the oldest unread frame: a line of JSON or a protobuf message. */
-  shift(): string | ByteSpan | undefined {
+  nextFrame(): string | ByteSpan | undefined {
     try {
       const frame = this.#frames.next()
       if (frame === undefined) this.#resume()
@@ -55,13 +55,13 @@ export class WatchFeed implements StreamSink {
 
   /** The stream's end, undefined while it lasts. Earlier frames may still be unread. */
   get endFrame(): EndFrame | undefined {
-    return this.#over
+    return this.#endFrame
   }
 
-  /** Resolves when bytes arrive or the stream ends. Call it after an undefined `shift`. */
+  /** Resolves when bytes arrive or the stream ends. Call it after an undefined `nextFrame`. */
   whenChanged(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#over !== undefined) return resolve()
+      if (this.#endFrame !== undefined) return resolve()
       this.#wake = resolve
     })
   }
@@ -86,15 +86,15 @@ export class WatchFeed implements StreamSink {
   }
 
   data(bytes: Buffer): void {
-    if (this.#over !== undefined) return
+    if (this.#endFrame !== undefined) return
     this.#reportActivity()
     this.#frames.push(bytes)
-    if (this.#frames.waiting >= HIGH_WATER) this.#pause()
-    this.#awake()
+    if (this.#frames.unreadBytes >= MAX_BUFFERED_BYTES) this.#pause()
+    this.#wakeReader()
   }
 
   end(): void {
-    if (this.#frames.partial) this.#finish('broken', new Error('unexpected EOF'))
+    if (this.#frames.hasPartialFrame) this.#finish('broken', new Error('unexpected EOF'))
     else this.#finish('closed')
   }
 
@@ -129,12 +129,12 @@ export class WatchFeed implements StreamSink {
   }
 
   #finish(why: EndFrame['why'], cause?: Error): void {
-    if (this.#over !== undefined) return
-    this.#over = cause === undefined ? { type: 'END', why } : { type: 'END', why, error: streamError(cause) }
-    this.#awake()
+    if (this.#endFrame !== undefined) return
+    this.#endFrame = cause === undefined ? { type: 'END', why } : { type: 'END', why, error: streamError(cause) }
+    this.#wakeReader()
   }
 
-  #awake(): void {
+  #wakeReader(): void {
     const wake = this.#wake
     this.#wake = undefined
     wake?.()

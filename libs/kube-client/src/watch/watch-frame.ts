@@ -22,14 +22,14 @@ import {
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 /** Decodes one line of a watch. A line that is not a watch event ends the stream, because events may be lost. */
-export function frameOf<T>(line: string): WatchFrame<T> {
+export function parseFrame<T>(line: string): WatchFrame<T> {
   let value: unknown
   try {
     value = parseJson(line)
   } catch {
-    return badFrame(`no watch event: ${notJson(line)}`)
+    return badFrameEnd(`no watch event: ${notJson(line)}`)
   }
-  if (!isEvent(value)) return badFrame('no watch event: there is no type or no object')
+  if (!isEvent(value)) return badFrameEnd('no watch event: there is no type or no object')
   switch (value.type) {
     case 'ADDED':
     case 'MODIFIED':
@@ -44,7 +44,7 @@ export function frameOf<T>(line: string): WatchFrame<T> {
   }
 }
 
-export function frameOfMessage<T>(event: ByteSpan, read: MessageReader<T>): WatchFrame<T> {
+export function decodeFrame<T>(event: ByteSpan, read: MessageReader<T>): WatchFrame<T> {
   try {
     const type = textOf(fieldOf(event, FIELD_1))
     const object = fieldOf(fieldOf(event, FIELD_2), FIELD_1)
@@ -62,7 +62,7 @@ export function frameOfMessage<T>(event: ByteSpan, read: MessageReader<T>): Watc
     }
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error
-    return badFrame(`no watch event: ${event.to - event.from} bytes that are no protobuf: ${error.message}`)
+    return badFrameEnd(`no watch event: ${event.to - event.from} bytes that are no protobuf: ${error.message}`)
   }
 }
 
@@ -78,7 +78,7 @@ function isEvent(value: unknown): value is Event {
 
 function bookmark(object: KubeObject): WatchFrame<never> {
   const resourceVersion = object.metadata?.resourceVersion
-  if (typeof resourceVersion !== 'string') return badFrame('a bookmark without a resourceVersion')
+  if (typeof resourceVersion !== 'string') return badFrameEnd('a bookmark without a resourceVersion')
   const initialEventsEnd = object.metadata?.annotations?.[INITIAL_EVENTS_END] === 'true'
   return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
 }
@@ -93,9 +93,9 @@ function errorFrame(object: object): EndFrame {
 }
 
 function unknownType(type: string): EndFrame {
-  return badFrame(`unknown type of watch event: ${JSON.stringify(type.slice(0, 20))}`)
+  return badFrameEnd(`unknown type of watch event: ${JSON.stringify(type.slice(0, 20))}`)
 }
 
-export function badFrame(message: string): EndFrame {
+export function badFrameEnd(message: string): EndFrame {
   return { type: 'END', why: 'badFrame', error: new ApiError({ code: 0, reason: '', message }) }
 }

@@ -29,10 +29,10 @@ afterEach(() => {
   expect(clock.pending).toBe(0)
 })
 
-async function open({ from }: { from: string | undefined } = { from: '7' }): Promise<void> {
+async function open({ resumeVersion }: { resumeVersion: string | undefined } = { resumeVersion: '7' }): Promise<void> {
   streams = new WatchStreams({
     clock,
-    from,
+    resumeVersion,
     silenceMs: 400_000,
     signal: undefined,
     onActivity: undefined,
@@ -66,7 +66,7 @@ test('a watch with a silent stream opens a second stream after 45 s, and switche
   const woken = streams.feed.whenChanged()
   await clock.advance(2000)
   await woken
-  expect(streams.feed.shift()).toBe('x')
+  expect(streams.feed.nextFrame()).toBe('x')
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([true, false, [47_000]])
 })
 
@@ -78,7 +78,7 @@ test('the watch closes its second stream if the first stream receives data again
   brings(opened[0], 'the same')
   await clock.advance(1000)
   expect([opened[0]?.destroyed, opened[1]?.destroyed, resumed]).toEqual([false, true, []])
-  expect([streams.feed.shift(), streams.feed.shift()]).toEqual(['the same', undefined])
+  expect([streams.feed.nextFrame(), streams.feed.nextFrame()]).toEqual(['the same', undefined])
 })
 
 test('the new stream of a watch replaces the old stream if both are silent for 30 s', async () => {
@@ -141,7 +141,7 @@ describe('the second stream', () => {
 })
 
 test('a silent watch without a resource version ends after 400 s, and opens no second stream', async () => {
-  await open({ from: undefined })
+  await open({ resumeVersion: undefined })
   await clock.advance(399_999)
   expect([opened.length, streams.feed.endFrame]).toEqual([1, undefined])
   await clock.advance(1)
@@ -149,7 +149,7 @@ test('a silent watch without a resource version ends after 400 s, and opens no s
 })
 
 test('a watch can open a second stream as soon as it knows a resource version', async () => {
-  await open({ from: undefined })
+  await open({ resumeVersion: undefined })
   await clock.advance(100_000)
   brings(opened[0])
   streams.advanceTo('3')

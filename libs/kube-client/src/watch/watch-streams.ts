@@ -6,25 +6,25 @@ import { WatchFeed } from './watch-feed.ts'
 export interface WatchStreamsOptions {
   readonly clock: Clock
   /** The version to resume from. Undefined until all existing objects were received. */
-  readonly from: string | undefined
+  readonly resumeVersion: string | undefined
   /** The time without bytes after which a stream that cannot resume ends. */
   readonly silenceMs: number
   readonly signal: AbortSignal | undefined
   readonly onActivity: (() => void) | undefined
-  /** Opens a stream. A resumed stream begins after the version `after`. */
-  open(feed: WatchFeed, signal: AbortSignal, after?: string): Promise<HttpConnection>
+  /** Opens a stream. A resumed stream begins after the version `resumeVersion`. */
+  open(feed: WatchFeed, signal: AbortSignal, resumeVersion?: string): Promise<HttpConnection>
   /** Called when a new stream has replaced a silent stream. */
   onResumed(silentMs: number): void
 }
 
 /** The time without bytes after which a second stream is opened to test the first. Bookmarks come once a minute. */
-const SILENT_MS = 45_000
+const SILENT_AFTER_MS = 45_000
 /** The longest test of a silent stream. A living stream receives a bookmark in this time. */
-const MAX_TEST_MS = 30_000
+const MAX_REPLACEMENT_TEST_MS = 30_000
 /** When the new stream has received bytes, the old stream has this time to receive bytes, too. */
-const TOGETHER_MS = 2000
+const TEST_AFTER_FIRST_DATA_MS = 2000
 /** The period in which a watch opens at most two second streams. */
-const TWO_OPENINGS_MS = 120_000
+const MIN_PERIOD_OF_TWO_OPENINGS_MS = 120_000
 
 /** A second stream, opened while the first stream is silent. Its bytes are kept until one stream is chosen. */
 interface ReplacementStream {
@@ -48,7 +48,7 @@ export class WatchStreams {
   readonly #scope: Scope
   #feed: WatchFeed
   #connection: HttpConnection | undefined
-  #from: string | undefined
+  #resumeVersion: string | undefined
   #replacement: ReplacementStream | undefined
   /** The times of the last two openings of a second stream, oldest first. */
   #lastOpenings: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -57,7 +57,7 @@ export class WatchStreams {
   constructor(options: WatchStreamsOptions) {
     this.#options = options
     this.#scope = scope(options.signal)
-    this.#from = options.from
+    this.#resumeVersion = options.resumeVersion
     this.#feed = new WatchFeed(options)
   }
 
@@ -74,8 +74,8 @@ export class WatchStreams {
 
   /** Records that all changes up to this version were read. */
   advanceTo(version: string): void {
-    const first = this.#from === undefined
-    this.#from = version
+    const first = this.#resumeVersion === undefined
+    this.#resumeVersion = version
     if (first) this.#schedule()
   }
 
@@ -90,38 +90,38 @@ export class WatchStreams {
   #schedule(): void {
     const { clock } = this.#options
     this.#cancelTimer?.()
-    this.#cancelTimer = clock.schedule(Math.max(0, this.#dueAt() - clock.monotonic()), () => this.#check())
+    this.#cancelTimer = clock.schedule(Math.max(0, this.#nextCheckAt() - clock.monotonic()), () => this.#check())
   }
 
-  #dueAt(): number {
+  #nextCheckAt(): number {
     if (this.#replacement !== undefined) return this.#replacement.endsAt
-    if (this.#from === undefined) return this.#feed.heardAt + this.#options.silenceMs
-    return Math.max(this.#feed.heardAt + SILENT_MS, this.#lastOpenings[0] + TWO_OPENINGS_MS)
+    if (this.#resumeVersion === undefined) return this.#feed.heardAt + this.#options.silenceMs
+    return Math.max(this.#feed.heardAt + SILENT_AFTER_MS, this.#lastOpenings[0] + MIN_PERIOD_OF_TWO_OPENINGS_MS)
   }
 
   #check(): void {
     if (this.#feed.endFrame !== undefined) return
-    if (this.#dueAt() <= this.#options.clock.monotonic()) this.#act()
+    if (this.#nextCheckAt() <= this.#options.clock.monotonic()) this.#actOnSilence()
     if (this.#feed.endFrame === undefined) this.#schedule()
   }
 
-  #act(): void {
+  #actOnSilence(): void {
     const replacement = this.#replacement
     if (replacement === undefined) {
-      if (this.#from === undefined) this.#feed.endAsSilent()
-      else this.#openReplacement(this.#from)
+      if (this.#resumeVersion === undefined) this.#feed.endAsSilent()
+      else this.#openReplacement(this.#resumeVersion)
     } else if (this.#feed.heardAt > replacement.beganAt) this.#dropReplacement('the old stream is alive')
     else if (replacement.connection === undefined || replacement.feed.endFrame !== undefined) this.#feed.endAsSilent()
     else this.#replace(replacement, replacement.connection)
   }
 
-  #openReplacement(from: string): void {
+  #openReplacement(resumeVersion: string): void {
     const { clock, open } = this.#options
     const beganAt = clock.monotonic()
     this.#lastOpenings = [this.#lastOpenings[1], beganAt]
     const onActivity = (): void => {
       this.#options.onActivity?.()
-      replacement.endsAt = Math.min(replacement.endsAt, clock.monotonic() + TOGETHER_MS)
+      replacement.endsAt = Math.min(replacement.endsAt, clock.monotonic() + TEST_AFTER_FIRST_DATA_MS)
       if (this.#replacement === replacement) this.#schedule()
     }
     const feed = new WatchFeed({ clock, onActivity })
@@ -129,11 +129,11 @@ export class WatchStreams {
       feed,
       streamScope: scope(this.#scope.signal),
       beganAt,
-      endsAt: beganAt + MAX_TEST_MS,
+      endsAt: beganAt + MAX_REPLACEMENT_TEST_MS,
       connection: undefined,
     }
     this.#replacement = replacement
-    open(feed, replacement.streamScope.signal, from).then(
+    open(feed, replacement.streamScope.signal, resumeVersion).then(
       (connection) => {
         replacement.connection = connection
         feed.setControl(connection)

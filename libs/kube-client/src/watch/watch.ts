@@ -3,13 +3,13 @@ import { type KubeObject, type MessageReader, type Resource, resourcePath } from
 import { query, type WatchFrame, type WatchOptions } from '../api/client.ts'
 import { ACCEPT_PROTOBUF_STREAM, type ByteSpan } from '../codec/protobuf.ts'
 import type { Transport } from '../requests/transport.ts'
-import { badFrame, frameOf, frameOfMessage } from './watch-frame.ts'
+import { badFrameEnd, decodeFrame, parseFrame } from './watch-frame.ts'
 import { WatchStreams } from './watch-streams.ts'
 
 const MIN_TIMEOUT_S = 300
 const MAX_TIMEOUT_S = 600
 /** The time that the server may take to end the stream after its limit. */
-const GRACE_MS = 30_000
+const SILENCE_GRACE_MS = 30_000
 
 interface WatchSource {
   readonly transport: Transport
@@ -23,9 +23,9 @@ export async function* watchFrames<T>(
   options: WatchOptions<T>,
 ): AsyncGenerator<WatchFrame<T>, void, void> {
   const { signal, message, onChange } = options
-  const streams = streamsOf(source, resource, options)
+  const streams = createStreams(source, resource, options)
   const batches = new BatchTimer(source.clock)
-  const version = new VersionRead(options)
+  const version = new ResumeVersion(options)
   const removeAbortListener = onAbort(signal, () => streams.feed.dispose())
   try {
     await streams.open()
@@ -33,7 +33,7 @@ export async function* watchFrames<T>(
       signal?.throwIfAborted()
       if (batches.isPauseDue) await batches.pause(signal)
       const { feed } = streams
-      const bytes = feed.shift()
+      const bytes = feed.nextFrame()
       if (bytes !== undefined) {
         const frame = decodedFrame(bytes, message)
         const newVersion = version.after(frame)
@@ -57,7 +57,7 @@ export async function* watchFrames<T>(
   }
 }
 
-function streamsOf<T>(
+function createStreams<T>(
   { transport, clock }: WatchSource,
   resource: Resource<T>,
   options: WatchOptions<T>,
@@ -68,8 +68,8 @@ function streamsOf<T>(
   const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
   return new WatchStreams({
     clock,
-    from: sendInitialEvents === true ? undefined : resourceVersion,
-    silenceMs: timeoutS * 1000 + GRACE_MS,
+    resumeVersion: sendInitialEvents === true ? undefined : resourceVersion,
+    silenceMs: timeoutS * 1000 + SILENCE_GRACE_MS,
     signal,
     onActivity,
     open: (feed, streamSignal, after) => {
@@ -88,8 +88,8 @@ function streamsOf<T>(
 }
 
 /** The version up to which a watch was read. Versions are in no order until all existing objects have arrived. */
-class VersionRead {
-  #ordered: boolean
+class ResumeVersion {
+  #isOrdered: boolean
   readonly #streamsList: boolean
 
   constructor({
@@ -97,17 +97,17 @@ class VersionRead {
     sendInitialEvents = false,
   }: Pick<WatchOptions, 'resourceVersion' | 'sendInitialEvents'>) {
     this.#streamsList = sendInitialEvents
-    this.#ordered = resourceVersion !== undefined && !sendInitialEvents
+    this.#isOrdered = resourceVersion !== undefined && !sendInitialEvents
   }
 
   /** Returns the version up to which the watch was read, including this frame. Undefined if it is not known. */
   after(frame: WatchFrame<unknown>): string | undefined {
     if (frame.type === 'END') return undefined
     if (frame.type === 'BOOKMARK') {
-      this.#ordered ||= frame.initialEventsEnd || !this.#streamsList
-      return this.#ordered ? frame.resourceVersion : undefined
+      this.#isOrdered ||= frame.initialEventsEnd || !this.#streamsList
+      return this.#isOrdered ? frame.resourceVersion : undefined
     }
-    return this.#ordered ? (frame.object as KubeObject).metadata?.resourceVersion : undefined
+    return this.#isOrdered ? (frame.object as KubeObject).metadata?.resourceVersion : undefined
   }
 }
 
@@ -125,8 +125,8 @@ function watchQuery(options: Omit<WatchOptions, 'message' | 'onChange'>, timeout
 }
 
 function decodedFrame<T>(frame: string | ByteSpan, message: MessageReader<T> | undefined): WatchFrame<T> {
-  if (typeof frame === 'string') return frameOf<T>(frame)
+  if (typeof frame === 'string') return parseFrame<T>(frame)
   return message === undefined
-    ? badFrame('no watch event: protobuf that was not asked for')
-    : frameOfMessage(frame, message)
+    ? badFrameEnd('no watch event: protobuf that was not asked for')
+    : decodeFrame(frame, message)
 }
