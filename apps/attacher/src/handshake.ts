@@ -38,7 +38,7 @@ export function handshakeOf(values: {
         failure: { message: 'Failed to controller capability check', pairs: { driver } },
       },
     ],
-    decisive: {
+    decisiveCapabilities: {
       plugin: [PluginService.CONTROLLER_SERVICE],
       controller: [
         ControllerRpc.PUBLISH_UNPUBLISH_VOLUME,

@@ -32,7 +32,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
     },
     // The Go original also asks a driver without a controller service for its controller capabilities.
     questions: () => [question('plugin'), question('controller')],
-    decisive: {
+    decisiveCapabilities: {
       plugin: [PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS],
       controller: [ControllerRpc.PUBLISH_UNPUBLISH_VOLUME],
     },

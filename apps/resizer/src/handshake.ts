@@ -30,7 +30,7 @@ export function handshakeOf(limits: HandshakeLimits): HandshakeTable {
       name: { message: 'Get driver name failed' },
     },
     questions: () => questions(limits),
-    decisive: {
+    decisiveCapabilities: {
       plugin: [PluginService.CONTROLLER_SERVICE],
       controller: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
       node: [NodeRpc.EXPAND_VOLUME],

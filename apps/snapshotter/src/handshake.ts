@@ -24,7 +24,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
             : refusal(`CSI driver ${driver} does not support ControllerCreateSnapshot`),
       },
     ],
-    decisive: { controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT] },
+    decisiveCapabilities: { controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT] },
     namedFrom: 'name',
     nameFirst: true,
   }

@@ -37,7 +37,7 @@ export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
   })
   const classes = caches.create<KubeObject, SnapshotClass>({ resource: kind.classes, project: projectClass, resyncMs })
   const served = new ServedKinds({ ...options, resources: [kind.resource, kind.classes] })
-  caches.add(delay(served.delayed(cacheOf(`${kind.resource.kind}s`, contents, clock))))
-  caches.add(delay(served.delayed(cacheOf(`${kind.classes.kind}es`, classes, clock))))
+  caches.add(delay(served.delayUntilServed(cacheOf(`${kind.resource.kind}s`, contents, clock))))
+  caches.add(delay(served.delayUntilServed(cacheOf(`${kind.classes.kind}es`, classes, clock))))
   return { contents, classes }
 }

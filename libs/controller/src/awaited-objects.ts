@@ -15,7 +15,7 @@ export interface AwaitedObjectsOptions<K extends string = string> {
 /** The shortest pause between two reads of an object. A key that has waited for a minute runs within a second. */
 const MIN_PAUSE_MS = 700
 /** An object is read again after a hundredth of the time that keys have waited for it. No user notices this delay. */
-const PAUSES_IN_WAIT = 100
+const WAIT_TO_PAUSE_RATIO = 100
 const MAX_PAUSE_MS = 30_000
 /** The maximum number of objects that are read in one period. If more must be read, they take turns. */
 const MAX_READS_PER_PERIOD = 10
@@ -42,7 +42,7 @@ export function awaitedObjects<K extends string>(options: AwaitedObjectsOptions<
   const source: Source = (queue) => {
     const life = scope()
     const objects = new AwaitedObjects(options, queue, life.signal)
-    const stop = queue.onWait((events) => objects.await(events))
+    const stop = queue.onWait((events) => objects.startReading(events))
     return () => {
       stop()
       life.abort(new CancelledError('the term has ended'))
@@ -58,7 +58,7 @@ interface AwaitedObject {
   readonly resource: Resource<KubeObject>
   /** When the first key began to wait, in monotonic milliseconds. */
   readonly since: number
-  dueAt: number
+  nextReadAt: number
   /** The last version of the object that each key has seen. Running keys stay, because they may wait again. */
   readonly versions: Map<string, string>
 }
@@ -78,13 +78,13 @@ class AwaitedObjects {
   }
 
   /** Begins to read the objects of these events, if no cache reports them. */
-  await(events: readonly WakeEvent[]): void {
+  startReading(events: readonly WakeEvent[]): void {
     const now = this.#options.clock.monotonic()
     for (const event of events) {
       const id = `${event.kind} ${event.name ?? ''}`
       const resource = this.#options.resources[event.kind]
       if (resource === undefined || this.#objects.has(id)) continue
-      this.#objects.set(id, { event, resource, since: now, dueAt: now, versions: new Map() })
+      this.#objects.set(id, { event, resource, since: now, nextReadAt: now, versions: new Map() })
     }
     if (this.#objects.size > 0 && !this.#isReading) void this.#readWhileAwaited()
   }
@@ -94,14 +94,14 @@ class AwaitedObjects {
     while (this.#objects.size > 0 && !this.#signal.aborted) {
       await this.#options.clock.sleep(MIN_PAUSE_MS, this.#signal).catch(() => undefined)
       if (this.#signal.aborted) return
-      await Promise.all(this.#overdue().map((object) => this.#read(object)))
+      await Promise.all(this.#objectsToRead().map((object) => this.#read(object)))
     }
     // The loop ends and this changes in one step, so that a key that begins to wait then starts a new loop.
     this.#isReading = false
   }
 
   /** Returns the objects to read now, the longest overdue first. Forgets the objects that no key waits for. */
-  #overdue(): readonly AwaitedObject[] {
+  #objectsToRead(): readonly AwaitedObject[] {
     const now = this.#options.clock.monotonic()
     const overdue: AwaitedObject[] = []
     for (const [id, object] of this.#objects) {
@@ -110,17 +110,17 @@ class AwaitedObjects {
       for (const key of object.versions.keys())
         if (!waiting.has(key) && !this.#queue.isInWork(key)) object.versions.delete(key)
       if (waiting.size === 0 && object.versions.size === 0) this.#objects.delete(id)
-      else if (waiting.size > 0 && object.dueAt <= now) overdue.push(object)
+      else if (waiting.size > 0 && object.nextReadAt <= now) overdue.push(object)
     }
-    return overdue.sort((a, b) => a.dueAt - b.dueAt).slice(0, MAX_READS_PER_PERIOD)
+    return overdue.sort((a, b) => a.nextReadAt - b.nextReadAt).slice(0, MAX_READS_PER_PERIOD)
   }
 
   async #read(object: AwaitedObject): Promise<void> {
     const version = await this.#versionOf(object)
     if (this.#signal.aborted) return
     const now = this.#options.clock.monotonic()
-    const pauseMs = Math.min((now - object.since) / PAUSES_IN_WAIT, MAX_PAUSE_MS)
-    object.dueAt = now + Math.max(pauseMs, MIN_PAUSE_MS)
+    const pauseMs = Math.min((now - object.since) / WAIT_TO_PAUSE_RATIO, MAX_PAUSE_MS)
+    object.nextReadAt = now + Math.max(pauseMs, MIN_PAUSE_MS)
     if (version !== undefined) this.#runKeys(object, version)
   }
 

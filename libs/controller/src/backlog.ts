@@ -16,12 +16,12 @@ import type { Operation, Reason } from '@csi-sidecars/waits'
 import type { PendingWork } from './pending.ts'
 
 /** The numbers of waiting and of running keys of a queue. */
-export interface Depth {
+export interface QueueDepth {
   readonly waiting: number
   readonly inWork: number
 }
 
-interface Series {
+interface PendingSeries {
   readonly operation: Operation
   readonly state: string
   readonly reason: Reason
@@ -60,11 +60,11 @@ export class Backlog {
     this.#wait = metrics.histogram(WORK_WAIT_SECONDS)
     this.#skipped = metrics.counter(EVENTS_SKIPPED_TOTAL)
     this.#limit = metrics.gauge(DRIVER_IN_FLIGHT_LIMIT)
-    let series: readonly Series[] = []
+    let series: readonly PendingSeries[] = []
     metrics.onCollect(async () => {
       series = await this.#series()
     })
-    const of = (value: (each: Series) => number) => () =>
+    const of = (value: (each: PendingSeries) => number) => () =>
       series.map((each) => ({ labels: this.#labels(each), value: value(each) }))
     metrics.series({ ...PENDING_WORK, read: of(({ count }) => count) })
     metrics.series({
@@ -93,7 +93,7 @@ export class Backlog {
   }
 
   /** Returns the depth of each queue that is not empty, by name. */
-  async depths(signal: AbortSignal): Promise<ReadonlyMap<string, Depth>> {
+  async depths(signal: AbortSignal): Promise<ReadonlyMap<string, QueueDepth>> {
     const depths = new Map<string, { waiting: number; inWork: number }>()
     const count = ({ queue, state }: PendingWork): void => {
       if (queue === undefined) return
@@ -107,12 +107,12 @@ export class Backlog {
   }
 
   /** Records in a metric how long work was due before its first run. */
-  begun(operation: Operation, ageMs: number): void {
+  recordBegin(operation: Operation, ageMs: number): void {
     this.#wait.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
   /** Records in a metric how long work took since it was due. */
-  completed(operation: Operation, ageMs: number): void {
+  recordCompletion(operation: Operation, ageMs: number): void {
     this.#work.observe({ driver_name: this.driver, operation }, ageMs / 1000)
   }
 
@@ -122,12 +122,12 @@ export class Backlog {
   }
 
   /** Counts Kubernetes Events about failing work that were not sent. */
-  eventsSkipped(count: number): void {
+  recordSkippedEvents(count: number): void {
     this.#skipped.inc({ driver_name: this.driver }, count)
   }
 
-  async #series(): Promise<readonly Series[]> {
-    const series = new Map<string, Series>()
+  async #series(): Promise<readonly PendingSeries[]> {
+    const series = new Map<string, PendingSeries>()
     const count = ({ operation, state, reason, since, stuck }: PendingWork): void => {
       const id = `${operation} ${state} ${reason}`
       const line = series.get(id) ?? { operation, state, reason, count: 0, stuck: 0, oldest: since }
@@ -140,12 +140,12 @@ export class Backlog {
     return [...series.values()]
   }
 
-  #labels({ operation, state, reason }: Series): Readonly<Record<string, string>> {
+  #labels({ operation, state, reason }: PendingSeries): Readonly<Record<string, string>> {
     return { driver_name: this.driver, operation, state, reason }
   }
 
   /** Adds up the stuck work of all states, for each operation and reason. */
-  #stuck(series: readonly Series[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
+  #stuck(series: readonly PendingSeries[]): Iterable<{ labels: Readonly<Record<string, string>>; value: number }> {
     const sums = new Map<string, { labels: Readonly<Record<string, string>>; value: number }>()
     for (const { operation, reason, stuck } of series) {
       const id = `${operation} ${reason}`

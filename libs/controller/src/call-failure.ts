@@ -1,6 +1,6 @@
 import { messageOf } from '@csi-sidecars/base'
 import { type CallVerdict, type CodeName, classify, RpcError } from '@csi-sidecars/csi'
-import { pauseOf } from './failure.ts'
+import { requestedPauseMs } from './failure.ts'
 
 /**
  * The meaning of a failed attempt that calls the driver: what the driver may still do, and when to call it again.
@@ -54,7 +54,7 @@ export function callFailure(
   thrown: unknown,
   { driverLost = false, finalCodes = [] }: CallFailureOptions = {},
 ): CallFailure {
-  const base = { message: messageOf(thrown), driverLost, pauseMs: Math.max(0, pauseOf(thrown) ?? 0) }
+  const base = { message: messageOf(thrown), driverLost, pauseMs: Math.max(0, requestedPauseMs(thrown) ?? 0) }
   if (!(thrown instanceof RpcError)) return { ...base, ...NOTHING_CALLED, status: undefined }
   const { final, infeasible, inUse } = classify(thrown)
   const isFinal = final || (thrown.origin === 'driver' && finalCodes.some((name) => name === thrown.codeName))

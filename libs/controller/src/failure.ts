@@ -40,7 +40,7 @@ function apiReason({ code, reason, details }: ApiError): Pick<RunFailure, 'reaso
  * Returns how many milliseconds the driver or the API server asks to wait, according to the first answer in the cause
  * chain of the error.
  */
-export function pauseOf(thrown: unknown): number | undefined {
+export function requestedPauseMs(thrown: unknown): number | undefined {
   for (const cause of errorChain(thrown)) {
     if (cause instanceof RpcError || cause instanceof ApiError) return cause.retryAfterMs
   }

@@ -33,18 +33,18 @@ export class KeyRecords {
   }
 
   /** Returns the record of the key. Creates it if there is none. */
-  of(key: string): KeyRecord {
+  getOrCreate(key: string): KeyRecord {
     const existing = this.#records.get(key)
     if (existing !== undefined) return existing
     const addedAt = this.#options.clock.now()
-    const record: KeyRecord = { addedAt, tries: 0, failure: undefined, retrying: false, blocked: false }
+    const record: KeyRecord = { addedAt, tries: 0, failure: undefined, isRetrying: false, isBlocked: false }
     this.#records.set(key, record)
     return record
   }
 
   /** Replaces the record of the key by a new one, because the key has other work from now on. */
   renew(key: string): void {
-    if (this.#records.delete(key)) this.of(key)
+    if (this.#records.delete(key)) this.getOrCreate(key)
   }
 
   delete(key: string): void {
@@ -52,10 +52,10 @@ export class KeyRecords {
   }
 
   beginRun(key: string): { readonly record: KeyRecord; readonly subject: WorkSubject | undefined } {
-    const record = this.of(key)
+    const record = this.getOrCreate(key)
     const subject = this.#controller.pending?.subject(key)
     if (subject !== undefined && record.tries === 0)
-      this.#options.backlog?.begun(subject.operation, this.#age(key, subject))
+      this.#options.backlog?.recordBegin(subject.operation, this.#age(key, subject))
     record.tries += 1
     return { record, subject }
   }
@@ -69,17 +69,17 @@ export class KeyRecords {
   }
 
   recordFailure(key: string, { kind, cause }: { readonly kind: string; readonly cause: unknown }): void {
-    const record = this.of(key)
+    const record = this.getOrCreate(key)
     record.failure = failureOf(cause)
-    record.retrying = kind === 'retry'
-    record.blocked = kind === 'blocked'
+    record.isRetrying = kind === 'retry'
+    record.isBlocked = kind === 'blocked'
     this.#controller.onFailure?.(key, cause)
   }
 
   /** Reports that the pending work of the key is done. */
   complete(key: string, subject: WorkSubject): void {
     const age = this.#age(key, subject)
-    this.#options.backlog?.completed(subject.operation, age)
+    this.#options.backlog?.recordCompletion(subject.operation, age)
     this.#controller.onComplete?.(key, subject, this.#options.clock.now() - age)
   }
 

@@ -13,9 +13,9 @@ export interface KeyRecord {
   tries: number
   failure: RunFailure | undefined
   /** True if the last run has failed and will be retried. */
-  retrying: boolean
+  isRetrying: boolean
   /** True if the last run has failed and the key waits for an event, because no retry helps. */
-  blocked: boolean
+  isBlocked: boolean
 }
 
 /** The state of a key at one moment, for a report. */
@@ -33,7 +33,7 @@ export interface KeySnapshot extends Omit<KeyPosition, 'state'> {
 
 /** Returns the report about the pending work of a key. Pure. */
 export function pendingWork(snapshot: KeySnapshot): PendingWork {
-  const { key, queue, record, state, dueIn, now, sidecar } = snapshot
+  const { key, queue, record, state, dueInMs, now, sidecar } = snapshot
   const { sinceSeconds, obstacle: _, ...subject } = snapshot.subject
   const since = Math.min(dueSince(record.addedAt, sinceSeconds), now)
   const reason = reasonOf(snapshot)
@@ -45,18 +45,18 @@ export function pendingWork(snapshot: KeySnapshot): PendingWork {
     state,
     reason,
     since,
-    stuck: isStuck(remedyOf(reason, record.blocked ? 'blocked' : 'retried'), { since, now }),
+    stuck: isStuck(remedyOf(reason, record.isBlocked ? 'blocked' : 'retried'), { since, now }),
     tries: record.tries,
     code: record.failure?.code,
     message: record.failure?.message,
-    waitsFor: partiesOf(snapshot),
-    nextTry: dueIn === undefined ? undefined : now + dueIn,
+    waitsFor: awaitedPartiesOf(snapshot),
+    nextTry: dueInMs === undefined ? undefined : now + dueInMs,
   }
 }
 
 /** Returns why work is pending: the refusal of a request, or an obstacle, or the state of the key. */
-function reasonOf({ state, record, subject, waitsFor, paused, blockedBy, wakers }: KeySnapshot): Reason {
-  if (paused && state === 'queued') return 'DriverAway'
+function reasonOf({ state, record, subject, waitsFor, isPaused, blockedBy, wakers }: KeySnapshot): Reason {
+  if (isPaused && state === 'queued') return 'DriverAway'
   if (blockedBy !== undefined && state === 'queued') return 'VolumeOrNodeBusy'
   const { failure } = record
   if (failure?.reason !== undefined) return failure.reason
@@ -80,7 +80,7 @@ const FIRST_TRY: Readonly<Record<Exclude<KeyState, 'waiting' | 'backoff'>, Reaso
 const MAX_EVENTS = 10
 
 /** Returns the objects and programs that the work waits for. */
-function partiesOf({ state, waitsFor, paused, blockedBy, wakers }: KeySnapshot): readonly string[] {
+function awaitedPartiesOf({ state, waitsFor, isPaused: paused, blockedBy, wakers }: KeySnapshot): readonly string[] {
   if (state === 'calling' || (paused && state === 'queued')) return ['CSI driver']
   if (state === 'writing') return ['API server']
   if (state === 'queued') return blockedBy === undefined ? [] : [blockedBy]

@@ -29,7 +29,7 @@ export class Runner implements Enqueuer<string> {
   }
 
   add(key: string, priority?: KeyPriority): void {
-    this.#records.of(key)
+    this.#records.getOrCreate(key)
     this.#schedule.add(key, priority)
   }
 
@@ -49,7 +49,7 @@ export class Runner implements Enqueuer<string> {
   forget(key: string): void {
     this.#schedule.forget(key)
     this.#records.delete(key)
-    if (this.#schedule.hasPendingRun(key)) this.#records.of(key)
+    if (this.#schedule.hasPendingRun(key)) this.#records.getOrCreate(key)
   }
 
   isInWork(key: string): boolean {
@@ -92,7 +92,7 @@ export class Runner implements Enqueuer<string> {
       const { wrapRun } = this.#controller
       if (wrapRun === undefined) await this.#run(key, cancelRun)
       else await wrapRun(key, () => this.#run(key, cancelRun))
-      this.#schedule.done(key)
+      this.#schedule.endRun(key)
       if (!this.#schedule.hasPendingRun(key)) this.#records.delete(key)
     }
   }
@@ -107,7 +107,7 @@ export class Runner implements Enqueuer<string> {
     this.#records.endRun(key)
     if (outcome.kind === 'settled' && !run.hasSetEvents) this.#schedule.waitFor(key, [])
     if ('cause' in outcome) this.#records.recordFailure(key, outcome)
-    this.#schedule.settle(key, outcome, run.driverReturns)
+    this.#schedule.applyOutcome(key, outcome, run.driverReturns)
     if (outcome.kind === 'settled') this.#settled(key, run, outcome.completesWork === true)
     return outcome
   }
@@ -121,7 +121,7 @@ export class Runner implements Enqueuer<string> {
     }
     const run: Active = {
       signal,
-      retrying: record.retrying,
+      retrying: record.isRetrying,
       waitedFor: this.#schedule.awaitedBy(key),
       phase: 'deciding',
       hasSetEvents: false,

@@ -2,7 +2,7 @@ import { unreachable } from '@csi-sidecars/base'
 import type { Driver } from '@csi-sidecars/csi'
 import type { KeyPriority, WorkQueue } from '@csi-sidecars/workqueue'
 import type { AnyController, Outcome } from './controller.ts'
-import { pauseOf } from './failure.ts'
+import { requestedPauseMs } from './failure.ts'
 import type { KeyState } from './pending.ts'
 import { WaitingKeys, type WaitListener } from './waiting.ts'
 import type { WakeEvent } from './wake-event.ts'
@@ -16,11 +16,11 @@ export interface KeyPosition {
   /** The events that the key waits for. */
   readonly waitsFor: readonly WakeEvent[]
   /** True: the driver is disconnected, so no key starts. */
-  readonly paused: boolean
+  readonly isPaused: boolean
   /** The group whose limit keeps this key from starting despite a free worker. */
   readonly blockedBy: string | undefined
   /** The milliseconds until the next planned run of the key. */
-  readonly dueIn: number | undefined
+  readonly dueInMs: number | undefined
 }
 
 /** Decides when the keys of one controller run. It is the only caller of its queue. */
@@ -29,7 +29,7 @@ export class Schedule {
   readonly #backoff: AnyController['backoff']
   readonly #waiting = new WaitingKeys()
   #driverReturns = 0
-  #paused = false
+  #isPaused = false
 
   constructor(queue: WorkQueue, backoff: AnyController['backoff']) {
     this.#queue = queue
@@ -88,9 +88,9 @@ export class Schedule {
     return {
       state: this.#stateOf(key),
       waitsFor: this.#waiting.eventsOf(key),
-      paused: this.#paused,
+      isPaused: this.#isPaused,
       blockedBy: this.#queue.blockedBy(key),
-      dueIn: this.#queue.dueIn(key),
+      dueInMs: this.#queue.dueInMs(key),
     }
   }
 
@@ -99,11 +99,11 @@ export class Schedule {
     if (driver.state === 'lost') this.#pause()
     return driver.subscribe(({ type }) => {
       if (type === 'lost') this.#pause()
-      if (type === 'ready') this.#driverReturned(onReturn)
+      if (type === 'ready') this.#retryAll(onReturn)
     })
   }
 
-  /** Returns the next key, or undefined once `stop` is aborted. The caller must call `done` after the run. */
+  /** Returns the next key, or undefined once `stop` is aborted. The caller must call `endRun` after the run. */
   async next(stop: AbortSignal): Promise<string | undefined> {
     if (stop.aborted) return undefined
     try {
@@ -119,12 +119,12 @@ export class Schedule {
     this.#queue.markSeen(key)
   }
 
-  done(key: string): void {
+  endRun(key: string): void {
     this.#queue.done(key)
   }
 
   /** Plans the next run of a key. `driverReturns` is the number of reconnects of the driver when the run began. */
-  settle(key: string, outcome: Outcome, driverReturns: number): void {
+  applyOutcome(key: string, outcome: Outcome, driverReturns: number): void {
     switch (outcome.kind) {
       case 'settled':
       case 'blocked':
@@ -137,7 +137,7 @@ export class Schedule {
         this.#queue.add(key)
         return
       case 'retry':
-        this.#retry(key, outcome.afterMs ?? pauseOf(outcome.cause), driverReturns)
+        this.#retry(key, outcome.afterMs ?? requestedPauseMs(outcome.cause), driverReturns)
         return
       case 'postponed':
         this.#queue.addAfter(key, outcome.ms)
@@ -152,21 +152,21 @@ export class Schedule {
   #stateOf(key: string): KeyPosition['state'] {
     if (this.#queue.isPending(key)) return 'queued'
     if (this.#waiting.has(key)) return 'waiting'
-    return this.#queue.dueIn(key) === undefined ? undefined : 'backoff'
+    return this.#queue.dueInMs(key) === undefined ? undefined : 'backoff'
   }
 
   #pause(): void {
-    this.#paused = true
+    this.#isPaused = true
     this.#queue.pause()
   }
 
-  #driverReturned(onReturn: () => void): void {
+  #retryAll(onReturn: () => void): void {
     this.#driverReturns += 1
     onReturn()
     const keys = new Set([...this.#queue.failed(), ...this.#queue.planned(), ...this.#waiting.keys()])
     // Most of the failed keys may fail again, so new keys run before them.
     for (const key of keys) this.#retryNow(key, 'retry')
-    this.#paused = false
+    this.#isPaused = false
     this.#queue.resume()
   }
 

@@ -43,14 +43,14 @@ export function socketAddressOf(address: string): string {
 }
 
 /** Returns the path of the socket. It begins with one slash only, because grpc-js reads `a` in `//a/b` as a host. */
-export function pathOf(socketAddress: string): string {
+export function socketPathOf(socketAddress: string): string {
   return socketAddress.slice(UNIX.length).replace(/^\/+/, '/')
 }
 
-const CONNECT_MS = 30_000
-const STILL_CONNECTING_MS = 10_000
+const DEFAULT_CONNECT_TIMEOUT_MS = 30_000
+const LOG_INTERVAL_MS = 10_000
 /** The time-out of one attempt: grpc-js waits forever if the other side accepts the connection but sends nothing. */
-const ATTEMPT_MS = 5_000
+const ATTEMPT_TIMEOUT_MS = 5_000
 const FIRST_PAUSE_MS = 100
 /** The longest pause between attempts to connect. Attempts are cheap, and no call is possible without a connection. */
 const MAX_PAUSE_MS = 250
@@ -71,13 +71,13 @@ const CHANNEL_OPTIONS: ChannelOptions = {
  * unix socket, ConnectError after the time-out, and the reason of an aborted signal.
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
-  const { clock, log, timeoutMs = CONNECT_MS, signal } = options
+  const { clock, log, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, signal } = options
   const address = socketAddressOf(options.address)
   decodeStatusMessageAsUtf8()
-  logGrpcBy(log)
+  setGrpcLogger(log)
   log.v(5)?.info('Connecting', { address })
-  const path = pathOf(address)
-  const stopLogging = logPeriodically(clock, STILL_CONNECTING_MS, async (stopped) => {
+  const path = socketPathOf(address)
+  const stopLogging = logPeriodically(clock, LOG_INTERVAL_MS, async (stopped) => {
     const lastError = await whyUnreachable(path)
     if (!stopped()) log.info('Still connecting', { address, lastError })
   })
@@ -110,18 +110,18 @@ async function firstChannel(target: string, clock: Clock, signal: AbortSignal): 
 /** Reports whether the channel connects. False if the attempt fails, takes too long or is aborted. */
 function becomesReady(channel: Channel, clock: Clock, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    let settled = false
+    let isSettled = false
     const settle = (ready: boolean): void => {
-      settled = true
+      isSettled = true
       cancelTimer()
       removeAbortListener()
       resolve(ready)
     }
     const fail = (): void => settle(false)
-    const cancelTimer = clock.schedule(ATTEMPT_MS, fail)
+    const cancelTimer = clock.schedule(ATTEMPT_TIMEOUT_MS, fail)
     const removeAbortListener = onAbort(signal, fail)
     const checkState = (): void => {
-      if (settled) return // closing the channel calls `checkState`, too, and the next line would reconnect it
+      if (isSettled) return // closing the channel calls `checkState`, too, and the next line would reconnect it
       const state = channel.getConnectivityState(true)
       if (state === connectivityState.READY) settle(true)
       else if (state === connectivityState.TRANSIENT_FAILURE) settle(false)
@@ -151,7 +151,7 @@ function logPeriodically(clock: Clock, ms: number, log: (stopped: () => boolean)
 const MAX_TEXT_LENGTH = 1000
 
 /** Redirects the log lines of grpc-js from standard error to `log`. */
-function logGrpcBy(log: Logger): void {
+function setGrpcLogger(log: Logger): void {
   const line = (args: readonly unknown[]): string => args.join(' ').slice(0, MAX_TEXT_LENGTH)
   setLogger({
     error: (...args: readonly unknown[]) => log.error(new Error(line(args)), 'gRPC client'),

@@ -49,7 +49,7 @@ export interface CallReporting {
 /** The interval at which an idle connection is marked as used, because grpc-js closes it after 24 idle days. */
 const KEEP_ALIVE_MS = 24 * 60 * 60 * 1000
 /** The longest wait until grpc-js reports a lost connection. It first fails the calls on this connection. */
-const LOSS_MS = 100
+const MAX_LOSS_WAIT_MS = 100
 
 export class GrpcConnection implements Connection {
   readonly address: string
@@ -117,12 +117,12 @@ export class GrpcConnection implements Connection {
     }
   }
 
-  /** Waits until the driver is reported as lost, at most `LOSS_MS`, so that a call fails only after this report. */
+  /** Waits until the driver is reported as lost, at most `MAX_LOSS_WAIT_MS`, so that a call fails only after this report. */
   async #waitForLoss(error: RpcError): Promise<void> {
     if (this.#closed) return
     this.#brokenBy ??= error
     const { promise, resolve } = Promise.withResolvers<void>()
-    const cancel = this.#reporting.clock.schedule(LOSS_MS, resolve)
+    const cancel = this.#reporting.clock.schedule(MAX_LOSS_WAIT_MS, resolve)
     const ignoreLoss = onAbort(this.lost, resolve)
     await promise
     cancel()

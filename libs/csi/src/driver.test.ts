@@ -39,7 +39,7 @@ function watched() {
     log,
     connection: first,
     identity: REPLY,
-    decisive: { controller: [PUBLISH_UNPUBLISH_VOLUME], node: [NodeRpc.EXPAND_VOLUME] },
+    decisiveCapabilities: { controller: [PUBLISH_UNPUBLISH_VOLUME], node: [NodeRpc.EXPAND_VOLUME] },
     reconnect: (signal) =>
       new Promise((resolve, reject) => {
         waiting.push(resolve)

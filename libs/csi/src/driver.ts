@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { DriverCapabilities } from './capabilities.ts'
 import type { Caller, CallOptions, Connection } from './connection.ts'
 import { unavailable } from './errors/rpc-error.ts'
-import { type Decisive, type DriverIdentity, whyIncompatible } from './probe.ts'
+import { type DecisiveCapabilities, type DriverIdentity, whyIncompatible } from './probe.ts'
 
 /** The message of the Go sidecars in the log and the termination log when they exit after a lost connection. */
 export const LOST_CONNECTION_EXITING = 'Lost connection to CSI driver, exiting'
@@ -27,7 +27,7 @@ export type DriverEvent =
  *
  * Caveats:
  * - While the connection is lost, calls fail at once. They do not wait for the next connection.
- * - After a reconnect, capabilities outside `decisive` may have changed.
+ * - After a reconnect, capabilities outside `decisiveCapabilities` may have changed.
  * - If the name or a decisive capability has changed, the state is `failed` and there are no further reconnects.
  *
  * Errors:
@@ -56,7 +56,7 @@ export interface ReconnectingDriverOptions {
   readonly connection: Connection
   readonly identity: DriverIdentity
   /** The capabilities on which the process relies. If one of them changes, the state of the driver becomes `failed`. */
-  readonly decisive?: Decisive
+  readonly decisiveCapabilities?: DecisiveCapabilities
   /** Opens a new connection. The `Driver` calls this function again after a failure. */
   reconnect(signal: AbortSignal): Promise<Connection>
   /** Probes the driver and reads its name and capabilities, as at the start. */
@@ -73,7 +73,7 @@ type State =
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 1_000
 /** If a new connection is lost within this time, the next attempt to connect starts after a pause. */
-const STABLE_MS = 10_000
+const MIN_STABLE_MS = 10_000
 
 /** Returns a driver that reconnects after a loss, and reads its name and capabilities before it accepts calls again. */
 export function createDriver(options: ReconnectingDriverOptions): Driver {
@@ -84,7 +84,7 @@ class ReconnectingDriver implements Driver {
   readonly failure: Promise<Error>
   readonly #options: ReconnectingDriverOptions
   readonly #listeners = new Set<(event: DriverEvent) => void>()
-  readonly #life = scope()
+  readonly #lifetime = scope()
   readonly #fail: (error: Error) => void
   readonly #pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS })
   #returnedAt = Number.NEGATIVE_INFINITY
@@ -142,13 +142,13 @@ class ReconnectingDriver implements Driver {
     if (kind === 'closed') return
     if (this.#state.kind === 'ready') this.#state.connection.close()
     this.#state = { kind: 'closed', identity }
-    this.#life.abort(new CancelledError('the connection to the CSI driver was closed'))
+    this.#lifetime.abort(new CancelledError('the connection to the CSI driver was closed'))
   }
 
   #watch(connection: Connection): void {
     const lose = (): void => this.#lose(connection)
     if (connection.lost.aborted) lose()
-    else connection.lost.addEventListener('abort', lose, { once: true, signal: this.#life.signal })
+    else connection.lost.addEventListener('abort', lose, { once: true, signal: this.#lifetime.signal })
   }
 
   #lose(connection: Connection): void {
@@ -157,46 +157,46 @@ class ReconnectingDriver implements Driver {
     this.#state = { kind: 'lost', since: this.#options.clock.monotonic(), identity }
     this.#notify({ type: 'lost' })
     this.#recover(identity).catch((error: unknown) => {
-      if (!this.#life.signal.aborted) this.#options.log.error(error, 'Reconnecting to the CSI driver has ended')
+      if (!this.#lifetime.signal.aborted) this.#options.log.error(error, 'Reconnecting to the CSI driver has ended')
     })
   }
 
   /** Resolves when the driver is `ready` or `failed`. Rejects after `close`. */
   async #recover(before: DriverIdentity): Promise<void> {
     const { clock } = this.#options
-    const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#life.signal)
-    if (clock.monotonic() - this.#returnedAt < STABLE_MS) await pause()
+    const pause = (): Promise<void> => clock.sleep(this.#pauses.next(), this.#lifetime.signal)
+    if (clock.monotonic() - this.#returnedAt < MIN_STABLE_MS) await pause()
     else this.#pauses.reset()
     while (!(await this.#tryOnce(before))) await pause()
   }
 
   /** Tries once to reconnect. Returns false if another attempt is needed. */
   async #tryOnce(before: DriverIdentity): Promise<boolean> {
-    const { log, decisive } = this.#options
+    const { log, decisiveCapabilities } = this.#options
     let connection: Connection | undefined
     try {
-      connection = await this.#options.reconnect(this.#life.signal)
+      connection = await this.#options.reconnect(this.#lifetime.signal)
       const identity = await this.#identify(connection)
-      this.#life.signal.throwIfAborted()
+      this.#lifetime.signal.throwIfAborted()
       connection.lost.throwIfAborted()
-      const incompatible = whyIncompatible(before, identity, decisive)
-      if (incompatible === undefined) this.#return(connection, identity)
+      const incompatible = whyIncompatible(before, identity, decisiveCapabilities)
+      if (incompatible === undefined) this.#returnToReady(connection, identity)
       else this.#giveUp(connection, new Error(incompatible))
       return true
     } catch (error) {
       connection?.close()
-      if (!this.#life.signal.aborted) log.error(error, 'Failed to reconnect to the CSI driver')
+      if (!this.#lifetime.signal.aborted) log.error(error, 'Failed to reconnect to the CSI driver')
       return false
     }
   }
 
   /** Identifies the driver. Rejects as soon as the new connection is lost. */
   async #identify(connection: Connection): Promise<DriverIdentity> {
-    using attempt = scope(this.#life.signal, connection.lost)
+    using attempt = scope(this.#lifetime.signal, connection.lost)
     return await this.#options.identify(connection, attempt.signal)
   }
 
-  #return(connection: Connection, identity: DriverIdentity): void {
+  #returnToReady(connection: Connection, identity: DriverIdentity): void {
     const lostForMs = this.lostForMs
     this.#returnedAt = this.#options.clock.monotonic()
     this.#state = { kind: 'ready', connection, identity }

@@ -28,9 +28,9 @@ export class UnknownVariableError extends Error {
 }
 
 /** A variable in a template: `${name}`, `${name|max(63)}`, then `:-default` or `:?text`. `$${` stands for `${`. */
-const VARIABLE = /\$(?:(\$\{)|\{([^}]*)\})/g
+const VARIABLE_PATTERN = /\$(?:(\$\{)|\{([^}]*)\})/g
 /** The parts of a variable. A quoted key may contain any character but a quote. */
-const VARIABLE_SYNTAX = /^([A-Za-z]+\.[A-Za-z]+(?:\['[^']*'\])?)(?:\|max\((\d{1,4})\))?(?::([-?])(.*))?$/s
+const VARIABLE_PARTS = /^([A-Za-z]+\.[A-Za-z]+(?:\['[^']*'\])?)(?:\|max\((\d{1,4})\))?(?::([-?])(.*))?$/s
 
 /** The maximum number of characters of a value. */
 const MAX_LENGTH = 256
@@ -38,7 +38,7 @@ const MAX_LENGTH = 256
  * The characters of a value: letters, marks and digits of any alphabet, spaces, and a few signs. Signs that separate
  * options in parameters of drivers are not allowed, so that a user cannot add options.
  */
-const ALLOWED = /^[\p{L}\p{M}\p{N} _.:+@-]*$/u
+const ALLOWED_CHARACTERS = /^[\p{L}\p{M}\p{N} _.:+@-]*$/u
 
 /** Reports whether the text has a variable, so that it is no constant. */
 export function isTemplate(text: string): boolean {
@@ -47,7 +47,7 @@ export function isTemplate(text: string): boolean {
 
 /** Returns the variables that read labels or annotations, because users can change their values. */
 export function labelAndAnnotationVariables(parameters: Readonly<Record<string, string>>): readonly string[] {
-  const found = Object.values(parameters).flatMap((text) => [...text.matchAll(VARIABLE)])
+  const found = Object.values(parameters).flatMap((text) => [...text.matchAll(VARIABLE_PATTERN)])
   return found.map(([, , inner = '']) => inner).filter(isLabelOrAnnotation)
 }
 
@@ -71,7 +71,7 @@ export function expandParameters(
       values[inner] = found.value
       return found.text
     }
-    const replaced = text.replaceAll(VARIABLE, (_, escaped: string | undefined, inner: string | undefined) =>
+    const replaced = text.replaceAll(VARIABLE_PATTERN, (_, escaped: string | undefined, inner: string | undefined) =>
       escaped === undefined ? variable(inner ?? '') : escaped,
     )
     return [key, replaced] as const
@@ -86,7 +86,7 @@ interface VariableValue {
 }
 
 function resolveVariable(key: string, inner: string, { read, earlier }: VariableSources): VariableValue {
-  const [, name, max, sign, rest = ''] = VARIABLE_SYNTAX.exec(inner) ?? []
+  const [, name, max, fallbackKind, fallback = ''] = VARIABLE_PARTS.exec(inner) ?? []
   const fail = (why: string): never => {
     throw new Error(`parameter ${goQuote(key)} has the template ${goQuote(`\${${inner}}`)}: ${why}`)
   }
@@ -101,17 +101,17 @@ function resolveVariable(key: string, inner: string, { read, earlier }: Variable
   if (earlier !== undefined && Object.hasOwn(earlier, inner)) value = earlier[inner] ?? undefined
   // As in a shell, an empty value counts as a missing value.
   if (value === undefined || value === '') {
-    if (sign === '-') return { value: null, text: rest }
-    if (sign === '?') throw new Error(rest)
+    if (fallbackKind === '-') return { value: null, text: fallback }
+    if (fallbackKind === '?') throw new Error(fallback)
     return fail('there is no such value, and the template has no default')
   }
-  const kept = max === undefined ? value : cut(value, Number(max))
-  const why = refusal(kept)
+  const kept = max === undefined ? value : truncate(value, Number(max))
+  const why = whyNotAllowed(kept)
   return why === undefined ? { value: kept, text: kept } : fail(why)
 }
 
 /** Returns the first characters of a text. A character outside the basic plane counts once. */
-function cut(value: string, max: number): string {
+function truncate(value: string, max: number): string {
   // Twice as many UTF-16 units contain that many characters at least.
   return Array.from(value.slice(0, 2 * max))
     .slice(0, max)
@@ -119,9 +119,9 @@ function cut(value: string, max: number): string {
 }
 
 /** Returns why a value is refused, without the value: it may be long or contain anything. */
-function refusal(value: string): string | undefined {
+function whyNotAllowed(value: string): string | undefined {
   if (value.length > MAX_LENGTH) return `the value is longer than ${MAX_LENGTH} characters; |max(63) would cut it`
-  if (!value.isWellFormed() || !ALLOWED.test(value)) {
+  if (!value.isWellFormed() || !ALLOWED_CHARACTERS.test(value)) {
     return 'the value has a character other than letters, digits, spaces and _ . : + @ -'
   }
   // A value that is a part of a path must not lead to another folder.

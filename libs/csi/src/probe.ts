@@ -33,13 +33,13 @@ export interface DriverIdentity {
 }
 
 /** The capabilities by which the app has chosen its controllers. */
-export interface Decisive {
+export interface DecisiveCapabilities {
   readonly plugin?: readonly PluginService[]
   readonly controller?: readonly ControllerRpc[]
   readonly node?: readonly NodeRpc[]
 }
 
-const PERIOD_MS = 1_000
+const PROBE_INTERVAL_MS = 1_000
 
 /**
  * Calls Probe once a second until the driver is ready, without a limit, because a driver may start slowly. Throws if a
@@ -61,7 +61,7 @@ export async function probe(driver: Caller, { timeoutMs, clock, log, signal }: P
       }
       log.info('CSI driver probe timed out')
     }
-    await clock.sleep(Math.max(0, start + PERIOD_MS - clock.monotonic()), signal)
+    await clock.sleep(Math.max(0, start + PROBE_INTERVAL_MS - clock.monotonic()), signal)
   }
 }
 
@@ -90,7 +90,7 @@ export async function probeOnce(options: ProbeOnceOptions): Promise<boolean> {
 export function whyIncompatible(
   before: DriverIdentity,
   after: DriverIdentity,
-  { plugin = [], controller = [], node = [] }: Decisive = {},
+  { plugin = [], controller = [], node = [] }: DecisiveCapabilities = {},
 ): string | undefined {
   if (after.name !== before.name) return `CSI driver ${before.name} came back under another name: ${after.name}`
   const [had, has] = [before.capabilities, after.capabilities]
@@ -102,7 +102,7 @@ export function whyIncompatible(
   return changes.length === 0 ? undefined : `CSI driver ${before.name} came back ${changes.join(' and ')}`
 }
 
-interface Sets {
+interface CapabilitySets {
   /** The kind of the capabilities, for messages: controller and node share some names. */
   readonly of: 'plugin' | 'controller' | 'node'
   readonly names: Readonly<Record<string, number>>
@@ -110,7 +110,7 @@ interface Sets {
   readonly has: ReadonlySet<number> | undefined
 }
 
-function changesOf(decisive: readonly number[], { of, names, had, has }: Sets): string[] {
+function changesOf(decisive: readonly number[], { of, names, had, has }: CapabilitySets): string[] {
   return decisive.flatMap((capability) => {
     const [before, after] = [had?.has(capability) ?? false, has?.has(capability) ?? false]
     if (before === after) return []

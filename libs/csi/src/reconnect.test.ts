@@ -54,7 +54,7 @@ async function start(socket: string, clock: FakeClock): Promise<Driver> {
     log,
     connection,
     identity: await identify(connection),
-    decisive: { controller: [ControllerRpc.PUBLISH_UNPUBLISH_VOLUME] },
+    decisiveCapabilities: { controller: [ControllerRpc.PUBLISH_UNPUBLISH_VOLUME] },
     reconnect: (signal) => connect({ ...base, timeoutMs: Number.POSITIVE_INFINITY, signal }),
     identify,
   })

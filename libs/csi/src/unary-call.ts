@@ -15,7 +15,7 @@ export interface CallLimits {
 }
 
 /** The driver may notice the time-out earlier than this client by these milliseconds, because both round it. */
-const CLOCKS_APART_MS = 2
+const MAX_CLOCK_DIFFERENCE_MS = 2
 
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
 const CANCELLED_HERE = 'Cancelled on client'
@@ -35,7 +35,7 @@ export function unaryCall<Q, R>(
   { method, request }: { readonly method: UnaryMethod<Q, R>; readonly request: Q },
   { timeoutMs, signal, clock, traceparent }: UnaryCallOptions,
 ): Promise<R> {
-  if (signal?.aborted) return Promise.reject(givenUp(signal.reason))
+  if (signal?.aborted) return Promise.reject(errorOfAbort(signal.reason))
   if (timeoutMs <= 0) return Promise.reject(deadlineExceeded())
   return new Promise((resolve, reject) => {
     const bytes = encoded(method, request)
@@ -50,8 +50,8 @@ export function unaryCall<Q, R>(
       call.cancelWithStatus(CODES.Canceled, CANCELLED_HERE)
     }
     const cancelTimer = clock.schedule(timeoutMs, () => giveUp(deadlineExceeded()))
-    const overdueAt = clock.monotonic() + timeoutMs - CLOCKS_APART_MS
-    const removeAbortListener = onAbort(signal, () => giveUp(givenUp(signal?.reason)))
+    const overdueAt = clock.monotonic() + timeoutMs - MAX_CLOCK_DIFFERENCE_MS
+    const removeAbortListener = onAbort(signal, () => giveUp(errorOfAbort(signal?.reason)))
     let reply: Buffer | undefined
     let hasHeaders = false
     call.start(headersOf(timeoutMs, traceparent), {
@@ -63,9 +63,9 @@ export function unaryCall<Q, R>(
       },
       onReceiveStatus: (status) => {
         detach()
-        if (typeof status.code !== 'number') return reject(withoutCode())
+        if (typeof status.code !== 'number') return reject(unsupportedCompression())
         if (status.code !== CODES.OK) {
-          return reject(fromStatus(status, { overdue: clock.monotonic() >= overdueAt, hasHeaders }))
+          return reject(fromStatus(status, { isOverdue: clock.monotonic() >= overdueAt, hasHeaders }))
         }
         try {
           resolve(decoded(method, reply))
@@ -100,7 +100,7 @@ export function timeoutHeader(ms: number): string {
 }
 
 /** Maps an abort to an error: a DeadlineError to DeadlineExceeded, every other reason to Canceled. */
-function givenUp(reason: unknown): RpcError {
+function errorOfAbort(reason: unknown): RpcError {
   return reason instanceof DeadlineError ? deadlineExceeded(reason) : canceled(reason)
 }
 
@@ -123,7 +123,7 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
 }
 
 /** The texts of statuses that grpc-js creates itself if a stream ends without a status of the driver. */
-const MADE_UP = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
+const CREATED_BY_CLIENT = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
 /** The text in such a status if the HTTP/2 session has failed. The reason follows the text. */
 const SESSION_BROKEN = 'triggered by internal client error: '
 /** The texts of statuses for answers that grpc-js could not read. grpc-js has chosen their codes. */
@@ -131,25 +131,25 @@ const UNREADABLE =
   /^(Failed to decompress |Received message (that decompresses to a size )?larger than |Received HTTP status code |No status information received$)/
 
 interface CallEnd {
-  readonly overdue: boolean
+  readonly isOverdue: boolean
   /** True if the driver has sent headers before the status of the call. */
   readonly hasHeaders: boolean
 }
 
-function fromStatus({ code, details, metadata }: StatusObject, { overdue, hasHeaders }: CallEnd): RpcError {
+function fromStatus({ code, details, metadata }: StatusObject, { isOverdue, hasHeaders }: CallEnd): RpcError {
   // Some drivers answer with their own error message after the time-out. The message of grpc-go replaces it.
-  if (code === CODES.DeadlineExceeded && overdue) return deadlineExceeded()
+  if (code === CODES.DeadlineExceeded && isOverdue) return deadlineExceeded()
   const lastLine = details.slice(details.lastIndexOf('\n') + 1)
   const broken = lastLine.indexOf(SESSION_BROKEN)
   if (broken !== -1) return sessionBroken(lastLine.slice(broken + SESSION_BROKEN.length))
-  if ((code === CODES.Internal || code === CODES.Canceled) && MADE_UP.test(details)) {
+  if ((code === CODES.Internal || code === CODES.Canceled) && CREATED_BY_CLIENT.test(details)) {
     return unavailable(`call ended without an answer (${details})`)
   }
   const [status] = metadata.get('grpc-status-details-bin')
   const retryAfterMs = status instanceof Buffer ? retryDelayMs(status) : undefined
   // A status with metadata comes from the driver. A status that grpc-js creates has no metadata.
-  const heard = hasHeaders || Object.keys(metadata.getMap()).length > 0
-  const sender = heard ? 'driver' : 'none'
+  const hasAnswered = hasHeaders || Object.keys(metadata.getMap()).length > 0
+  const sender = hasAnswered ? 'driver' : 'none'
   const origin = UNREADABLE.test(details) ? 'client' : sender
   return new RpcError(code, details, { retryAfterMs, origin })
 }
@@ -161,6 +161,6 @@ function sessionBroken(why: string): RpcError {
 }
 
 /** Returns the error for an answer whose compression is missing or unknown. grpc-js sets no code in this case. */
-function withoutCode(): RpcError {
+function unsupportedCompression(): RpcError {
   return new RpcError(CODES.Internal, 'the answer is compressed in a way that is not supported', { origin: 'client' })
 }

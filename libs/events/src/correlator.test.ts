@@ -34,7 +34,7 @@ const occurrence = (message: string, change: Partial<Occurrence> = {}): Occurren
 /** Correlates an occurrence and marks its Event as stored, as the recorder does after a successful write. */
 function record(message: string, change: Partial<Occurrence> = {}): Correlated {
   const correlated = correlator.correlate(occurrence(message, change))
-  if (correlated.kind !== 'drop') correlator.stored(correlated.report, correlated.event)
+  if (correlated.kind !== 'drop') correlator.recordStored(correlated.report, correlated.event)
   return correlated
 }
 

@@ -10,35 +10,35 @@ const AGGREGATE_PREFIX = '(combined from similar events): '
 const SPAM_BURST = 25
 const SPAM_EVERY_MS = 300_000
 /** The number of objects to remember. A repeated event of a forgotten object is created again. */
-const REMEMBERED = 4096
+const MAX_SUBJECTS = 4096
 
 /** The action for an occurrence: create an Event, repeat an earlier Event, or drop the occurrence. */
 export type Correlated =
-  | { readonly kind: 'create'; readonly event: Event; readonly report: Report }
+  | { readonly kind: 'create'; readonly event: Event; readonly report: StoredReport }
   /** The Event with the patch. The recorder creates it if the stored Event has expired. */
-  | { readonly kind: 'repeat'; readonly report: Report; readonly patch: Patch; readonly event: Event }
+  | { readonly kind: 'repeat'; readonly report: StoredReport; readonly patch: Patch; readonly event: Event }
   | { readonly kind: 'drop' }
 
 /** The fields of a stored Event that a later patch needs. */
-interface Stored extends Pick<Event, 'count' | 'firstTimestamp'> {
+interface StoredEvent extends Pick<Event, 'count' | 'firstTimestamp'> {
   readonly name: string | undefined
 }
 
 /** The Event of one message, or of all merged messages. */
-interface Report {
+interface StoredReport {
   /** Undefined for merged messages. */
   readonly message: string | undefined
   /** Undefined until the Event is stored. */
-  stored: Stored | undefined
+  stored: StoredEvent | undefined
 }
 
 /** The events of one object, type and reason. */
 interface Group {
   readonly reason: string
-  last: number
+  lastAt: number
   /** The different messages of the last ten minutes. */
   messages: readonly string[]
-  reports: readonly Report[]
+  reports: readonly StoredReport[]
 }
 
 /** The events of one object and type. Its lists are replaced, because a list that grows keeps room for 16 more entries. */
@@ -66,7 +66,7 @@ export class Correlator {
     const subject = this.#subjectOf(occurrence)
     const { report, message } = this.#aggregate(subject, occurrence)
     const event = newEvent(this.#component, { ...occurrence, message }, this.#names.next())
-    if (!this.#accepts(subject)) return { kind: 'drop' }
+    if (!this.#isWithinRate(subject)) return { kind: 'drop' }
     const before = report.stored
     if (before === undefined) return { kind: 'create', event, report }
     const count = (before.count ?? 0) + 1
@@ -81,7 +81,7 @@ export class Correlator {
   }
 
   /** Records that the Event is stored, so that its next occurrence raises its count. */
-  stored(report: Report, { metadata, count, firstTimestamp }: Event): void {
+  recordStored(report: StoredReport, { metadata, count, firstTimestamp }: Event): void {
     report.stored = { name: metadata.name, count, firstTimestamp }
   }
 
@@ -92,23 +92,23 @@ export class Correlator {
     const subject = this.#subjects.get(key) ?? { nextAt: Number.NEGATIVE_INFINITY, groups: [] }
     this.#subjects.delete(key)
     this.#subjects.set(key, subject)
-    const [oldest] = this.#subjects.size > REMEMBERED ? this.#subjects.keys() : []
+    const [oldest] = this.#subjects.size > MAX_SUBJECTS ? this.#subjects.keys() : []
     if (oldest !== undefined) this.#subjects.delete(oldest)
     return subject
   }
 
-  #aggregate(subject: Subject, { reason, message }: Occurrence): { report: Report; message: string } {
+  #aggregate(subject: Subject, { reason, message }: Occurrence): { report: StoredReport; message: string } {
     const now = this.#clock.monotonic()
     const group = subject.groups.find((each) => each.reason === reason) ?? newGroup(subject, reason)
-    if (now - group.last > AGGREGATE_WITHIN_MS) group.messages = []
-    group.last = now
+    if (now - group.lastAt > AGGREGATE_WITHIN_MS) group.messages = []
+    group.lastAt = now
     if (!group.messages.includes(message)) group.messages = [...group.messages, message]
     if (group.messages.length < AGGREGATE_FROM) return { report: reportOf(group, message), message }
     group.messages = group.messages.slice(1)
     return { report: reportOf(group, undefined), message: `${AGGREGATE_PREFIX}${message}` }
   }
 
-  #accepts(subject: Subject): boolean {
+  #isWithinRate(subject: Subject): boolean {
     const now = this.#clock.monotonic()
     const from = Math.max(subject.nextAt, now - (SPAM_BURST - 1) * SPAM_EVERY_MS)
     if (from > now) return false
@@ -118,16 +118,16 @@ export class Correlator {
 }
 
 function newGroup(subject: Subject, reason: string): Group {
-  const group = { reason, last: Number.NEGATIVE_INFINITY, messages: [], reports: [] }
+  const group = { reason, lastAt: Number.NEGATIVE_INFINITY, messages: [], reports: [] }
   subject.groups = [...subject.groups, group]
   return group
 }
 
 /** Returns the report of a message. A group keeps its last reports only. */
-function reportOf(group: Group, message: string | undefined): Report {
+function reportOf(group: Group, message: string | undefined): StoredReport {
   const found = group.reports.find((each) => each.message === message)
   if (found !== undefined) return found
-  const report: Report = { message, stored: undefined }
+  const report: StoredReport = { message, stored: undefined }
   group.reports = [...group.reports.slice(1 - AGGREGATE_FROM), report]
   return report
 }

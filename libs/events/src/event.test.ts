@@ -2,12 +2,12 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import { ApiError, type KubeClient } from '@csi-sidecars/kube-client'
 import type { Event } from '@csi-sidecars/kube-types'
 import { beforeEach, expect, it } from '@jest/globals'
-import { SeriesWriter } from './event.ts'
+import { RepeatedEventWriter } from './event.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5)
 const { signal } = new AbortController()
 const target = { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', name: 'va', uid: 'u' }
-const occurrence = (message: string): Parameters<SeriesWriter['write']>[0] => ({
+const occurrence = (message: string): Parameters<RepeatedEventWriter['write']>[0] => ({
   target,
   type: 'Warning',
   reason: 'VolumeAttachFailed',
@@ -17,7 +17,7 @@ const occurrence = (message: string): Parameters<SeriesWriter['write']>[0] => ({
 let clock: FakeClock
 let requests: { verb: string; body: unknown; priority: unknown }[]
 let stored: Event | undefined
-let writer: SeriesWriter
+let writer: RepeatedEventWriter
 beforeEach(() => {
   clock = new FakeClock({ now: NOW, random: () => 0 })
   requests = []
@@ -34,7 +34,7 @@ beforeEach(() => {
       return { ...stored, ...body }
     },
   } as unknown as KubeClient
-  writer = new SeriesWriter({ client, clock, component: 'external-attacher d' })
+  writer = new RepeatedEventWriter({ client, clock, component: 'external-attacher d' })
 })
 
 it('repeated reports of a lasting state update the count and message of one event', async () => {

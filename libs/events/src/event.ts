@@ -27,7 +27,7 @@ export interface Occurrence extends EventText {
 }
 
 /** Everything that the events of one component need. */
-export interface SeriesOptions {
+export interface RepeatedEventWriterOptions {
   readonly client: KubeClient
   readonly component: string
   readonly clock: Clock
@@ -93,11 +93,11 @@ export function newEvent(component: string, { target, type, reason, message }: O
  * Writes one Event for a lasting state, and updates its count and message later. The caller decides which reports
  * belong together. Each write has the lowest priority and is not retried.
  */
-export class SeriesWriter {
-  readonly #options: SeriesOptions
+export class RepeatedEventWriter {
+  readonly #options: RepeatedEventWriterOptions
   readonly #names: UniqueTimes
 
-  constructor(options: SeriesOptions) {
+  constructor(options: RepeatedEventWriterOptions) {
     this.#options = options
     this.#names = new UniqueTimes(options.clock)
   }

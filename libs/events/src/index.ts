@@ -1,3 +1,3 @@
-export { type EventTarget, type EventText, SeriesWriter } from './event.ts'
+export { type EventTarget, type EventText, RepeatedEventWriter } from './event.ts'
 export { structuredLines, textLines } from './lines.ts'
 export { createRecorder, type Recorder, recorderWhileLeading } from './recorder.ts'

@@ -28,8 +28,8 @@ const MAX_QUEUED = 10_000
 const WRITES_AT_ONCE = 2
 /** The number of remembered kinds of refusals. Messages of webhooks may contain times, so each may be another kind. */
 const MAX_REFUSALS = 100
-const TRIES = 12
-const PAUSE_MS = 10_000
+const MAX_TRIES = 12
+const RETRY_PAUSE_MS = 10_000
 
 /** Returns a recorder that writes in the background: the events of one object in order, several objects in parallel. */
 export function createRecorder(options: RecorderOptions): Recorder {
@@ -63,10 +63,10 @@ class QueueingRecorder implements Recorder {
   readonly #options: RecorderOptions
   readonly #correlator: Correlator
   /** The last pending write for each object with unwritten events. */
-  readonly #last = new Map<string, Promise<void>>()
+  readonly #lastWrites = new Map<string, Promise<void>>()
   /** The refusals that were logged, the oldest first. */
   readonly #refusals = new Set<string>()
-  readonly #turns = new Turns(WRITES_AT_ONCE)
+  readonly #slots = new WriteSlots(WRITES_AT_ONCE)
   #queued = 0
 
   constructor(options: RecorderOptions) {
@@ -84,25 +84,25 @@ class QueueingRecorder implements Recorder {
     this.#queued += 1
     const occurrence = { target, ...text }
     const object = `${target.kind}/${target.namespace ?? ''}/${target.name}`
-    const last: Promise<void> = (this.#last.get(object) ?? Promise.resolve())
-      .then(() => this.#record(occurrence, () => text.replaceable === true && this.#last.get(object) !== last))
-      .catch((error: unknown) => this.#refused(error, occurrence))
+    const last: Promise<void> = (this.#lastWrites.get(object) ?? Promise.resolve())
+      .then(() => this.#record(occurrence, () => text.replaceable === true && this.#lastWrites.get(object) !== last))
+      .catch((error: unknown) => this.#logRefusal(error, occurrence))
       .finally(() => {
         this.#queued -= 1
-        if (this.#last.get(object) === last) this.#last.delete(object)
+        if (this.#lastWrites.get(object) === last) this.#lastWrites.delete(object)
       })
-    this.#last.set(object, last)
+    this.#lastWrites.set(object, last)
   }
 
   async flush(signal?: AbortSignal): Promise<void> {
-    await abortable(Promise.all(this.#last.values()), signal)
+    await abortable(Promise.all(this.#lastWrites.values()), signal)
   }
 
   async #record(occurrence: Occurrence, isReplaced: () => boolean): Promise<void> {
     const correlated = this.#correlator.correlate(occurrence)
     if (correlated.kind === 'drop') return
-    const event = await this.#persistently(async () => (isReplaced() ? undefined : await this.#write(correlated)))
-    if (event !== undefined) this.#correlator.stored(correlated.report, event)
+    const event = await this.#retryUnreachable(async () => (isReplaced() ? undefined : await this.#write(correlated)))
+    if (event !== undefined) this.#correlator.recordStored(correlated.report, event)
   }
 
   async #write(correlated: Exclude<Correlated, { kind: 'drop' }>): Promise<Event> {
@@ -119,20 +119,20 @@ class QueueingRecorder implements Recorder {
   }
 
   /** Calls `write` until the API server is reachable. A refusal is final. */
-  async #persistently<T>(write: () => Promise<T>): Promise<T> {
+  async #retryUnreachable<T>(write: () => Promise<T>): Promise<T> {
     const { clock } = this.#options
     for (let tries = 1; ; tries += 1) {
       try {
         // The pause for an unreachable server delays no other event, because it does not count as a running write.
-        return await this.#turns.run(write)
+        return await this.#slots.run(write)
       } catch (error) {
-        if (!isUnreachable(error) || tries >= TRIES) throw error
-        await clock.sleep(PAUSE_MS)
+        if (!isUnreachable(error) || tries >= MAX_TRIES) throw error
+        await clock.sleep(RETRY_PAUSE_MS)
       }
     }
   }
 
-  #refused(error: unknown, { reason, message }: Occurrence): void {
+  #logRefusal(error: unknown, { reason, message }: Occurrence): void {
     // If the error is AlreadyExists, an earlier try has stored the event, but its answer was lost.
     if (isAlreadyExists(error)) return
     const { log } = this.#options
@@ -147,7 +147,7 @@ class QueueingRecorder implements Recorder {
 }
 
 /** Runs at most `atOnce` functions at a time. Other callers wait in the order of their calls. */
-class Turns {
+class WriteSlots {
   #free: number
   readonly #waiting: (() => void)[] = []
 

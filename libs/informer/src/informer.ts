@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { Dispatcher } from './dispatcher.ts'
 import { Interner, Projector } from './projector.ts'
 import type { Cached, InformerEvent, Reader } from './reader.ts'
-import type { Feed, SharedWatch } from './shared-watch.ts'
+import type { RunningWatch, SharedWatch } from './shared-watch.ts'
 import type { IndexFunction, StoreSnapshot } from './snapshot.ts'
 import { StoreWriter } from './store.ts'
 import { type Replica, Watcher } from './watcher.ts'
@@ -86,7 +86,7 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
   readonly #writer: StoreWriter<T>
   readonly #projector: Projector<W, T>
   readonly #dispatcher: Dispatcher<InformerEvent<T>>
-  readonly #watcher: Feed
+  readonly #watcher: RunningWatch
   #collecting: StoreSnapshot<T> | undefined
   lastActivity: number
 
@@ -175,11 +175,11 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     void this.#dispatcher.emitInBatches(resyncEvents(this.store))
   }
 
-  begin(): void {
+  beginList(): void {
     this.#collecting = this.#writer.beginList()
   }
 
-  collect({ type, object }: ChangeFrame<W>): void {
+  collectListed({ type, object }: ChangeFrame<W>): void {
     const identity = this.#projector.identify(object)
     if (identity === undefined) return
     const projected = type === 'DELETED' ? undefined : this.#projector.project(object)
@@ -187,14 +187,14 @@ class ResourceInformer<W extends KubeObject, T extends Cached> implements Inform
     else this.#collecting?.set(this.#reuseCached(projected))
   }
 
-  commit(resourceVersion: string): void | Promise<void> {
+  commitList(resourceVersion: string): void | Promise<void> {
     const complete = this.#collecting
     this.#collecting = undefined
     invariant(complete !== undefined, 'a list is committed that was never begun')
     return this.#dispatcher.emitInBatches(this.#writer.replace(complete, resourceVersion))
   }
 
-  apply({ type, object }: ChangeFrame<W>): string | undefined {
+  applyChange({ type, object }: ChangeFrame<W>): string | undefined {
     const identity = this.#projector.identify(object)
     if (identity === undefined) return undefined
     const projected = this.#projector.project(object)

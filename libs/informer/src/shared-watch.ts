@@ -5,7 +5,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { type Replica, Watcher } from './watcher.ts'
 
 /** The list and watch that fill one cache. */
-export type Feed = Pick<Watcher<KubeObject>, 'run' | 'ensureListedSince'>
+export type RunningWatch = Pick<Watcher<KubeObject>, 'run' | 'ensureListedSince'>
 
 /** A cache that a shared watch fills. `onActivity` is called whenever the server sends something. */
 interface Subscriber<W> {
@@ -34,7 +34,7 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
   }
 
   /** Adds a cache. Add all caches before the first one runs, because a later cache would miss the list. */
-  subscribe(subscriber: Subscriber<W>): Feed {
+  subscribe(subscriber: Subscriber<W>): RunningWatch {
     invariant(this.#running === undefined, 'a cache that comes after the list')
     this.#subscribers.push(subscriber)
     return {
@@ -46,21 +46,21 @@ export class SharedWatch<W extends KubeObject> implements Replica<W> {
     }
   }
 
-  begin(): void {
-    for (const { replica } of this.#subscribers) replica.begin()
+  beginList(): void {
+    for (const { replica } of this.#subscribers) replica.beginList()
   }
 
-  collect(frame: ChangeFrame<W>): void {
-    for (const { replica } of this.#subscribers) replica.collect(frame)
+  collectListed(frame: ChangeFrame<W>): void {
+    for (const { replica } of this.#subscribers) replica.collectListed(frame)
   }
 
-  async commit(resourceVersion: string): Promise<void> {
-    await Promise.all(this.#subscribers.map(({ replica }) => replica.commit(resourceVersion)))
+  async commitList(resourceVersion: string): Promise<void> {
+    await Promise.all(this.#subscribers.map(({ replica }) => replica.commitList(resourceVersion)))
   }
 
-  apply(frame: ChangeFrame<W>): string | undefined {
+  applyChange(frame: ChangeFrame<W>): string | undefined {
     let version: string | undefined
-    for (const { replica } of this.#subscribers) version = replica.apply(frame)
+    for (const { replica } of this.#subscribers) version = replica.applyChange(frame)
     return version
   }
 

@@ -101,7 +101,7 @@ export class StoreWriter<T extends Cached> {
     this.#current = next
     this.#isSynced = true
     this.#synced.resolve()
-    return differences(old, next.objects, vanished)
+    return changeEvents(old, next.objects, vanished)
   }
 
   #createReader(): Reader<T> {
@@ -122,7 +122,7 @@ export class StoreWriter<T extends Cached> {
   }
 }
 
-function* differences<T extends Cached>(
+function* changeEvents<T extends Cached>(
   old: ReadonlyMap<string, T>,
   next: ReadonlyMap<string, T>,
   vanished: readonly T[],
@@ -147,9 +147,9 @@ export function isNewer(candidate: Versioned, cached: Versioned): boolean {
 }
 
 /** The number of recorded deletions. It is large enough, because late states arrive within seconds of a deletion. */
-const REMEMBERED = 2000
+const MAX_TOMBSTONES = 2000
 
-/** The last `REMEMBERED` deleted objects, so that a late older state does not restore them. */
+/** The last `MAX_TOMBSTONES` deleted objects, so that a late older state does not restore them. */
 export class Tombstones {
   readonly #byKey = new Map<string, ObjectIdentity>()
 
@@ -157,7 +157,7 @@ export class Tombstones {
   add({ key, uid, resourceVersion }: ObjectIdentity): void {
     this.#byKey.delete(key)
     this.#byKey.set(key, { key, uid, resourceVersion })
-    if (this.#byKey.size <= REMEMBERED) return
+    if (this.#byKey.size <= MAX_TOMBSTONES) return
     const [oldest] = this.#byKey.keys()
     if (oldest !== undefined) this.#byKey.delete(oldest)
   }

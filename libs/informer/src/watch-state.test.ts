@@ -1,6 +1,6 @@
 import { ApiError } from '@csi-sidecars/kube-client'
 import { describe, expect, test } from '@jest/globals'
-import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
+import { INITIAL_STATE, nextStep, type WatchReply, type WatchState } from './watch-state.ts'
 
 const error = (code: number, reason = '', causes?: { reason: string }[]): ApiError =>
   new ApiError({ code, reason, message: reason, details: causes && { causes } })
@@ -14,18 +14,18 @@ const ahead = error(504, 'Timeout', [{ reason: 'ResourceVersionTooLarge' }])
 
 const refused = (cause: unknown): WatchReply => ({ kind: 'refused', error: cause })
 type Why = (WatchReply & { kind: 'ended' })['why']
-const ended = (why: Why, brief = false): WatchReply => ({ kind: 'ended', why, error: undefined, brief })
-const failed = (cause: ApiError): WatchReply => ({ kind: 'ended', why: 'error', error: cause, brief: false })
+const ended = (why: Why, isBrief = false): WatchReply => ({ kind: 'ended', why, error: undefined, isBrief })
+const failed = (cause: ApiError): WatchReply => ({ kind: 'ended', why: 'error', error: cause, isBrief: false })
 const listed: WatchReply = { kind: 'listed', resourceVersion: '9' }
 
-const stream = (failures = 0): WatchState => ({ at: 'streamList', failures })
-const pages = (paged = true, streamable = false): WatchState => ({ at: 'pageList', paged, streamable })
-const watch = (failures = 0, streamable = true, fresh = false): WatchState => ({
-  at: 'watch',
+const stream = (failures = 0): WatchState => ({ kind: 'streamList', failures })
+const pages = (inPages = true, canStream = false): WatchState => ({ kind: 'pageList', inPages, canStream })
+const watch = (failures = 0, canStream = true, sawNoEvent = false): WatchState => ({
+  kind: 'watch',
   from: '7',
-  streamable,
+  canStream,
   failures,
-  fresh,
+  sawNoEvent,
 })
 const fresh = (streamable = true): WatchState => ({ ...watch(0, streamable, true), from: '9' }) as WatchState
 
@@ -89,24 +89,34 @@ describe.each<[string, WatchState, [name: string, reply: WatchReply, state: Watc
       ['a broken watch is opened again at once, without a list', ended('broken'), watch(), GO],
       ['a silent watch is opened again at once, without a list', ended('silent'), watch(), GO],
       ['a watch that ends at once is opened again after a pause', ended('closed', true), watch(), WAIT],
-      ['an invalid frame causes a list, because a change may be lost', ended('badFrame'), START, GO],
-      ['an expired version causes a list', failed(expired), START, GO],
-      ['a version that expired before the watch began causes a list', refused(expired), START, GO],
+      ['an invalid frame causes a list, because a change may be lost', ended('badFrame'), INITIAL_STATE, GO],
+      ['an expired version causes a list', failed(expired), INITIAL_STATE, GO],
+      ['a version that expired before the watch began causes a list', refused(expired), INITIAL_STATE, GO],
       ['a watch without an answer is retried without limit', refused(unreachable), watch(), WAIT],
       ['a throttled watch is retried without limit', refused(throttled), watch(), WAIT],
       ['a watch that is throttled midway is opened again', failed(throttled), watch(), WAIT],
       ['an internal error of the server causes a retry with a limit', refused(broken), watch(1), WAIT],
-      ['a forbidden watch causes a list, so that the error of the list is logged', refused(forbidden), START, WAIT],
-      ['a version that is newer than the server causes a list', refused(ahead), START, WAIT],
+      [
+        'a forbidden watch causes a list, so that the error of the list is logged',
+        refused(forbidden),
+        INITIAL_STATE,
+        WAIT,
+      ],
+      ['a version that is newer than the server causes a list', refused(ahead), INITIAL_STATE, WAIT],
     ],
   ],
   [
     'a watch without events since its list',
     fresh(),
     [
-      ['an expired version causes a list after a pause', failed(expired), START, WAIT],
-      ['a version that expired before the watch began causes a list after a pause', refused(expired), START, WAIT],
-      ['an invalid frame causes a list after a pause', ended('badFrame'), START, WAIT],
+      ['an expired version causes a list after a pause', failed(expired), INITIAL_STATE, WAIT],
+      [
+        'a version that expired before the watch began causes a list after a pause',
+        refused(expired),
+        INITIAL_STATE,
+        WAIT,
+      ],
+      ['an invalid frame causes a list after a pause', ended('badFrame'), INITIAL_STATE, WAIT],
       ['a watch that the server ends is opened again at once and counts as fresh', ended('closed'), fresh(), GO],
       ['a watch with an event no longer counts as fresh', { kind: 'seen', resourceVersion: '7' }, watch(), GO],
     ],
@@ -115,7 +125,7 @@ describe.each<[string, WatchState, [name: string, reply: WatchReply, state: Watc
     'a watch that failed five times at the server',
     watch(5),
     [
-      ['the sixth internal error causes a list', refused(broken), START, WAIT],
+      ['the sixth internal error causes a list', refused(broken), INITIAL_STATE, WAIT],
       [
         'an event of the watch resets its count of failures',
         { kind: 'seen', resourceVersion: '8' },
@@ -128,6 +138,6 @@ describe.each<[string, WatchState, [name: string, reply: WatchReply, state: Watc
   ['a watch after a paged list', watch(0, false), [['an expired watch causes pages', refused(expired), pages(), GO]]],
 ])('%s', (_, state, rows) => {
   test.each(rows)('the next step of the watcher: %s', (_what, reply, expected, wait) => {
-    expect(next(state, reply)).toEqual({ state: expected, wait })
+    expect(nextStep(state, reply)).toEqual({ state: expected, mustWait: wait })
   })
 })

@@ -4,16 +4,16 @@ import { ApiError, isGone, isTooManyRequests } from '@csi-sidecars/kube-client'
 /** The request that a watcher sends next, or the watch that it continues. */
 export type WatchState =
   /** A streaming list: a watch that begins with all existing objects, and continues with changes. */
-  | { readonly at: 'streamList'; readonly failures: number }
+  | { readonly kind: 'streamList'; readonly failures: number }
   /** A list in pages, or in one response after a page token has expired. */
-  | { readonly at: 'pageList'; readonly paged: boolean; readonly streamable: boolean }
-  /** A watch from the version `from`. `fresh`: no event has arrived since the list. */
+  | { readonly kind: 'pageList'; readonly inPages: boolean; readonly canStream: boolean }
+  /** A watch from the version `from`. `sawNoEvent`: no event has arrived since the list. */
   | {
-      readonly at: 'watch'
+      readonly kind: 'watch'
       readonly from: string
-      readonly streamable: boolean
+      readonly canStream: boolean
       readonly failures: number
-      readonly fresh: boolean
+      readonly sawNoEvent: boolean
     }
 
 /** The result of a request, or a frame of its stream. */
@@ -22,8 +22,8 @@ export type WatchReply =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   /** The watch has delivered a change or a bookmark. The store contains all changes up to this version. */
   | { readonly kind: 'seen'; readonly resourceVersion: string }
-  /** The stream has ended. `brief`: it ended soon and without a frame, so the next request follows after a pause. */
-  | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly brief: boolean }
+  /** The stream has ended. `isBrief`: it ended soon and without a frame, so the next request follows after a pause. */
+  | { readonly kind: 'ended'; readonly why: EndCause; readonly error: unknown; readonly isBrief: boolean }
   /** The request was refused or got no answer. */
   | { readonly kind: 'refused'; readonly error: unknown }
 
@@ -37,10 +37,10 @@ export type EndCause = 'closed' | 'broken' | 'silent' | 'badFrame' | 'error' | '
 export interface WatchStep {
   readonly state: WatchState
   /** True if the next request waits for the back-off. */
-  readonly wait: boolean
+  readonly mustWait: boolean
 }
 
-export const START: WatchState = { at: 'streamList', failures: 0 }
+export const INITIAL_STATE: WatchState = { kind: 'streamList', failures: 0 }
 
 /** After this number of consecutive failures the watcher sends another kind of request. */
 const MAX_FAILURES = 5
@@ -49,12 +49,20 @@ const MAX_FAILURES = 5
  * Returns the next request of a watcher. Pure. The watcher resumes from a version if possible, because a list is
  * expensive. It lists if it may have missed a change.
  */
-export function next(state: WatchState, reply: WatchReply): WatchStep {
+export function nextStep(state: WatchState, reply: WatchReply): WatchStep {
   switch (reply.kind) {
     case 'listed':
-      return go({ at: 'watch', from: reply.resourceVersion, streamable: isStreamable(state), failures: 0, fresh: true })
+      return continueAtOnce({
+        kind: 'watch',
+        from: reply.resourceVersion,
+        canStream: isStreamable(state),
+        failures: 0,
+        sawNoEvent: true,
+      })
     case 'seen':
-      return go(state.at === 'watch' ? { ...state, from: reply.resourceVersion, failures: 0, fresh: false } : state)
+      return continueAtOnce(
+        state.kind === 'watch' ? { ...state, from: reply.resourceVersion, failures: 0, sawNoEvent: false } : state,
+      )
     case 'ended':
       return afterEnd(state, reply)
     case 'refused':
@@ -64,40 +72,46 @@ export function next(state: WatchState, reply: WatchReply): WatchStep {
   }
 }
 
-function afterEnd(state: WatchState, { why, error, brief }: WatchReply & { kind: 'ended' }): WatchStep {
+function afterEnd(state: WatchState, { why, error, isBrief }: WatchReply & { kind: 'ended' }): WatchStep {
   switch (why) {
     case 'error':
       return afterRefusal(state, error)
     case 'unmarked':
-      return go(PAGE_LIST)
+      return continueAtOnce(PAGE_LIST)
     case 'outdated':
-      return go(list(state))
+      return continueAtOnce(newList(state))
     case 'badFrame':
-      return state.at === 'watch' ? { state: list(state), wait: brief || state.fresh } : afterFailedList(state)
+      return state.kind === 'watch'
+        ? { state: newList(state), mustWait: isBrief || state.sawNoEvent }
+        : afterFailedList(state)
     case 'closed':
     case 'broken':
     case 'silent':
-      return state.at === 'watch' ? { state, wait: brief } : afterFailedList(state)
+      return state.kind === 'watch' ? { state, mustWait: isBrief } : afterFailedList(state)
     default:
       return unreachable(why)
   }
 }
 
 function afterRefusal(state: WatchState, error: unknown): WatchStep {
-  switch (state.at) {
+  switch (state.kind) {
     case 'streamList':
-      if (!isPassing(error)) return go(PAGE_LIST)
-      return isServersFault(error) ? afterFailedList(state) : wait(state)
+      if (!isTemporary(error)) return continueAtOnce(PAGE_LIST)
+      return isServerError(error) ? afterFailedList(state) : continueAfterPause(state)
     case 'pageList':
       // A page token expires if a list takes longer than the server keeps its history. A list in one response has no
       // token.
-      return isGone(error) ? { state: { ...state, paged: false }, wait: !state.paged } : wait({ ...state, paged: true })
+      return isGone(error)
+        ? { state: { ...state, inPages: false }, mustWait: !state.inPages }
+        : continueAfterPause({ ...state, inPages: true })
     case 'watch':
       // If the version of a list expires before the first event, a pause prevents lists in rapid succession.
-      if (isGone(error)) return { state: list(state), wait: state.fresh }
-      if (!isPassing(error) || isAhead(error)) return wait(list(state))
-      if (!isServersFault(error)) return wait(state)
-      return state.failures === MAX_FAILURES ? wait(list(state)) : wait({ ...state, failures: state.failures + 1 })
+      if (isGone(error)) return { state: newList(state), mustWait: state.sawNoEvent }
+      if (!isTemporary(error) || isVersionTooLarge(error)) return continueAfterPause(newList(state))
+      if (!isServerError(error)) return continueAfterPause(state)
+      return state.failures === MAX_FAILURES
+        ? continueAfterPause(newList(state))
+        : continueAfterPause({ ...state, failures: state.failures + 1 })
     default:
       return unreachable(state)
   }
@@ -105,41 +119,43 @@ function afterRefusal(state: WatchState, error: unknown): WatchStep {
 
 /** Switches to pages after repeated failures: a streaming list may be too large for a proxy. */
 function afterFailedList(state: WatchState): WatchStep {
-  if (state.at !== 'streamList') return wait(state)
-  return state.failures === MAX_FAILURES ? wait(PAGE_LIST) : wait({ ...state, failures: state.failures + 1 })
+  if (state.kind !== 'streamList') return continueAfterPause(state)
+  return state.failures === MAX_FAILURES
+    ? continueAfterPause(PAGE_LIST)
+    : continueAfterPause({ ...state, failures: state.failures + 1 })
 }
 
 /** A list in pages. Later lists are paged too, because streaming has failed. */
-const PAGE_LIST: WatchState = { at: 'pageList', paged: true, streamable: false }
+const PAGE_LIST: WatchState = { kind: 'pageList', inPages: true, canStream: false }
 
-function list(state: WatchState): WatchState {
-  return isStreamable(state) ? START : PAGE_LIST
+function newList(state: WatchState): WatchState {
+  return isStreamable(state) ? INITIAL_STATE : PAGE_LIST
 }
 
 function isStreamable(state: WatchState): boolean {
-  return state.at === 'streamList' || state.streamable
+  return state.kind === 'streamList' || state.canStream
 }
 
-function go(state: WatchState): WatchStep {
-  return { state, wait: false }
+function continueAtOnce(state: WatchState): WatchStep {
+  return { state, mustWait: false }
 }
 
-function wait(state: WatchState): WatchStep {
-  return { state, wait: true }
+function continueAfterPause(state: WatchState): WatchStep {
+  return { state, mustWait: true }
 }
 
 /** Reports whether the same request may succeed later: after no answer, a 429, or an error inside the server. */
-function isPassing(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 0 || isTooManyRequests(error) || error.code >= 500)
 }
 
 /** Reports whether the server failed internally. The request itself may be the cause. */
-function isServersFault(error: unknown): boolean {
+function isServerError(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 500
 }
 
 /** Reports whether the requested version is newer than the server's, for example after a restore from a backup. */
-function isAhead(error: unknown): boolean {
+function isVersionTooLarge(error: unknown): boolean {
   const causes = error instanceof ApiError ? error.details?.causes : undefined
   return causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false
 }

@@ -10,18 +10,18 @@ import {
 } from '@csi-sidecars/kube-client'
 import type { MessageReader, Resource } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
-import { next, START, type WatchReply, type WatchState } from './watch-state.ts'
+import { INITIAL_STATE, nextStep, type WatchReply, type WatchState } from './watch-state.ts'
 
 /** The copy of the objects that a watcher keeps up to date. */
 export interface Replica<W> {
   /** Begins a list, whose objects are collected separately from the current state. */
-  begin(): void
+  beginList(): void
   /** Adds an object of a list, or a change during a streaming list. */
-  collect(frame: ChangeFrame<W>): void
+  collectListed(frame: ChangeFrame<W>): void
   /** Called when the list is complete. The collected objects become the current state. */
-  commit(resourceVersion: string): void | Promise<void>
+  commitList(resourceVersion: string): void | Promise<void>
   /** Applies a change to the current state. Returns its version, if any. */
-  apply(frame: ChangeFrame<W>): string | undefined
+  applyChange(frame: ChangeFrame<W>): string | undefined
   /** Called when all changes up to this version have been delivered. */
   advanceTo(resourceVersion: string): void
 }
@@ -48,35 +48,35 @@ export interface WatcherOptions<W> {
 }
 
 /** A stream that ends within this time without a frame is opened again only after a pause. */
-const BRIEF_MS = 1000
+const MIN_STREAM_MS = 1000
 /** A streaming list is given up after this time without a frame: the server probably does not support it. */
-const UNMARKED_MS = 10_000
+const MAX_SILENCE_BEFORE_MARK_MS = 10_000
 /** A streaming list is given up after 60 s plus 0.2 ms for each object. Even a busy server is faster. */
 const MAX_LIST_MS = 60_000
-const MAX_OBJECT_MS = 0.2
+const EXTRA_MS_PER_OBJECT = 0.2
 const FIRST_WAIT_MS = 800
 const MAX_WAIT_MS = 30_000
 /** The longest wait while the server is unreachable. It is short, so that the watcher soon finds the server again. */
 const MAX_WAIT_UNREACHABLE_MS = 5_000
 /** After this time without a failure the back-off begins with short waits again. */
-const QUIET_MS = 120_000
+const BACKOFF_RESET_MS = 120_000
 
 /** Keeps a replica up to date with the requests that `next` chooses. Retries without limit. */
 export class Watcher<W> {
   readonly #options: WatcherOptions<W>
   readonly #backoff: Backoff
   #waitedAt = Number.NEGATIVE_INFINITY
-  #state: WatchState = START
+  #state: WatchState = INITIAL_STATE
   /** The request time of the list in the replica, and the request time of the running list. */
   #listedSince = Number.NEGATIVE_INFINITY
   #listBegan = Number.NEGATIVE_INFINITY
   /** The newest `since` that a caller has passed to `ensureListedSince`. */
-  #wantedSince = Number.NEGATIVE_INFINITY
-  #listed = Promise.withResolvers<void>()
+  #requiredSince = Number.NEGATIVE_INFINITY
+  #nextCommit = Promise.withResolvers<void>()
   /** The number of frames that the current stream has delivered. */
   #frames = 0
   /** Aborting this scope ends the current stream or pause. */
-  #interrupt: Scope | undefined
+  #interruptible: Scope | undefined
 
   constructor(options: WatcherOptions<W>) {
     this.#options = options
@@ -91,15 +91,15 @@ export class Watcher<W> {
 
   /** Runs until the signal is aborted, then rejects with the reason of the signal. */
   async run(signal: AbortSignal): Promise<never> {
-    this.#state = START
+    this.#state = INITIAL_STATE
     for (;;) {
       signal.throwIfAborted()
-      const reply = await this.#pass(signal)
+      const reply = await this.#listOrWatch(signal)
       this.#report(reply)
       if (isAnswered(reply)) this.#options.onActivity()
-      const step = next(this.#state, reply)
+      const step = nextStep(this.#state, reply)
       this.#state = step.state
-      if (!step.wait) continue
+      if (!step.mustWait) continue
       if ('error' in reply) this.#options.onFailure?.(reply.error)
       await this.#wait(reply, signal)
     }
@@ -107,39 +107,39 @@ export class Watcher<W> {
 
   /** Resolves when the replica has a list that was requested at `since` or later. */
   async ensureListedSince(since: number, signal: AbortSignal): Promise<void> {
-    this.#wantedSince = Math.max(this.#wantedSince, since)
-    if (this.#outdated) this.#interrupt?.abort(new CancelledError('a newer list is wanted'))
+    this.#requiredSince = Math.max(this.#requiredSince, since)
+    if (this.#needsNewerList) this.#interruptible?.abort(new CancelledError('a newer list is wanted'))
     while (this.#listedSince < since || this.#listedSince === Number.NEGATIVE_INFINITY) {
-      await abortable(this.#listed.promise, signal)
+      await abortable(this.#nextCommit.promise, signal)
     }
   }
 
   /** True if the current watch must end, because a caller of `ensureListedSince` needs a newer list. */
-  get #outdated(): boolean {
-    return this.#state.at === 'watch' && this.#listedSince < this.#wantedSince
+  get #needsNewerList(): boolean {
+    return this.#state.kind === 'watch' && this.#listedSince < this.#requiredSince
   }
 
-  #pass(signal: AbortSignal): Promise<WatchReply> | WatchReply {
-    if (this.#outdated) return OUTDATED
-    return this.#state.at === 'pageList' ? this.#pageList(signal) : this.#stream(signal)
+  #listOrWatch(signal: AbortSignal): Promise<WatchReply> | WatchReply {
+    if (this.#needsNewerList) return OUTDATED
+    return this.#state.kind === 'pageList' ? this.#pageList(signal) : this.#stream(signal)
   }
 
   #beginList(): void {
     this.#listBegan = this.#options.clock.monotonic()
-    this.#options.replica.begin()
+    this.#options.replica.beginList()
   }
 
-  async #commit(resourceVersion: string): Promise<void> {
-    await this.#options.replica.commit(resourceVersion)
+  async #commitList(resourceVersion: string): Promise<void> {
+    await this.#options.replica.commitList(resourceVersion)
     this.#listedSince = this.#listBegan
-    this.#listed.resolve()
-    this.#listed = Promise.withResolvers()
+    this.#nextCommit.resolve()
+    this.#nextCommit = Promise.withResolvers()
   }
 
   async #pageList(signal: AbortSignal): Promise<WatchReply> {
     const { client, resource, replica, onActivity } = this.#options
-    const paged = this.#state.at !== 'pageList' || this.#state.paged
-    const project = (object: W): undefined => replica.collect({ type: 'ADDED', object }) ?? undefined
+    const paged = this.#state.kind !== 'pageList' || this.#state.inPages
+    const project = (object: W): undefined => replica.collectListed({ type: 'ADDED', object }) ?? undefined
     const pageSize = paged ? this.#options.pageSize : 0
     const options = { ...this.#selection, pageSize, signal, project }
     this.#beginList()
@@ -149,7 +149,7 @@ export class Watcher<W> {
         onActivity()
         resourceVersion = page.resourceVersion
       }
-      await this.#commit(resourceVersion)
+      await this.#commitList(resourceVersion)
       return { kind: 'listed', resourceVersion }
     } catch (error) {
       signal.throwIfAborted()
@@ -160,34 +160,35 @@ export class Watcher<W> {
   async #stream(signal: AbortSignal): Promise<WatchReply> {
     const { client, clock, resource } = this.#options
     using streamScope = scope(signal)
-    const marking = new MarkGuard(clock, streamScope, () => this.#frames)
+    const listEnd = new ListEndTimeout(clock, streamScope, () => this.#frames)
     const openedAt = clock.monotonic()
     this.#frames = 0
-    if (this.#state.at === 'streamList') this.#beginList()
-    else marking.done()
-    this.#interrupt = streamScope
+    if (this.#state.kind === 'streamList') this.#beginList()
+    else listEnd.cancel()
+    this.#interruptible = streamScope
     try {
-      for await (const frame of client.watch(resource, this.#watchOptions(streamScope.signal, marking))) {
-        if (frame.type === 'END') return ended(frame, this.#frames === 0 && clock.monotonic() - openedAt < BRIEF_MS)
-        if (frame.type === 'BOOKMARK') await this.#bookmark(frame, marking)
+      for await (const frame of client.watch(resource, this.#watchOptions(streamScope.signal, listEnd))) {
+        if (frame.type === 'END')
+          return endedReply(frame, this.#frames === 0 && clock.monotonic() - openedAt < MIN_STREAM_MS)
+        if (frame.type === 'BOOKMARK') await this.#bookmark(frame, listEnd)
         else this.#change(frame)
-        if (this.#outdated) return OUTDATED
+        if (this.#needsNewerList) return OUTDATED
       }
-      return { kind: 'ended', why: 'closed', error: undefined, brief: true }
+      return { kind: 'ended', why: 'closed', error: undefined, isBrief: true }
     } catch (error) {
       signal.throwIfAborted()
-      if (this.#outdated) return OUTDATED
-      if (marking.missed) return { kind: 'ended', why: 'unmarked', error: undefined, brief: false }
+      if (this.#needsNewerList) return OUTDATED
+      if (listEnd.hasExpired) return { kind: 'ended', why: 'unmarked', error: undefined, isBrief: false }
       return { kind: 'refused', error }
     } finally {
-      marking.done()
+      listEnd.cancel()
     }
   }
 
-  #watchOptions(signal: AbortSignal, marking: MarkGuard) {
-    const from = this.#state.at === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
+  #watchOptions(signal: AbortSignal, listEnd: ListEndTimeout) {
+    const from = this.#state.kind === 'watch' ? { resourceVersion: this.#state.from } : { sendInitialEvents: true }
     const onActivity = (): void => {
-      marking.heard()
+      listEnd.recordActivity()
       this.#options.onActivity()
     }
     const onChange = (change: ChangeFrame<W>): void => this.#change(change)
@@ -203,51 +204,52 @@ export class Watcher<W> {
   #change(change: ChangeFrame<W>): void {
     const { replica } = this.#options
     this.#frames += 1
-    if (this.#state.at === 'streamList') return replica.collect(change)
-    const resourceVersion = replica.apply(change)
+    if (this.#state.kind === 'streamList') return replica.collectListed(change)
+    const resourceVersion = replica.applyChange(change)
     if (resourceVersion !== undefined) this.#advance({ kind: 'seen', resourceVersion })
   }
 
-  async #bookmark({ resourceVersion, initialEventsEnd }: BookmarkFrame, marking: MarkGuard): Promise<void> {
+  async #bookmark({ resourceVersion, initialEventsEnd }: BookmarkFrame, listEnd: ListEndTimeout): Promise<void> {
     this.#frames += 1
-    if (this.#state.at !== 'streamList') {
+    if (this.#state.kind !== 'streamList') {
       this.#options.replica.advanceTo(resourceVersion)
       this.#advance({ kind: 'seen', resourceVersion })
     } else if (initialEventsEnd) {
-      marking.done()
-      await this.#commit(resourceVersion)
+      listEnd.cancel()
+      await this.#commitList(resourceVersion)
       this.#advance({ kind: 'listed', resourceVersion })
     }
   }
 
   #advance(reply: WatchReply): void {
-    this.#state = next(this.#state, reply).state
+    this.#state = nextStep(this.#state, reply).state
   }
 
   async #wait(reply: WatchReply, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
-    if (clock.monotonic() - this.#waitedAt > QUIET_MS) this.#backoff.reset()
+    if (clock.monotonic() - this.#waitedAt > BACKOFF_RESET_MS) this.#backoff.reset()
     const error = 'error' in reply && reply.error instanceof ApiError ? reply.error : undefined
     const maxMs = isUnreachable(error) ? MAX_WAIT_UNREACHABLE_MS : Number.POSITIVE_INFINITY
     using pause = scope(signal)
-    this.#interrupt = pause
+    this.#interruptible = pause
     // A long `Retry-After` must not stop a cache for an hour.
     const askedMs = Math.min(error?.retryAfterMs ?? 0, MAX_WAIT_MS)
     const ms = Math.max(askedMs, Math.min(this.#backoff.next(), maxMs))
     await clock.sleep(ms, pause.signal).catch((reason: unknown) => {
-      if (!this.#outdated) throw reason
+      if (!this.#needsNewerList) throw reason
     })
     this.#waitedAt = clock.monotonic()
   }
 
   #report(reply: WatchReply): void {
     const { log, resource, onFailure } = this.#options
-    const pairs = { resource: resource.plural, at: this.#state.at }
+    const pairs = { resource: resource.plural, at: this.#state.kind }
     if (reply.kind === 'refused') {
       // The watcher logs no missing permission, because the client has already logged it.
       if (isForbidden(reply.error)) return
-      if (this.#state.at === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
-      else if (this.#state.at === 'streamList') log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
+      if (this.#state.kind === 'watch') log.v(2)?.info('Watch failed, backing off', { ...pairs, err: reply.error })
+      else if (this.#state.kind === 'streamList')
+        log.v(2)?.info('Streaming list failed', { ...pairs, err: reply.error })
       else if (onFailure === undefined) log.error(reply.error, 'Failed to list', { resource: resource.plural })
     } else if (reply.kind === 'ended') {
       log
@@ -258,14 +260,14 @@ export class Watcher<W> {
 }
 
 /** Aborts a streaming list that is silent or takes too long before the bookmark that marks its end. */
-class MarkGuard {
+class ListEndTimeout {
   readonly #clock: Clock
   readonly #scope: Scope
   readonly #objects: () => number
   readonly #beganAt: number
   #heardAt: number
   #cancel: () => void
-  missed = false
+  hasExpired = false
 
   constructor(clock: Clock, scopeOfList: Scope, objects: () => number) {
     this.#clock = clock
@@ -273,26 +275,26 @@ class MarkGuard {
     this.#objects = objects
     this.#beganAt = clock.monotonic()
     this.#heardAt = this.#beganAt
-    this.#cancel = clock.schedule(UNMARKED_MS, () => this.#check())
+    this.#cancel = clock.schedule(MAX_SILENCE_BEFORE_MARK_MS, () => this.#check())
   }
 
-  heard(): void {
+  recordActivity(): void {
     this.#heardAt = this.#clock.monotonic()
   }
 
   /** Ends the check: the final bookmark has arrived, or the stream lists nothing. */
-  done(): void {
+  cancel(): void {
     this.#cancel()
   }
 
   #check(): void {
-    const maxListMs = MAX_LIST_MS + this.#objects() * MAX_OBJECT_MS
-    const until = Math.min(this.#heardAt + UNMARKED_MS, this.#beganAt + maxListMs)
+    const maxListMs = MAX_LIST_MS + this.#objects() * EXTRA_MS_PER_OBJECT
+    const until = Math.min(this.#heardAt + MAX_SILENCE_BEFORE_MARK_MS, this.#beganAt + maxListMs)
     const left = until - this.#clock.monotonic()
     if (left > 0) {
       this.#cancel = this.#clock.schedule(left, () => this.#check())
     } else {
-      this.missed = true
+      this.hasExpired = true
       this.#scope.abort(new CancelledError('the end of the streaming list was not marked'))
     }
   }
@@ -305,8 +307,8 @@ function isAnswered(reply: WatchReply): boolean {
   )
 }
 
-const OUTDATED: WatchReply = { kind: 'ended', why: 'outdated', error: undefined, brief: false }
+const OUTDATED: WatchReply = { kind: 'ended', why: 'outdated', error: undefined, isBrief: false }
 
-function ended({ why, error }: EndFrame, brief: boolean): WatchReply {
-  return { kind: 'ended', why, error, brief }
+function endedReply({ why, error }: EndFrame, isBrief: boolean): WatchReply {
+  return { kind: 'ended', why, error, isBrief }
 }

@@ -258,7 +258,7 @@ export class Elector {
       holder: this.#holder,
       clock,
       retryPeriodMs: timings.retryPeriodMs,
-      onLook: () => this.#noteHolder(),
+      onRead: () => this.#noteHolder(),
       onSlowPath: (err) => {
         this.#slowPath.inc(this.#labels)
         const pairs = { ...this.#describe, err }

@@ -27,7 +27,7 @@ export class LeaseHolder {
   readonly #client: KubeClient
   readonly #clock: Clock
   readonly #timeoutMs: number
-  #seen: { readonly lease: Lease; readonly since: number } | undefined
+  #observed: { readonly lease: Lease; readonly since: number } | undefined
 
   constructor(options: { client: KubeClient; identity: LeaseIdentity; clock: Clock; timeoutMs: number }) {
     this.identity = options.identity
@@ -38,27 +38,27 @@ export class LeaseHolder {
 
   /** The last known holder of the Lease. Undefined before a read or without a Lease. */
   get holder(): string | undefined {
-    return this.#seen && recordOf(this.#seen.lease).holder
+    return this.#observed && recordOf(this.#observed.lease).holder
   }
 
   /** The last known state of the Lease. */
   get lease(): Lease | undefined {
-    return this.#seen?.lease
+    return this.#observed?.lease
   }
 
   /** Remembers a new state of the Lease, from any source. */
   observe(lease: Lease | undefined): void {
-    const before = this.#seen
-    if (lease === undefined) this.#seen = undefined
-    else if (before !== undefined && sameRecord(before.lease, lease)) this.#seen = { lease, since: before.since }
-    else this.#seen = { lease, since: this.#clock.monotonic() }
+    const before = this.#observed
+    if (lease === undefined) this.#observed = undefined
+    else if (before !== undefined && sameRecord(before.lease, lease)) this.#observed = { lease, since: before.since }
+    else this.#observed = { lease, since: this.#clock.monotonic() }
   }
 
   decide(): LeaseDecision {
     return decideLease({
       me: this.identity.holder,
       now: this.#clock.monotonic(),
-      seen: this.#seen && { record: recordOf(this.#seen.lease), since: this.#seen.since },
+      observed: this.#observed && { record: recordOf(this.#observed.lease), since: this.#observed.since },
     })
   }
 
@@ -77,14 +77,14 @@ export class LeaseHolder {
 
   /** Makes this process the holder, if the Lease is unchanged. Returns the time at which the request was sent. */
   async write(signal: AbortSignal): Promise<number> {
-    return this.written(await this.sendWrite(signal))
+    return this.storeWritten(await this.sendWrite(signal))
   }
 
-  /** Sends the write. The caller passes the result that counts to `written`. */
+  /** Sends the write. The caller passes the result that counts to `storeWritten`. */
   async sendWrite(signal: AbortSignal, timeoutMs = this.#timeoutMs): Promise<SentLease> {
     const sentAt = this.#clock.monotonic()
     const now = this.#clock.now()
-    const seen = this.#seen?.lease
+    const seen = this.#observed?.lease
     const request = (inner: AbortSignal): Promise<Lease> => {
       const options = { signal: inner, lane: 'lease' as const }
       return seen === undefined
@@ -95,7 +95,7 @@ export class LeaseHolder {
   }
 
   /** Remembers the result of `sendWrite`. Returns the time at which its request was sent. */
-  written({ lease, sentAt }: SentLease): number {
+  storeWritten({ lease, sentAt }: SentLease): number {
     this.observe(lease)
     return sentAt
   }
@@ -105,8 +105,8 @@ export class LeaseHolder {
     for (;;) {
       try {
         await this.read(signal)
-        if (this.#seen === undefined || this.holder !== this.identity.holder) return
-        const lease = releasedLease(this.#seen.lease, this.identity, this.#clock.now())
+        if (this.#observed === undefined || this.holder !== this.identity.holder) return
+        const lease = releasedLease(this.#observed.lease, this.identity, this.#clock.now())
         const written = await this.#withTimeLimit(signal, (inner) =>
           this.#client.replace(LEASES, lease, { signal: inner, lane: 'lease' }),
         )

@@ -121,44 +121,47 @@ describe('sameRecord', () => {
   })
 })
 
-const heldBy = (holder: string, since: number): LeaseView['seen'] => ({ record: { holder, durationMs: 15_000 }, since })
+const heldBy = (holder: string, since: number): LeaseView['observed'] => ({
+  record: { holder, durationMs: 15_000 },
+  since,
+})
 
 describe('decideLease', () => {
-  const rows: { name: string; seen: LeaseView['seen']; now?: number; decision: LeaseDecision }[] = [
-    { name: 'creates a missing lease', seen: undefined, decision: { kind: 'create' } },
-    { name: 'continues with its own lease', seen: heldBy('me', 0), decision: { kind: 'take', why: 'ours' } },
+  const rows: { name: string; observed: LeaseView['observed']; now?: number; decision: LeaseDecision }[] = [
+    { name: 'creates a missing lease', observed: undefined, decision: { kind: 'create' } },
+    { name: 'continues with its own lease', observed: heldBy('me', 0), decision: { kind: 'take', why: 'ours' } },
     {
       name: 'continues with its own expired lease',
-      seen: heldBy('me', 0),
+      observed: heldBy('me', 0),
       now: 60_000,
       decision: { kind: 'take', why: 'ours' },
     },
     {
       name: 'takes a released lease at once',
-      seen: heldBy('', 0),
+      observed: heldBy('', 0),
       now: 1,
       decision: { kind: 'take', why: 'released' },
     },
     {
       name: 'waits for the lease of another process',
-      seen: heldBy('other', 1_000),
+      observed: heldBy('other', 1_000),
       now: 2_000,
       decision: { kind: 'wait', holder: 'other', expiresInMs: 14_000 },
     },
     {
       name: 'waits until the end of the lease duration',
-      seen: heldBy('other', 0),
+      observed: heldBy('other', 0),
       now: 14_999,
       decision: { kind: 'wait', holder: 'other', expiresInMs: 1 },
     },
     {
       name: 'takes a lease that has not changed for its duration',
-      seen: heldBy('other', 0),
+      observed: heldBy('other', 0),
       now: 15_000,
       decision: { kind: 'take', why: 'expired' },
     },
   ]
-  it.each(rows)('`decideLease` $name', ({ seen, now = 0, decision }) => {
-    expect(decideLease({ me: 'me', now, seen })).toEqual(decision)
+  it.each(rows)('`decideLease` $name', ({ observed, now = 0, decision }) => {
+    expect(decideLease({ me: 'me', now, observed })).toEqual(decision)
   })
 })

@@ -26,7 +26,7 @@ export interface LeaseView {
    * The last known state of the Lease, and when this process first saw this state. Undefined if there is no Lease.
    * Only the clock of this process counts, because the times in the Lease are from another machine.
    */
-  readonly seen: { readonly record: LeaseRecord; readonly since: number } | undefined
+  readonly observed: { readonly record: LeaseRecord; readonly since: number } | undefined
 }
 
 export type LeaseDecision =
@@ -99,9 +99,9 @@ function withLabels(metadata: Lease['metadata'], labels: Readonly<Record<string,
 }
 
 /** Returns the next step of a process that wants to hold the Lease. Pure. */
-export function decideLease({ me, now, seen }: LeaseView): LeaseDecision {
-  if (seen === undefined) return { kind: 'create' }
-  const { record, since } = seen
+export function decideLease({ me, now, observed }: LeaseView): LeaseDecision {
+  if (observed === undefined) return { kind: 'create' }
+  const { record, since } = observed
   if (record.holder === me) return { kind: 'take', why: 'ours' }
   if (record.holder === '') return { kind: 'take', why: 'released' }
   const expiresInMs = since + record.durationMs - now

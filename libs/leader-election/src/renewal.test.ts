@@ -23,7 +23,7 @@ it('`renewWhileLeading` returns why the term ended, even if the leading work end
     clock,
     retryPeriodMs: 500,
     onSlowPath: () => undefined,
-    onLook: () => undefined,
+    onRead: () => undefined,
   })
   await clock.advance(2_000)
   expect(await why).toBe(tired)

@@ -11,11 +11,11 @@ export interface RenewalOptions {
   /** Called before the Lease is read, because the first PUT fails or hangs. */
   onSlowPath(why: string): void
   /** Called after the Lease was read because the first PUT failed. */
-  onLook(): void
+  onRead(): void
 }
 
 /** The time that a new connection and two requests to a healthy server need. */
-const FALLBACK_MS = 1500
+const FALLBACK_BEFORE_END_MS = 1500
 /** The shortest pause between two renewals. */
 const MIN_PAUSE_MS = 200
 
@@ -39,7 +39,7 @@ export async function renewWhileLeading(
       if (sentAt === undefined) {
         term.end(`the lease is held by ${holder.holder}`)
       } else {
-        term.renewed(sentAt)
+        term.extend(sentAt)
         nextAt = sentAt + retryPeriodMs
       }
       failure = undefined
@@ -60,7 +60,7 @@ export async function renewWhileLeading(
 function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): number {
   const soonMs = Math.min(leftMs / 2, retryPeriodMs)
   const askedMs = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0
-  return Math.max(soonMs, Math.min(askedMs, leftMs - FALLBACK_MS))
+  return Math.max(soonMs, Math.min(askedMs, leftMs - FALLBACK_BEFORE_END_MS))
 }
 
 /**
@@ -70,30 +70,30 @@ function pauseAfter(failure: unknown, leftMs: number, retryPeriodMs: number): nu
 async function renewOnce(term: LeaderTerm, signal: AbortSignal, options: RenewalOptions): Promise<number | undefined> {
   const { clock, holder } = options
   const leftMs = term.heldUntil - clock.monotonic()
-  const waitMs = leftMs - Math.min(leftMs / 2, FALLBACK_MS)
+  const waitMs = leftMs - Math.min(leftMs / 2, FALLBACK_BEFORE_END_MS)
   using tries = scope(signal)
   const first = holder.sendWrite(signal, leftMs)
   try {
     const waited = clock.sleep(waitMs, tries.signal)
     const answered = await Promise.race([first, waited])
-    if (answered !== undefined) return holder.written(answered)
+    if (answered !== undefined) return holder.storeWritten(answered)
     options.onSlowPath(`no answer within ${waitMs} ms`)
   } catch (error) {
     signal.throwIfAborted()
     options.onSlowPath(messageOf(error))
   }
-  const fallback = readThenPut(tries.signal, options)
+  const fallback = readAndWrite(tries.signal, options)
   try {
     const written = await Promise.any([first, fallback]).catch(() => fallback)
-    return written && holder.written(written)
+    return written && holder.storeWritten(written)
   } finally {
     tries.abort(new Error('the lease was renewed by the fallback'))
   }
 }
 
-async function readThenPut(signal: AbortSignal, { holder, onLook }: RenewalOptions): Promise<SentLease | undefined> {
+async function readAndWrite(signal: AbortSignal, { holder, onRead }: RenewalOptions): Promise<SentLease | undefined> {
   await holder.read(signal, { newConnection: true })
-  onLook()
+  onRead()
   if (holder.decide().kind === 'wait') return undefined
   return await holder.sendWrite(signal)
 }

@@ -21,7 +21,7 @@ describe('Term', () => {
     const { clock, term } = start()
     const sentAt = clock.monotonic()
     await clock.advance(4_000)
-    term.renewed(sentAt)
+    term.extend(sentAt)
     await clock.advance(6_000)
     expect(term.isHeld()).toBe(false)
   })
@@ -30,7 +30,7 @@ describe('Term', () => {
     const { clock, term } = start()
     for (let i = 0; i < 10; i += 1) {
       await clock.advance(5_000)
-      term.renewed(clock.monotonic())
+      term.extend(clock.monotonic())
     }
     expect(term.isHeld()).toBe(true)
     expect(clock.pending).toBe(1)
@@ -47,7 +47,7 @@ describe('Term', () => {
   it('a renewal of the lease does not extend a term that has ended', async () => {
     const { clock, term } = start()
     term.end('lost')
-    term.renewed(clock.monotonic())
+    term.extend(clock.monotonic())
     expect(term.isHeld()).toBe(false)
     expect(clock.pending).toBe(0)
   })

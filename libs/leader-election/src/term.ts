@@ -23,7 +23,7 @@ export class LeaderTerm {
     this.soleSince = options.soleSince
     this.#clock = options.clock
     this.#renewDeadlineMs = options.renewDeadlineMs
-    this.renewed(options.sentAt)
+    this.extend(options.sentAt)
   }
 
   /** Aborted when the Lease is lost or released, or the renew deadline is over. */
@@ -53,7 +53,7 @@ export class LeaderTerm {
   }
 
   /** Extends the term after a successful renewal that was sent at `sentAt`. */
-  renewed(sentAt: number): void {
+  extend(sentAt: number): void {
     if (this.signal.aborted) return
     this.#renewedAt = sentAt
     this.#heldUntil = sentAt + this.#renewDeadlineMs

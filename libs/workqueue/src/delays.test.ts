@@ -59,7 +59,7 @@ describe('delays', () => {
       delays.add(key, ms)
     delays.remove('first')
     delays.remove('unknown')
-    expect([delays.dueIn('first'), clock.nextIn]).toEqual([undefined, 200])
+    expect([delays.dueInMs('first'), clock.nextIn]).toEqual([undefined, 200])
     delays.remove('last')
     await clock.advance(1000)
     expect(ended).toEqual(['middle@200'])
@@ -76,11 +76,11 @@ describe('delays', () => {
     expect(ended).toEqual(['a@100', 'a@150'])
   })
 
-  test('`dueIn` returns how long a key still has to wait', async () => {
+  test('`dueInMs` returns how long a key still has to wait', async () => {
     const { clock, delays } = make()
     delays.add('a', 300)
     await clock.advance(100)
-    expect([delays.dueIn('a'), delays.dueIn('b')]).toEqual([200, undefined])
+    expect([delays.dueInMs('a'), delays.dueInMs('b')]).toEqual([200, undefined])
   })
 
   test('the callback that reports a key can add the key again', async () => {
@@ -108,7 +108,7 @@ describe('delays', () => {
     await clock.advance(7500)
     expect([ended.length, delays.size, clock.pending]).toEqual([2500, 2500, 1])
     delays.clear()
-    expect([delays.size, delays.dueIn('0'), clock.pending]).toEqual([0, undefined, 0])
+    expect([delays.size, delays.dueInMs('0'), clock.pending]).toEqual([0, undefined, 0])
     await clock.advance(10_000)
     expect(ended).toHaveLength(2500)
   })

@@ -50,7 +50,7 @@ export class Delays {
   }
 
   /** Returns the milliseconds until the key is due. Undefined if it does not wait. */
-  dueIn(key: string): number | undefined {
+  dueInMs(key: string): number | undefined {
     const waiting = this.#byKey.get(key)
     return waiting && Math.max(0, waiting.dueAt - this.#clock.monotonic())
   }

@@ -26,9 +26,9 @@ describe('WorkQueue', () => {
     const { clock, queue } = make()
     queue.addAfter('a', 300)
     await clock.advance(299)
-    expect([queue.length, queue.dueIn('a')]).toEqual([0, 1])
+    expect([queue.length, queue.dueInMs('a')]).toEqual([0, 1])
     await clock.advance(1)
-    expect([queue.length, queue.dueIn('a')]).toEqual([1, undefined])
+    expect([queue.length, queue.dueInMs('a')]).toEqual([1, undefined])
     expect(await queue.get()).toBe('a')
   })
 
@@ -54,13 +54,13 @@ describe('WorkQueue', () => {
     const waits: (number | undefined)[] = []
     for (let failure = 0; failure < 4; failure += 1) {
       await fail(queue)
-      waits.push(queue.dueIn('a'))
+      waits.push(queue.dueInMs('a'))
       await clock.advance(5000)
     }
     expect(waits).toEqual([1000, 2000, 4000, 5000])
     queue.forget('a')
     await fail(queue)
-    expect(queue.dueIn('a')).toBe(1000)
+    expect(queue.dueInMs('a')).toBe(1000)
   })
 
   test('an addition of a key runs the key at once and cancels its planned run', async () => {
@@ -69,9 +69,9 @@ describe('WorkQueue', () => {
     await fail(queue)
     queue.add('a')
     await fail(queue)
-    expect(queue.dueIn('a')).toBe(2000)
+    expect(queue.dueInMs('a')).toBe(2000)
     await clock.advance(10_000)
-    expect([await queue.get(), queue.dueIn('a'), queue.length]).toEqual(['a', undefined, 0])
+    expect([await queue.get(), queue.dueInMs('a'), queue.length]).toEqual(['a', undefined, 0])
     queue.done('a')
     await clock.advance(10_000)
     expect([queue.length, queue.inWork]).toEqual([0, 0])

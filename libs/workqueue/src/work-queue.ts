@@ -103,8 +103,8 @@ export class WorkQueue {
   }
 
   /** Returns the milliseconds until the key is added. Undefined if it is not planned. */
-  dueIn(key: string): number | undefined {
-    return this.#delays.dueIn(key)
+  dueInMs(key: string): number | undefined {
+    return this.#delays.dueInMs(key)
   }
 
   async get(signal?: AbortSignal): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 import { type Clock, inBatches, TokenBucket } from '@csi-sidecars/base'
 import type { Backlog, PendingWork, WorkSubject } from '@csi-sidecars/controller'
-import { type EventTarget, type EventText, SeriesWriter } from '@csi-sidecars/events'
+import { type EventTarget, type EventText, RepeatedEventWriter } from '@csi-sidecars/events'
 import { ApiError, isForbidden, isNotFound, type KubeClient } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { Logger } from '@csi-sidecars/telemetry'
@@ -73,7 +73,7 @@ interface Recovery {
  */
 export class FailureReporter {
   readonly #options: FailureReporterOptions
-  readonly #writer: SeriesWriter
+  readonly #writer: RepeatedEventWriter
   readonly #bucket: TokenBucket
   readonly #series: FailureSeriesTable
   #recovered: Recovery[] = []
@@ -82,7 +82,7 @@ export class FailureReporter {
     const { api: client, clock, driverName } = options
     this.#options = options
     this.#series = new FailureSeriesTable(clock)
-    this.#writer = new SeriesWriter({ client, clock, component: `${SIDECAR} ${driverName}` })
+    this.#writer = new RepeatedEventWriter({ client, clock, component: `${SIDECAR} ${driverName}` })
     this.#bucket = new TokenBucket({ clock, qps: WRITES_PER_SECOND, burst: WRITES_PER_SECOND })
   }
 
@@ -91,7 +91,7 @@ export class FailureReporter {
     const series = this.#series.removeSeries(subject)
     if (series === undefined) return
     if (this.#recovered.length < MAX_RECOVERED) this.#recovered.push({ subject, series })
-    else this.#options.backlog.eventsSkipped(1)
+    else this.#options.backlog.recordSkippedEvents(1)
   }
 
   /** Writes events until `stop` is aborted. */
@@ -118,7 +118,7 @@ export class FailureReporter {
     }
     await inBatches(backlog.pending(), addWork, { clock, signal })
     const { chosen, skipped } = selection.result()
-    if (skipped > 0) backlog.eventsSkipped(skipped)
+    if (skipped > 0) backlog.recordSkippedEvents(skipped)
     for (const work of chosen) {
       if (!this.#series.stillFails(work)) continue
       const series = this.#series.record(work)

@@ -72,7 +72,7 @@ function nameOf({ metadata }: PersistentVolume): string {
 }
 
 /**
- * Stores the PersistentVolume of a created volume, or leaves it in `unsaved` for a later try. Returns an error if
+ * Stores the PersistentVolume of a created volume, or leaves it in `unsavedVolumes` for a later try. Returns an error if
  * another PersistentVolume has its name.
  */
 export async function finishCreationNowOrLater(
@@ -81,7 +81,7 @@ export async function finishCreationNowOrLater(
 ): Promise<AnswerError | undefined> {
   const { deps } = run
   const name = nameOf(unsaved.pv)
-  // An aborted run leaves the entry in `unsaved`, so that a later run stores the PersistentVolume.
+  // An aborted run leaves the entry in `unsavedVolumes`, so that a later run stores the PersistentVolume.
   deps.memory.unsavedVolumes.set(name, unsaved)
   try {
     return await finishCreation(run, unsaved)

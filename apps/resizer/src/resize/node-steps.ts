@@ -71,7 +71,7 @@ export class NodeSteps {
     this.#steps.delete(claim.key)
     // A claim without `sizeStatus` means that the kubelet has finished. With another value, a new expansion has begun.
     if (step.uid === claim.uid && claim.sizeStatus === undefined) {
-      backlog.completed('node-expand', Math.max(0, clock.now() - step.dueSince))
+      backlog.recordCompletion('node-expand', Math.max(0, clock.now() - step.dueSince))
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Decisive } from '@csi-sidecars/csi'
+import type { DecisiveCapabilities } from '@csi-sidecars/csi'
 import type { CapabilityQuestion, StepFailure } from './capability-questions.ts'
 
 /** The log lines for a driver that cannot be connected, or that does not become ready. */
@@ -25,7 +25,7 @@ export interface HandshakeTable {
   /** The questions about the driver's capabilities, in this order. */
   readonly questions: (driverName: string) => readonly CapabilityQuestion[]
   /** The capabilities that the choice of controllers depends on. */
-  readonly decisive: Decisive
+  readonly decisiveCapabilities: DecisiveCapabilities
   /** From this step on, metrics of CSI calls have the driver's name. */
   readonly namedFrom: 'name' | 'capabilities'
   /** True: the driver's name is read before the Probe. Default: afterwards. */
@@ -52,7 +52,7 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
       failure: { message: CAPABILITIES_FAILED, during: 'plugin capabilities' },
     },
   ],
-  decisive: {},
+  decisiveCapabilities: {},
   namedFrom: 'name',
 }
 
@@ -66,10 +66,10 @@ export function combinedHandshake(tables: readonly HandshakeTable[]): HandshakeT
     ...DEFAULT_HANDSHAKE,
     limits: { probeMs: maxOf(({ limits }) => limits.probeMs), nameMs: maxOf(({ limits }) => limits.nameMs) },
     questions: (driver) => combinedQuestions(tables.flatMap(({ questions }) => questions(driver))),
-    decisive: {
-      plugin: tables.flatMap(({ decisive }) => decisive.plugin ?? []),
-      controller: tables.flatMap(({ decisive }) => decisive.controller ?? []),
-      node: tables.flatMap(({ decisive }) => decisive.node ?? []),
+    decisiveCapabilities: {
+      plugin: tables.flatMap(({ decisiveCapabilities }) => decisiveCapabilities.plugin ?? []),
+      controller: tables.flatMap(({ decisiveCapabilities: decisive }) => decisive.controller ?? []),
+      node: tables.flatMap(({ decisiveCapabilities: decisive }) => decisive.node ?? []),
     },
     ...(maxLogLength !== undefined && { maxLogLength }),
   }

@@ -70,7 +70,7 @@ export async function openDriver(
   { name, connection, operations }: IdentifiedDriver,
 ): Promise<Driver> {
   const { clock, signal, log } = context
-  const { limits, decisive, failures } = table
+  const { limits, decisiveCapabilities, failures } = table
   if (table.nameFirst) {
     await probe(connection, { timeoutMs: limits.probeMs, clock, log, signal }).catch(stepFailed(failures.first.probe))
   }
@@ -82,7 +82,7 @@ export async function openDriver(
     log,
     connection,
     identity: { name, capabilities },
-    decisive,
+    decisiveCapabilities,
     reconnect: (closed) =>
       connect({ ...connectOptions(context, table, operations), timeoutMs: Number.POSITIVE_INFINITY, signal: closed }),
     identify: async (again, closed) => {

@@ -7,13 +7,13 @@ import { CacheRegistry } from './caches.ts'
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-function kept(traced: boolean | undefined, annotations: unknown): unknown {
+function kept(isTraced: boolean | undefined, annotations: unknown): unknown {
   const registry = new CacheRegistry({
     // The client has no methods, because a cache sends no requests before it runs.
     client: {} as KubeClient,
     clock: new FakeClock(),
     log: silentLogger,
-    ...(traced !== undefined && { traced }),
+    ...(isTraced !== undefined && { isTraced }),
   })
   const project = ({ metadata }: ConfigMap) => {
     const { name = '', uid = '', resourceVersion = '' } = metadata ?? {}

@@ -43,12 +43,12 @@ type CacheOptions<W extends KubeObject, T extends Cached> = Omit<InformerOptions
 /** The options of a list and its watch. They are the same for all caches of a kind. */
 type WatchedKind<W extends KubeObject> = Pick<InformerOptions<W, Cached>, 'resource' | 'message'>
 
-interface Common {
+interface SharedOptions {
   readonly client: KubeClient
   readonly clock: Clock
   readonly log: Logger
   /** True: caches keep the annotation `traceparent` of their objects. */
-  readonly traced?: boolean
+  readonly isTraced?: boolean
 }
 
 interface OpenCaches {
@@ -59,19 +59,19 @@ interface OpenCaches {
 
 /** The caches of one process. All caches of a kind share one list and watch, even caches of different apps. */
 export class CacheRegistry {
-  readonly #common: Common
+  readonly #shared: SharedOptions
   readonly #opened: OpenCaches
   readonly #owner: string | undefined
 
-  constructor(common: Common, opened: OpenCaches = { caches: [], watches: new Map() }, owner?: string) {
-    this.#common = common
+  constructor(common: SharedOptions, opened: OpenCaches = { caches: [], watches: new Map() }, owner?: string) {
+    this.#shared = common
     this.#opened = opened
     this.#owner = owner
   }
 
   /** Returns a registry for one app. It shares all caches with this registry, and names new caches after the app. */
   ownedBy(owner: string): CacheRegistry {
-    return new CacheRegistry(this.#common, this.#opened, owner)
+    return new CacheRegistry(this.#shared, this.#opened, owner)
   }
 
   get all(): readonly Cache[] {
@@ -82,21 +82,21 @@ export class CacheRegistry {
   open<W extends KubeObject, T extends Cached>(name: string, options: CacheOptions<W, T>): Informer<T, W> {
     const informer = this.create({ ...options, watch: this.#watchOf(options) })
     const named = this.#owner === undefined ? name : `${name} of ${this.#owner}`
-    this.add(cacheOf(named, informer, this.#common.clock))
+    this.add(cacheOf(named, informer, this.#shared.clock))
     return informer
   }
 
   /** Creates a cache, which the caller may wrap and then passes to `add`. */
   create<W extends KubeObject, T extends Cached>(options: CacheOptions<W, T>): Informer<T, W> {
-    const project = this.#common.traced === true ? withTraceparent(options.project) : options.project
-    return createInformer({ ...this.#common, ...options, project })
+    const project = this.#shared.isTraced === true ? withTraceparent(options.project) : options.project
+    return createInformer({ ...this.#shared, ...options, project })
   }
 
   #watchOf<W extends KubeObject>({ resource, message }: WatchedKind<W>): SharedWatch<W> {
     // The cast is safe, because all watches under the plural of a kind have the same type of objects.
     const watch = this.#opened.watches.get(resource.plural) as SharedWatch<W> | undefined
     if (watch !== undefined) return watch
-    const created = new SharedWatch({ ...this.#common, resource, message })
+    const created = new SharedWatch({ ...this.#shared, resource, message })
     this.#opened.watches.set(resource.plural, created as unknown as SharedWatch<never>)
     return created
   }

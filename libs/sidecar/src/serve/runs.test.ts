@@ -4,7 +4,7 @@ import { Metrics, RunContexts, silentLogger } from '@csi-sidecars/telemetry'
 import { OtlpReceiver } from '@csi-sidecars/telemetry/testing'
 import { openTracing, type Tracing } from '@csi-sidecars/telemetry/tracing'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { identified } from './runs.ts'
+import { withRunIds } from './runs.ts'
 
 const DRIVER = { name: 'csi.example.com' }
 
@@ -48,9 +48,9 @@ async function work(controllers: readonly AnyController[]): Promise<void> {
   await clock.settle()
 }
 
-test('`identified` returns the controllers unchanged if neither run IDs nor traces are requested', () => {
+test('`withRunIds` returns the controllers unchanged if neither run IDs nor traces are requested', () => {
   const controllers = [controllerOf(async () => SETTLED)]
-  expect(identified({ clock }, DRIVER, controllers)).toBe(controllers)
+  expect(withRunIds({ clock }, DRIVER, controllers)).toBe(controllers)
 })
 
 test('each run of a controller has a unique ID, and the report of its failure repeats the ID', async () => {
@@ -62,7 +62,7 @@ test('each run of a controller has a unique ID, and the report of its failure re
     see()
     return { kind: 'retry', cause: new Error('no') }
   }
-  await work(identified({ runs, clock }, DRIVER, [controllerOf(reconcile, { onFailure: see })]))
+  await work(withRunIds({ runs, clock }, DRIVER, [controllerOf(reconcile, { onFailure: see })]))
   enqueue('a')
   await clock.advance(1020)
   const [first, , , second] = seen
@@ -79,7 +79,7 @@ test('the span of a run contains its key, its waiting time, its outcome and the 
     const traceSubject = (key: string) => ({ operation: 'attach', names: { thing: key }, traceparent: undefined })
     const reconcile = (key: string): Promise<Outcome> =>
       key === 'a' ? first.promise : Promise.resolve({ kind: 'retry', cause: new Error('no volume') })
-    await work(identified({ runs, tracer: tracing.tracer, clock }, DRIVER, [controllerOf(reconcile, { traceSubject })]))
+    await work(withRunIds({ runs, tracer: tracing.tracer, clock }, DRIVER, [controllerOf(reconcile, { traceSubject })]))
     enqueue('a')
     await clock.settle()
     enqueue('b')

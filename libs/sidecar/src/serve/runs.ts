@@ -14,18 +14,18 @@ interface TracedRuns {
 }
 
 /** Returns controllers whose runs have an ID, and a trace if tracing is on. */
-export function identified(
+export function withRunIds(
   { runs, tracer, clock }: Pick<StartContext, 'runs' | 'tracer' | 'clock'>,
   driver: Pick<Driver, 'name'>,
   controllers: readonly AnyController[],
 ): readonly AnyController[] {
   if (runs === undefined) return controllers
   if (tracer !== undefined)
-    return controllers.map((each) => traced(each, { runs, tracer, clock, driverName: driver.name }))
+    return controllers.map((each) => withTraces(each, { runs, tracer, clock, driverName: driver.name }))
   return controllers.map((each) => ({ ...each, wrapRun: (_, run) => runs.run({ traceId: newTraceId(clock) }, run) }))
 }
 
-function traced(controller: AnyController, { runs, tracer, clock, driverName }: TracedRuns): AnyController {
+function withTraces(controller: AnyController, { runs, tracer, clock, driverName }: TracedRuns): AnyController {
   const order = new TimedOrder(controller.order ?? new FifoOrder(), clock)
   const wrapRun = async (key: string, run: () => Promise<Outcome>): Promise<Outcome> => {
     const { operation, names, traceparent } = controller.traceSubject?.(key) ?? { operation: 'reconcile', names: {} }

@@ -53,7 +53,7 @@ export interface ServeOptions {
 }
 
 /** The longest time for saving events and closing listeners after the work has stopped. */
-const CLOSE_MS = 3_000
+const CLOSE_TIMEOUT_MS = 3_000
 
 /**
  * Runs a started service until a signal, a lost lease or a lost driver ends it. Its parts stop in the reverse order of
@@ -92,10 +92,10 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
     working.then(() => ending.resolve({ code: 0 }), ending.reject)
     const end = await ending.promise
     stop.abort(new CancelledError('the process is ending'))
-    using timeLimit = deadline(clock, CLOSE_MS, { operation: 'stopping', signal: atOnce.signal })
+    using timeLimit = deadline(clock, CLOSE_TIMEOUT_MS, { operation: 'stopping', signal: atOnce.signal })
     await abortable(working, timeLimit.signal).catch(() => {})
     if (atOnce.signal.aborted) return end
-    using limit = deadline(clock, CLOSE_MS, { operation: 'closing', signal: atOnce.signal })
+    using limit = deadline(clock, CLOSE_TIMEOUT_MS, { operation: 'closing', signal: atOnce.signal })
     await abortable(service.close(limit.signal), limit.signal).catch((error: unknown) =>
       log.error(error, 'Closing failed'),
     )
@@ -115,11 +115,11 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // The process does not read the lease before its driver is connected.
   if (driver.state !== 'ready') return
-  await Promise.all(roles.map(mayFillCaches))
+  await Promise.all(roles.map(waitBeforeFillingCache))
 }
 
 /** Waits until the lease of a role was read, or until it is known that it cannot be read now. */
-function mayFillCaches({ elector, waitsForOtherLease }: LeaseRole): Promise<void> | undefined {
+function waitBeforeFillingCache({ elector, waitsForOtherLease }: LeaseRole): Promise<void> | undefined {
   return waitsForOtherLease === undefined ? elector?.firstRead : Promise.race([elector?.firstRead, waitsForOtherLease])
 }
 
@@ -164,7 +164,7 @@ async function work(role: LeaseRole, options: ServeOptions, stop: AbortSignal): 
   const { log } = service
   const run = (): Promise<'stopped' | 'lost'> => workOnce(role, options, stop)
   if (service.roles.length === 1) return await run()
-  return (await restarting(run, { name: role.name, clock, log, stop })) ?? 'stopped'
+  return (await restartOnFailure(run, { name: role.name, clock, log, stop })) ?? 'stopped'
 }
 
 async function workOnce(role: LeaseRole, options: ServeOptions, stop: AbortSignal): Promise<'stopped' | 'lost'> {
@@ -198,7 +198,7 @@ async function runElection(
   using election = scope(stop)
   const failures: unknown[] = []
   const lead = async (term: LeaderTerm): Promise<void> => {
-    using driverGone = graceOf(options)
+    using driverGone = driverGrace(options)
     using halt = scope(stop, term.signal, driverGone.signal)
     using cancelRuns = drainLimit(clock, settings.drainMs, { stop: halt.signal, end: term.signal })
     const { soleSince } = term
@@ -239,7 +239,7 @@ function drainLimit(
 }
 
 /** Returns a scope that is aborted when the driver is gone for longer than the grace period. */
-function graceOf({ service: { driver, log }, settings, clock }: ServeOptions): ReturnType<typeof scope> {
+function driverGrace({ service: { driver, log }, settings, clock }: ServeOptions): ReturnType<typeof scope> {
   const ms = settings.driverGraceMs
   const gone = scope()
   let cancel = (): void => {}
@@ -274,13 +274,13 @@ function whenReady(driver: Driver, signal: AbortSignal): Promise<void> {
 }
 
 /** The pause before a failed app starts again, which equals the first pause of a crashing container. */
-const RESTART_MS = 10_000
+const RESTART_PAUSE_MS = 10_000
 
 /**
  * Runs the work of one app in a shared process. An error is logged, and after a pause the work starts again, while the
  * other apps continue. Resolves with the result of the work, or with undefined if stopped after a failure.
  */
-export async function restarting<T>(
+export async function restartOnFailure<T>(
   run: () => Promise<T>,
   options: {
     readonly name: string
@@ -296,7 +296,7 @@ export async function restarting<T>(
       return await run()
     } catch (error) {
       log.error(error, 'Controller failed, it starts again after a pause', { sidecar: name })
-      await clock.sleep(RESTART_MS, stop).catch(() => {})
+      await clock.sleep(RESTART_PAUSE_MS, stop).catch(() => {})
       if (stop.aborted) return undefined
     }
   }

@@ -22,7 +22,7 @@ function begin(answer: () => unknown) {
     log,
   })
   const cacheOf = (name: string): Cache =>
-    served.delayed({ name, synced: false, silentForMs: 7, run: async () => void ran.push(name) })
+    served.delayUntilServed({ name, synced: false, silentForMs: 7, run: async () => void ran.push(name) })
   const caches = ['contents', 'classes'].map(cacheOf)
   const running = Promise.allSettled(caches.map((cache) => cache.run(stop.signal)))
   return { clock, log, stop, ran, running, caches }

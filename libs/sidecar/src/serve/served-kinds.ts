@@ -16,7 +16,7 @@ export interface ServedKindsOptions {
 
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 5_000
-const REPORT_MS = 60_000
+const REPORT_INTERVAL_MS = 60_000
 
 /**
  * Delays caches until the API server serves their kinds. It reads the discovery document every few seconds and logs one
@@ -27,16 +27,16 @@ export class ServedKinds {
   #waiting: Promise<void> | undefined
   /** A kind that the API server does not serve. */
   #missing: string | undefined
-  #heardAt = 0
+  #answeredAt = 0
 
   constructor(options: ServedKindsOptions) {
     this.#options = options
   }
 
   /** Returns a cache that is filled once its kind is served. Until then the name of the cache contains the reason. */
-  delayed(cache: Cache): Cache {
+  delayUntilServed(cache: Cache): Cache {
     const missing = (): string | undefined => this.#missing
-    const silentForMs = (): number => this.#options.clock.monotonic() - this.#heardAt
+    const silentForMs = (): number => this.#options.clock.monotonic() - this.#answeredAt
     return {
       get name() {
         const kind = missing()
@@ -49,20 +49,20 @@ export class ServedKinds {
         return missing() === undefined ? cache.silentForMs : silentForMs()
       },
       run: async (signal) => {
-        this.#waiting ??= this.#untilServed(signal)
+        this.#waiting ??= this.#waitUntilServed(signal)
         await this.#waiting
         await cache.run(signal)
       },
     }
   }
 
-  async #untilServed(signal: AbortSignal): Promise<void> {
+  async #waitUntilServed(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
     const random = (): number => clock.random()
     const pauses = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, jitter: 0.2, random })
     let reportedAt = Number.NEGATIVE_INFINITY
     while (await this.#isMissing(signal)) {
-      if (this.#missing !== undefined && clock.monotonic() - reportedAt >= REPORT_MS) {
+      if (this.#missing !== undefined && clock.monotonic() - reportedAt >= REPORT_INTERVAL_MS) {
         reportedAt = clock.monotonic()
         const message = 'Waiting for a kind that the API server does not serve: install its CustomResourceDefinition'
         log.warn(message, { kind: this.#missing })
@@ -87,7 +87,7 @@ export class ServedKinds {
       if (isForbidden(error)) return false
       if (!isNotFound(error)) return true
     }
-    this.#heardAt = clock.monotonic()
+    this.#answeredAt = clock.monotonic()
     const missing = resources.find(({ plural }) => !served.has(plural))
     if (missing !== undefined) this.#missing = `${missing.plural}.${group}`
     return missing !== undefined

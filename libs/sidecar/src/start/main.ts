@@ -10,7 +10,7 @@ import { replaceRemovedFlags } from '../flags/removed-flags.ts'
 import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
 import { CacheRegistry } from '../serve/caches.ts'
-import { identified } from '../serve/runs.ts'
+import { withRunIds } from '../serve/runs.ts'
 import { type StartedService, serve } from '../serve/serve.ts'
 import { failing } from '../start-error.ts'
 import { UnreferencedReport } from '../unreferenced/report.ts'
@@ -160,7 +160,7 @@ async function startControllers(
     const early = table.opensServerBeforeHandshake ? await open() : undefined
     const driver = await openDriver({ ...context, log }, handshake, identity)
     const { clock, metrics } = context
-    const caches = new CacheRegistry({ ...context, client, traced: context.tracer !== undefined })
+    const caches = new CacheRegistry({ ...context, client, isTraced: context.tracer !== undefined })
     const backlog = new Backlog({ driver: driver.name, clock, metrics })
     const unreferenced = new UnreferencedReport({ driver: driver.name, metrics })
     const { env, hostName } = context.host
@@ -171,7 +171,7 @@ async function startControllers(
     for (const each of selected) queues.declare(...each.queues)
     /** While an app leads, the workers of its controllers take keys from their queues and call `reconcile`. */
     const work = ({ controllers }: AppControllers, lead: Lead): Promise<void> =>
-      runTerm(lead, identified(context, driver, controllers(lead)), { clock, driver, queues, backlog })
+      runTerm(lead, withRunIds(context, driver, controllers(lead)), { clock, driver, queues, backlog })
     const apps = selected.map((app): LeadingApp => ({ ...app, lead: (lead) => work(app, lead) }))
     const roles = await rolesOf(context, plan, { config, driverName: driver.name, apps })
     const close = async (signal: AbortSignal): Promise<void> => {
@@ -179,7 +179,7 @@ async function startControllers(
       await Promise.all([endpoint.close(), tracing?.close(signal)])
     }
     const service = { log, driver, caches: caches.all, roles, close }
-    endpoint.started({ service, backlog, unreferenced, answers: answersOf({ ...context, log }, driver) })
+    endpoint.setService({ service, backlog, unreferenced, answers: answersOf({ ...context, log }, driver) })
     context.atEnd(logBacklog(backlog, context, context.standard.values['log-backlog-interval']))
     return service
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import { leaseIdentity, leaseName, leaseNamespace } from '../lease/lease-name.ts'
 import { OtherLeases } from '../lease/other-leases.ts'
 import type { StartContext } from '../process.ts'
-import { type LeaseRole, restarting } from '../serve/serve.ts'
+import { type LeaseRole, restartOnFailure } from '../serve/serve.ts'
 import { type ChosenApp, type StartPlan, standardOf, withSidecarName } from './program.ts'
 import { electorOf, kubeClient } from './steps.ts'
 
@@ -67,7 +67,14 @@ interface SingleLease {
 
 async function roleOfAll(context: StartContext, { name, others, apps, client }: SingleLease): Promise<LeaseRole> {
   const { clock, log, standard, host } = context
-  const elector = await electorOf(context, { client, standard, name, component: context.name, named: true, log })
+  const elector = await electorOf(context, {
+    client,
+    standard,
+    name,
+    component: context.name,
+    namesLeaseInMetrics: true,
+    log,
+  })
   if (elector === undefined) throw new Error('a single lease without leader election')
   const { values } = standard
   const otherLeases = new OtherLeases({
@@ -88,7 +95,7 @@ async function roleOfAll(context: StartContext, { name, others, apps, client }: 
     lead: async (lead) => {
       const { stop } = lead
       const terms = apps.map((each) =>
-        restarting(() => each.lead(lead), { name: each.sidecar.app.name, clock, log: each.log, stop }),
+        restartOnFailure(() => each.lead(lead), { name: each.sidecar.app.name, clock, log: each.log, stop }),
       )
       await Promise.all([...terms, otherLeases.watch(stop)])
     },

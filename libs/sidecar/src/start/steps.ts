@@ -30,7 +30,7 @@ import type { StartPlan } from './program.ts'
 /** The HTTP endpoint for scrapers and probes. */
 export interface HttpEndpoint {
   /** Gives the endpoint the started service, on which it reports from then on. */
-  started(started: {
+  setService(started: {
     readonly service: StartedService
     readonly backlog: Backlog
     readonly unreferenced: UnreferencedReport
@@ -48,7 +48,7 @@ export interface ElectionOptions {
   /** The source of events about the Lease. The host name is appended. */
   readonly component: string
   /** True if metrics are labelled with the name of the Lease. Default: false. */
-  readonly named?: boolean
+  readonly namesLeaseInMetrics?: boolean
   readonly log: Logger
 }
 
@@ -134,12 +134,12 @@ export async function openEndpoint(
   const address = values['http-endpoint'] || values['metrics-address']
   let backlog: Backlog | undefined
   let unreferenced: UnreferencedReport | undefined
-  const started: HttpEndpoint['started'] = (service) => {
+  const setService: HttpEndpoint['setService'] = (service) => {
     health.started(service)
     backlog = service.backlog
     unreferenced = service.unreferenced
   }
-  if (address === '') return { started, close: async () => health.stop() }
+  if (address === '') return { setService, close: async () => health.stop() }
   const { security, client, limits, pairs } = options
   const elects = sidecars.some(({ flags }) => flags.values['leader-election'])
   const metricsPath = values['metrics-path']
@@ -169,7 +169,7 @@ export async function openEndpoint(
     health.stop()
     await server.close()
   }
-  return { started, close }
+  return { setService, close }
 }
 
 /** Opens tracing if a flag asks for it and the environment is valid. Its code is loaded only then. */
@@ -207,7 +207,7 @@ export async function electorOf(context: StartContext, options: ElectionOptions)
     clock,
     log,
     metrics,
-    ...(options.named === true && { metricName: name }),
+    ...(options.namesLeaseInMetrics === true && { metricName: name }),
     announce: (message, lease) => {
       const { uid, resourceVersion } = lease?.metadata ?? {}
       recorder.event({ ...target, uid, resourceVersion }, { type: 'Normal', reason: 'LeaderElection', message })
