@@ -81,6 +81,23 @@ describe('failures', () => {
     expect(process.events.at(-1)).toMatch(/^ProvisioningFailed: .* failed, volume is orphaned: rpc error/)
   })
 
+  it('the deletion of a volume that is too small is tried five times', async () => {
+    const onDelete = (_: string, request: DeleteVolumeRequest): Promise<void> => {
+      deletions.push(request)
+      return Promise.reject(new RpcError(CODES.Internal, 'stays'))
+    }
+    let creations = 0
+    const answer = (volume: Volume): Volume => {
+      creations += 1
+      return creations === 1 ? tooSmall(volume) : volume
+    }
+    begin({ answer, onDelete })
+    ask()
+    await clock.advance(60_000)
+    expect(creations).toBe(2)
+    expect(deletions).toHaveLength(5)
+  })
+
   it('a migrated volume without an in-tree form is deleted, and the creation then counts as ended', async () => {
     const [driver, inTree] = ['pd.csi.storage.gke.io', 'kubernetes.io/gce-pd']
     const process = begin({ settings: { names: { driver, inTree } } })

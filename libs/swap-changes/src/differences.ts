@@ -108,6 +108,12 @@ export const DIFFERENCES = {
   'event-of-missing-modify-secret': {
     ours: 'An event of the claim reports a missing Secret of a modification',
   },
+  'event-of-refused-volume': {
+    ours: 'An event of the claim reports that the API server refuses its PersistentVolume',
+  },
+  'repeated-events': {
+    ours: 'The provisioner repeats an event with the same message about a claim or a PersistentVolume at most once in 15 minutes',
+  },
   'long-errors-stored': {
     ours: 'An error of more than 1024 bytes is stored in the VolumeAttachment, cut to this length. The API server refuses the longer one of the Go sidecar',
   },

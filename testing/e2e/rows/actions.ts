@@ -138,6 +138,44 @@ function sidecarOf({ sidecars }: TestContext): TestContext['sidecars'][number] {
   return sidecar
 }
 
+/** Refuses requests of this kind while the actions run. */
+export function whileRefusing<At>(
+  kind: `${string} ${string}`,
+  fault: Fault,
+  ...actions: readonly Action<At>[]
+): Action<At> {
+  const all = together('', ...actions)
+  return {
+    name: `refuse ${kind}: ${actions.map(({ name }) => name).join(', ')}`,
+    run: async (t, at) => {
+      const refused = sidecarOf(t).gate.inject(kind, fault)
+      await all.run(t, at)
+      refused.end()
+    },
+  }
+}
+
+/** Waits until the sidecar has sent a request, such as `POST` of `persistentvolumes`. */
+export function requested(method: string, resource: string): Action<unknown> {
+  return {
+    name: `${method} ${resource} arrives`,
+    run: (t) => {
+      const { gate } = sidecarOf(t)
+      return eventually(`${method} ${resource}`, () => gate.requestsOf(resource).some((each) => each.method === method))
+    },
+  }
+}
+
+/** Several actions, one after the other, under one name. */
+export function together<At>(name: string, ...actions: readonly Action<At>[]): Action<At> {
+  return {
+    name,
+    run: async (t, at) => {
+      for (const { run } of actions) await run(t, at)
+    },
+  }
+}
+
 export const killed: Action<unknown> = { name: 'kill the sidecar', run: (t) => sidecarOf(t).endBy('SIGKILL') }
 
 /** Waits for what the sidecar does by itself. */

@@ -66,6 +66,8 @@ export class Trace {
       .replaceAll(driverName.replaceAll('.', '-'), 'DRIVER')
       .replaceAll(`${id}-`, '')
       .replaceAll(/\b\d{13}-\d{1,4}-/g, 'IDENTITY-')
+      // Driver and sidecar end a call at its deadline at the same time, so either of their texts may arrive.
+      .replaceAll('desc = Deadline exceeded', 'desc = context deadline exceeded')
       .replaceAll(/"resourceVersion":"\d+"/g, '"resourceVersion":"VERSION"')
       .replaceAll(/\b(?!00000000-)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'UID')
     return text.length <= MAX_LINE ? text : `${text.slice(0, MAX_LINE)} (${text.length} characters)`

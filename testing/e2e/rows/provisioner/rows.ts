@@ -1,4 +1,5 @@
 import {
+  PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   STORAGE_CLASSES,
   type StorageClass,
@@ -7,11 +8,22 @@ import {
 import type { TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, DriverOptions, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
-import { type Answers, answer, made, type Of } from '../actions.ts'
+import { type Answers, answer, made, merged, type Of } from '../actions.ts'
 import { createTier } from '../resizer/scene.ts'
 import { type Action, rowsOf } from '../row.ts'
 import { LATER_PREFIX } from '../trace.ts'
-import { type ClaimParts, claimOfClass, createClaim, createClass, PROVISIONED_BY, released, setPhase } from './scene.ts'
+import {
+  type ClaimParts,
+  claimEvent,
+  claimOfClass,
+  createClaim,
+  createClass,
+  createNodes,
+  PROVISIONED_BY,
+  released,
+  type Site,
+  setPhase,
+} from './scene.ts'
 
 interface ProvisionerSetup {
   readonly args?: readonly string[]
@@ -80,6 +92,21 @@ export function claimed(fields: Of<ClaimedParts> = {}, suffix = ''): Action<unkn
       await createClaim(t, { ...others, suffix, spec: { ...storageClass, ...spec } })
     },
   }
+}
+
+/** Changes the labels of a claim. */
+export function touched(suffix = '', value = 'yes'): Action<unknown> {
+  return merged(PERSISTENT_VOLUME_CLAIMS, `pvc${suffix}`, { metadata: { labels: { touched: value } } })
+}
+
+/** Waits for an event of the claim whose message contains the text. */
+export function reports(text: string, suffix = ''): Action<unknown> {
+  return { name: `an event of pvc${suffix}`, run: (t) => claimEvent(t, text, suffix) }
+}
+
+/** Creates Nodes and CSINodes, and waits until the provisioner knows. */
+export function nodesCreated(sites: Readonly<Record<string, Site>>): Action<unknown> {
+  return { name: `create nodes ${Object.keys(sites).join(', ')}`, run: (t) => createNodes(t, sites) }
 }
 
 /** Creates a StorageClass, and waits until the provisioner knows. */

@@ -1,6 +1,8 @@
 import {
+  CSI_NODES,
   EVENTS,
   type Event,
+  NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
   type PersistentVolume,
@@ -10,7 +12,7 @@ import {
   type StorageClass,
 } from '@csi-sidecars/kube-types'
 import type { Ref } from '../../harness/api/api.ts'
-import { claim } from '../../harness/api/objects.ts'
+import { claim, csiNode } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
@@ -159,6 +161,26 @@ export function claimEvent(t: TestContext, text: string, suffix?: string): Promi
 export async function unselected(t: TestContext): Promise<void> {
   const isFree = ({ metadata }: PersistentVolumeClaim): boolean => !metadata?.annotations?.[SELECTED_NODE]
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), isFree)
+}
+
+export interface Site {
+  /** The labels of the Node. Undefined: the Node does not exist. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** The topology keys in the CSINode. Undefined: the driver is not registered on the node. */
+  readonly keys?: readonly string[]
+}
+
+/** Creates Nodes and CSINodes, and waits until a running provisioner knows. */
+export async function createNodes(t: TestContext, sites: Readonly<Record<string, Site>>): Promise<void> {
+  for (const [site, { labels, keys }] of Object.entries(sites)) {
+    const name = t.name(site)
+    if (labels !== undefined) {
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { ...labels } } }
+      await t.received(NODES, await t.create(NODES, node))
+    }
+    const ids: Record<string, string> = keys === undefined ? {} : { [t.driverName]: name }
+    await t.received(CSI_NODES, await t.create(CSI_NODES, csiNode(name, ids, keys)))
+  }
 }
 
 /** Returns the node affinity of a volume that is reachable from these values of a topology key. */

@@ -21,6 +21,7 @@ import {
   calls,
   createClaim,
   createClass,
+  createNodes,
   GI,
   LATE,
   type ProvisionerScene,
@@ -28,7 +29,6 @@ import {
   SELECTED_NODE,
   scene,
 } from '../../rows/provisioner/scene.ts'
-import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'capacity')
 const SSD = { ...LATE, parameters: { kind: 'ssd' } }

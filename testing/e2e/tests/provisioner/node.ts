@@ -12,6 +12,7 @@ import {
   claimRef,
   createClaim,
   createClass,
+  createNodes,
   deleted,
   eventsOf,
   GI,
@@ -23,7 +24,6 @@ import {
   unselected,
 } from '../../rows/provisioner/scene.ts'
 import { CAPACITY_RULES } from './capacity.ts'
-import { createNodes } from './topology.ts'
 
 const test = testsOf('provisioner', 'node')
 

@@ -6,6 +6,7 @@ import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import {
   calls,
+  claimEvent,
   claimRef,
   createClaim,
   createClass,
@@ -209,6 +210,8 @@ test('the provisioner calls ControllerGetCapabilities even if the driver lacks C
 test('the metrics of the provisioner have the names and labels of the Go original', async (t) => {
   const { driver, sidecar } = await scene(t)
   await provision(t)
+  const beta = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }
+  await provision(t, { suffix: '-beta', annotations: beta, spec: { storageClassName: undefined } })
   driver.on('CreateVolume', { code: 13, message: 'no' })
   await createClaim(t, { suffix: '-failing' })
   await createClass(t, {}, 'late')
@@ -229,17 +232,29 @@ test('the metrics of the provisioner have the names and labels of the Go origina
     ok((value('controller_persistentvolumeclaim_provision_failed_total', created) ?? 0) >= 1)
     const ignored = { class: t.name('late'), source: 'Populator' }
     ok((value('controller_persistentvolumeclaim_provision_failed_total', ignored) ?? 0) >= 1)
+    // This metric does not read the beta annotation for the class.
+    equal(value('controller_persistentvolumeclaim_provision_total', { class: '', source: '' }), 1)
     equal(value('controller_persistentvolume_delete_total', { class: '' }), 1)
     return true
   })
   const { families, samples, value } = await sidecar.metrics()
   const calls = { driver_name: t.driverName, method_name: '/csi.v1.Controller/CreateVolume', grpc_status_code: 'OK' }
-  equal(value('csi_sidecar_operations_seconds_count', calls), 1)
+  equal(value('csi_sidecar_operations_seconds_count', calls), 2)
   ok(samples.every(({ labels }) => labels['migrated'] === undefined))
   for (const queue of ['claims', 'volumes', 'unsavedpvs']) ok(value('workqueue_depth', { name: queue }) !== undefined)
   equal(families.get('controller_persistentvolumeclaim_provision_total')?.type, 'counter')
   equal(families.get('controller_persistentvolume_delete_duration_seconds')?.type, 'histogram')
   ok(value('process_start_time_seconds') !== undefined)
+})
+
+test('the events of a claim name the identity of the provisioner, or external-provisioner if it waits for a populator', async (t) => {
+  await scene(t)
+  await provision(t)
+  const { source } = await claimEvent(t, 'Successfully provisioned volume')
+  ok(source?.component?.startsWith(`${t.driverName}_`))
+  const dataSourceRef = { apiGroup: 'example.com', kind: 'Populator', name: 'x' }
+  await createClaim(t, { suffix: '-populated', spec: { dataSourceRef } })
+  equal((await claimEvent(t, 'external populator', '-populated')).source?.component, 'external-provisioner')
 })
 
 test('the provisioner always serves /metrics, and serves profile pages only with --enable-pprof', async (t) => {

@@ -6,6 +6,7 @@ import { testsOf } from '../../harness/test.ts'
 import {
   claimEvent,
   createClaim,
+  createNodes,
   deleted,
   FINALIZER,
   LATE,
@@ -14,7 +15,6 @@ import {
   scene,
   setPhase,
 } from '../../rows/provisioner/scene.ts'
-import { createNodes } from './topology.ts'
 
 /** Tests of the dangerous rows in docs/migration.md, "What changes by version". */
 const test = testsOf('provisioner', 'swap')

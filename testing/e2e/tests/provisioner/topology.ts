@@ -1,6 +1,5 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { CSI_NODES, NODES, type TopologySelectorTerm } from '@csi-sidecars/kube-types'
-import { csiNode } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import { type Call, createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -10,33 +9,17 @@ import {
   claimEvent,
   createClaim,
   createClass,
+  createNodes,
   LATE,
   type ProvisionerSetup,
   provision,
   provisionedVolume,
   SELECTED_NODE,
+  type Site,
   scene,
 } from '../../rows/provisioner/scene.ts'
 
 const test = testsOf('provisioner', 'topology')
-
-interface Site {
-  /** The labels of the Node. Undefined: the Node does not exist. */
-  readonly labels?: Readonly<Record<string, string>>
-  /** The topology keys in the CSINode. Undefined: the driver is not registered on the node. */
-  readonly keys?: readonly string[]
-}
-
-export async function createNodes(t: TestContext, sites: Readonly<Record<string, Site>>): Promise<void> {
-  for (const [site, { labels, keys }] of Object.entries(sites)) {
-    const name = t.name(site)
-    if (labels !== undefined) {
-      await t.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { ...labels } } })
-    }
-    const ids: Record<string, string> = keys === undefined ? {} : { [t.driverName]: name }
-    await t.create(CSI_NODES, csiNode(name, ids, keys))
-  }
-}
 
 const zone = (value: string): Site => ({ labels: { zone: value }, keys: ['zone'] })
 const SITES = { a: zone('z1'), b: zone('z2'), c: zone('z3'), copy: zone('z1'), label: { labels: { zone: 'z9' } } }
