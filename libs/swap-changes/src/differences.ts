@@ -111,6 +111,9 @@ export const DIFFERENCES = {
   'event-of-refused-volume': {
     ours: 'An event of the claim reports that the API server refuses its PersistentVolume',
   },
+  'finalizer-until-restored': {
+    ours: 'A VolumeSnapshot keeps the finalizer of the provisioner until the PersistentVolume is stored, and until the last of several restores has ended',
+  },
   'repeated-events': {
     ours: 'The provisioner repeats an event with the same message about a claim or a PersistentVolume at most once in 15 minutes',
   },

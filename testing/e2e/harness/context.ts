@@ -43,7 +43,7 @@ export interface SidecarSetup {
   readonly bareArgs?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
   readonly role?: Role
-  readonly user?: User
+  readonly user?: User | undefined
   readonly app?: Subject
   readonly binary?: string | undefined
   readonly gate?: Gate

@@ -38,6 +38,8 @@ interface Row<At, Setup> extends TestOptions {
 
 /** The time without a new line after which a recorded step has ended. */
 const QUIET_MS = 6_000
+/** The time for the recording of one row. */
+const RECORDED_WITHIN_MS = 600_000
 
 /**
  * Returns a function that adds a row to a group. The trace of a row is recorded from the Go sidecar beside the file of the
@@ -53,7 +55,7 @@ export function rowsOf<At, Setup extends object>(
     const { setup = {} as Setup, steps, logs = [] } = row
     const title = `${group}: ${sentence}`
     traces.addTitle(title)
-    test(sentence, row, async (t) => {
+    test(sentence, RECORDS ? { ...row, within: RECORDED_WITHIN_MS } : row, async (t) => {
       const recorded = traces.stepsOf(title)
       // A server of an older version has no such field.
       if (recorded.some(({ lines }) => lines.some(([, line]) => line.includes('"errorCode":')))) t.requires('errorCode')

@@ -1,16 +1,19 @@
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
+  type PolicyRule,
   STORAGE_CLASSES,
   type StorageClass,
   VOLUME_ATTRIBUTES_CLASSES,
 } from '@csi-sidecars/kube-types'
+import { userWith } from '../../harness/api/user.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, DriverOptions, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { createdVolume } from '../../harness/driver/driver.ts'
 import { type Answers, answer, made, merged, type Of } from '../actions.ts'
 import { createTier } from '../resizer/scene.ts'
 import { type Action, rowsOf } from '../row.ts'
+import { installCrds } from '../snapshotter/scene.ts'
 import { LATER_PREFIX } from '../trace.ts'
 import {
   type ClaimParts,
@@ -28,12 +31,16 @@ import {
 interface ProvisionerSetup {
   readonly args?: readonly string[]
   /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
-  readonly controller?: Capabilities['controller']
+  readonly controller?: Readonly<Capabilities['controller']>
   readonly answers?: Answers
   /** The StorageClass `class`. */
   readonly class?: Of<Partial<StorageClass>>
   /** More parts of the driver. */
   readonly driver?: Partial<DriverOptions>
+  /** True if the cluster must have the kinds of snapshots. */
+  readonly snapshots?: true
+  /** All permissions of the provisioner. Default: those of the chart. */
+  readonly rules?: readonly PolicyRule[]
   /** True if a step of the row starts the provisioner. */
   readonly startsLater?: true
 }
@@ -46,13 +53,15 @@ export interface RowScene {
 /** The class of the claims that only show that earlier work has ended. Its parameter marks their CreateVolume calls. */
 const LATER_CLASS = `${LATER_PREFIX}class`
 
-/** Returns a function that adds a row about the provisioner. */
-export function provisionerRows(group: string, file: string) {
-  return rowsOf<RowScene, ProvisionerSetup>({ app: 'provisioner', scene: begin, laterWork }, { group, file })
+/** Returns a function that adds a row about the provisioner. `common` is the setup of all rows, which a row may override. */
+export function provisionerRows(group: string, file: string, common: ProvisionerSetup = {}) {
+  const scene = (t: TestContext, setup: ProvisionerSetup): Promise<RowScene> => begin(t, { ...common, ...setup })
+  return rowsOf<RowScene, ProvisionerSetup>({ app: 'provisioner', scene, laterWork }, { group, file })
 }
 
 async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene> {
   const { answers, controller = [], driver: fields = {} } = setup
+  if (setup.snapshots) await installCrds(t)
   const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', ...controller], ...fields })
   answer(driver, answers)
   await createClass(t, made(t, setup.class ?? {}))
@@ -70,8 +79,10 @@ function laterWork(t: TestContext, _: RowScene, suffix: string): Promise<void> {
 /** Starts a provisioner, and waits until it watches. */
 export const started: Action<RowScene> = {
   name: 'start the provisioner',
-  run: (t, { driver, setup: { args = [] } }) =>
-    t.running({ driver, args }, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses'),
+  run: async (t, { driver, setup: { args = [], rules } }) => {
+    const user = rules && (await userWith(t, rules))
+    await t.running({ driver, args, user }, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
+  },
 }
 
 export interface ClaimedParts extends ClaimParts {

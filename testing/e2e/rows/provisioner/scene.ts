@@ -16,7 +16,6 @@ import { claim, csiNode } from '../../harness/api/objects.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { LATER_PREFIX } from '../trace.ts'
 
 export const GI = 1024 ** 3
 const OWNER = 'volume.kubernetes.io/storage-provisioner'
@@ -89,18 +88,6 @@ export function provisionedVolume(t: TestContext, uid: string, within?: number):
 /** Creates a claim and waits for its PersistentVolume. */
 export async function provision(t: TestContext, fields: ClaimParts = {}): Promise<PersistentVolume> {
   return await provisionedVolume(t, await createClaim(t, fields))
-}
-
-/**
- * Creates another claim, of another class, and waits until the provisioner has stored its volume, or a warning. Returns the
- * other calls of the driver until then: earlier events had their effect before.
- */
-export async function afterLaterWork(t: TestContext, driver: FakeDriver): Promise<readonly Call[]> {
-  const laterSuffix = `${LATER_PREFIX}${driver.calls.length}`
-  await createClass(t, { parameters: { [LATER_PREFIX]: 'yes' } }, laterSuffix)
-  await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(laterSuffix) }))
-  await claimOfClass(t, laterSuffix, laterSuffix)
-  return driver.calls.filter(({ request }) => !JSON.stringify(request).includes(LATER_PREFIX))
 }
 
 /** Creates a claim of this class, and waits until the provisioner has stored its volume, or a warning. */
