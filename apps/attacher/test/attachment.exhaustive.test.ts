@@ -17,7 +17,7 @@ const BROKEN: readonly (readonly [fault: string, rules: Partial<AttachmentRules>
   ['a published volume without an attachment is not unpublished', { onAttachmentEnd: () => () => [] }],
   ['a created volume wakes no attachment', { wakesOnVolume: () => [], onVolumeAdded: () => () => [] }],
   ['an attached attachment is never repaired', { decideKeep: () => [] }],
-  ['a listing never disagrees with a status', { compare: () => ({ kind: 'same' }) }],
+  ['a listing never disagrees with a status', { compareAttachment: () => ({ kind: 'same' }) }],
   ['a listing never shows that an error is outdated', { hasStaleError: () => false }],
 ]
 

@@ -85,17 +85,17 @@ function whyNoNodeDeployment(flags: ResizerAppParts['flags'], env: ResizerAppPar
   return undefined
 }
 
-interface Choice {
+interface SupportedOperations {
   readonly expands: 'driver' | 'node' | undefined
   readonly modifies: boolean
 }
 
-function expanderOf({ controller, node }: Driver['capabilities']): Choice['expands'] {
+function expanderOf({ controller, node }: Driver['capabilities']): SupportedOperations['expands'] {
   if (controller.has(ControllerRpc.EXPAND_VOLUME)) return 'driver'
   return node?.has(NodeRpc.EXPAND_VOLUME) === true ? 'node' : undefined
 }
 
-function choose({ capabilities }: Driver, log: Logger): Choice {
+function chooseOperations({ capabilities }: Driver, log: Logger): SupportedOperations {
   const modifies = capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
   const expands = expanderOf(capabilities)
   if (expands === 'node') {
@@ -114,7 +114,7 @@ function choose({ capabilities }: Driver, log: Logger): Choice {
 
 function chooseControllers(openParts: ResizerAppParts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = openParts
-  const choice = choose(driver, log)
+  const choice = chooseOperations(driver, log)
   const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
   const { expands } = choice
   const resyncMs = flags.values['resync-period']
@@ -167,7 +167,7 @@ function settingsOf(
 /** Returns the controllers that run while this process leads. */
 export function resizerControllers(opened: ResizerParts, { assertLeading }: Lead): readonly AnyController[] {
   const { client, claims, volumes, classes, driver, recorder, expands, clock, log } = opened
-  const common = {
+  const claimDeps = {
     api: clientWhileLeading(client, assertLeading),
     claims,
     volumes,
@@ -180,7 +180,7 @@ export function resizerControllers(opened: ResizerParts, { assertLeading }: Lead
   const { workers } = opened.settings
   const newOrder = (): FifoOrder => new FifoOrder({ workers, reserved: reservedFor(workers) })
   const orders = { resize: newOrder(), modify: newOrder() }
-  const term: ResizerTerm = { ...opened, assertLeading, common, orders }
+  const term: ResizerTerm = { ...opened, assertLeading, claimDeps, orders }
   const cannotModify = classes === undefined && !driver.capabilities.controller.has(ControllerRpc.MODIFY_VOLUME)
   return [
     ...(expands === undefined ? [] : [resizeController(term)]),

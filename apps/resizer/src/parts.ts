@@ -44,7 +44,7 @@ export interface ResizerParts extends Informers {
 export interface ResizerTerm extends ResizerParts {
   readonly assertLeading: () => void
   /** The dependencies that the resize controller and the modify controller share. */
-  readonly common: Omit<ResizerClaimDeps, 'notifyCallStarted'>
+  readonly claimDeps: Omit<ResizerClaimDeps, 'notifyCallStarted'>
   /**
    * The order of each controller's queue. If one controller calls the driver for a claim, the claim moves to the front
    * of the other queue. So both calls for a claim run together even if thousands of claims wait.

@@ -5,7 +5,7 @@ import { type Cache, type CacheRegistry, cacheOf, ServedKinds } from '@csi-sidec
 import type { Logger } from '@csi-sidecars/telemetry'
 import { CONTENT_INDEXES, type Content, projectClass, type SnapshotClass } from './caches/content.ts'
 import { NODE_LABEL } from './caches/names.ts'
-import type { Kind } from './content/kinds.ts'
+import type { ContentKind } from './content/kinds.ts'
 import type { KindCaches } from './parts.ts'
 
 /** The options of the caches of contents and classes. */
@@ -23,7 +23,7 @@ export interface CacheOptions {
 }
 
 /** Opens the caches of one kind of snapshot contents and of their classes. They wait for missing CRDs. */
-export function openCaches(kind: Kind, options: CacheOptions): KindCaches {
+export function openCaches(kind: ContentKind, options: CacheOptions): KindCaches {
   const { caches, driverName, nodeName, resyncMs, clock, delay = (cache) => cache } = options
   const project = kind.project(driverName)
   // The API server does not apply the label selector to the answers of writes, which the cache learns.

@@ -5,7 +5,7 @@ import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { concernsUs, releasePatch } from '../persistent-volume/decide.ts'
-import { compare } from '../published-nodes/resync.ts'
+import { compareAttachment } from '../published-nodes/resync.ts'
 import { DRIVER, FINALIZER, view } from '../testing/views.ts'
 import { decideAttach } from '../volume-attachment/decide-attach.ts'
 import { decideDetach } from '../volume-attachment/decide-detach.ts'
@@ -105,7 +105,7 @@ describe('random objects', () => {
       for (const step of decideDetach(undamagedView)) {
         if (step.kind === 'unpublish') ControllerUnpublishVolume.requestSerialize({ ...step.request, secrets: {} })
       }
-      compare(undamagedView, new Map(), DRIVER)
+      compareAttachment(undamagedView, new Map(), DRIVER)
       placementOf(
         va.key,
         { maxInflightPerNode: 1 },

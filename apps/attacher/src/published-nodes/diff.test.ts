@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { attachment, DRIVER, ofPv, volume, withFinalizer } from '../testing/views.ts'
 import type { AttachNodeView, AttachVolumeView } from '../volumes/volume-view.ts'
-import { compare, type ListingVerdict } from './resync.ts'
+import { compareAttachment, type ListingVerdict } from './resync.ts'
 
 const attached = withFinalizer({ attached: true })
 const inline = (driver: string, volumeHandle: string): AttachVolumeView => ({
@@ -92,6 +92,6 @@ describe('compare', () => {
   it.each(rows)('the comparison of an attachment ($name): $verdict.kind', ({ va, listing, verdict, ...rest }) => {
     const published = new Map(Object.entries(listing).map(([handle, nodes]) => [handle, new Set(nodes)]))
     const view = { va, volume: ofPv(volume()), node: { kind: 'id', nodeId: 'node1-id' }, ...rest } as const
-    expect(compare(view, published, DRIVER)).toEqual(verdict)
+    expect(compareAttachment(view, published, DRIVER)).toEqual(verdict)
   })
 })

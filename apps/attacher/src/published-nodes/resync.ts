@@ -22,7 +22,7 @@ export interface ComparisonOptions {
   /** Reports whether the status has an outdated error. Called only if the driver's listing agrees with the status. */
   readonly hasStaleError: (va: CachedAttachment) => boolean
   /** Begins to record CSI calls. A listing is not reliable for a volume whose call ran at the same time. */
-  readonly workSince: () => WorkSince
+  readonly callsSince: () => CallsSince
   readonly driverName: string
   readonly periodMs: number
   /** The number of consecutive listings that must disagree with a status in the same way before the key is enqueued. */
@@ -32,7 +32,7 @@ export interface ComparisonOptions {
 }
 
 /** The keys with a CSI call since `since()` was called, including calls that were under way at that moment. */
-export interface WorkSince extends Disposable {
+export interface CallsSince extends Disposable {
   has(key: string): boolean
 }
 
@@ -75,19 +75,19 @@ async function compareOnce(
   suspicions: Map<string, Suspicion>,
   signal: AbortSignal,
 ): Promise<void> {
-  using worked = options.workSince()
+  using callsDuringListing = options.callsSince()
   const before = [...options.attachments.values()].filter((va) => va.ours)
   const published = await listAll(options, signal)
-  const seen = new Set<string>()
+  const differing = new Set<string>()
   for (const va of before) {
     const verdict = await verdictOf(options, { va, published }, signal)
     // The attachment changed during the listing, so the listing may show the old or the new state.
-    if (options.attachments.get(va.key) !== va || worked.has(va.key)) continue
-    if (verdict.kind === 'different') seen.add(va.key)
-    act(options, suspicions, { va, verdict })
+    if (options.attachments.get(va.key) !== va || callsDuringListing.has(va.key)) continue
+    if (verdict.kind === 'different') differing.add(va.key)
+    handleVerdict(options, suspicions, { va, verdict })
   }
   for (const key of suspicions.keys()) {
-    if (!seen.has(key)) suspicions.delete(key)
+    if (!differing.has(key)) suspicions.delete(key)
   }
 }
 
@@ -98,14 +98,14 @@ async function verdictOf(
   signal: AbortSignal,
 ): Promise<ListingVerdict> {
   try {
-    return compare(await view(va, signal), published, driverName)
+    return compareAttachment(await view(va, signal), published, driverName)
   } catch (error) {
     signal.throwIfAborted()
     return { kind: 'unknown', why: messageOf(error) }
   }
 }
 
-function act(
+function handleVerdict(
   { confirmations, reprocess, hasStaleError, log }: ComparisonOptions,
   suspicions: Map<string, Suspicion>,
   { va, verdict }: { readonly va: CachedAttachment; readonly verdict: ListingVerdict },
@@ -158,14 +158,14 @@ export async function listAll(
 }
 
 /** Records the keys whose runs call the driver. Runs without a call are not recorded. */
-export class WorkLog {
+export class CallLog {
   readonly #calling = new Set<string>()
-  readonly #begun = new Set<Set<string>>()
+  readonly #openPeriods = new Set<Set<string>>()
 
   /** Performs a run of a key. The key counts as calling the driver from the run's first CSI call until the run ends. */
   async run<T>(key: string, { signal }: Pick<Run, 'signal'>, work: () => Promise<T>): Promise<T> {
     const ignorePhases = onPhase(signal, (phase) => {
-      if (phase === 'calling') this.#called(key)
+      if (phase === 'calling') this.#recordCall(key)
     })
     try {
       return await work()
@@ -176,15 +176,15 @@ export class WorkLog {
   }
 
   /** Records the keys that call the driver from now on, including running calls. */
-  since(): WorkSince {
+  since(): CallsSince {
     const seen = new Set(this.#calling)
-    this.#begun.add(seen)
-    return { has: (key) => seen.has(key), [Symbol.dispose]: () => this.#begun.delete(seen) }
+    this.#openPeriods.add(seen)
+    return { has: (key) => seen.has(key), [Symbol.dispose]: () => this.#openPeriods.delete(seen) }
   }
 
-  #called(key: string): void {
+  #recordCall(key: string): void {
     this.#calling.add(key)
-    for (const seen of this.#begun) seen.add(key)
+    for (const seen of this.#openPeriods) seen.add(key)
   }
 }
 
@@ -199,7 +199,7 @@ interface ComparedAttachment {
 }
 
 /** Compares the driver's answer to ListVolumes with the status of an attachment. */
-export function compare(
+export function compareAttachment(
   { va, volume, node }: ComparedAttachment,
   published: PublishedNodes,
   driverName: string,

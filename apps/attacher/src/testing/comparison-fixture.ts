@@ -2,7 +2,7 @@ import { FakeClock } from '@csi-sidecars/base/testing'
 import type { ListVolumesResponse } from '@csi-sidecars/csi-proto'
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { CachedAttachment } from '../caches/attachment.ts'
-import { type ComparisonOptions, compareForever, WorkLog } from '../published-nodes/resync.ts'
+import { CallLog, type ComparisonOptions, compareForever } from '../published-nodes/resync.ts'
 import { DRIVER, ofPv, volume } from './views.ts'
 
 export const page = (nextToken: string, ...volumes: [handle: string, ...nodes: string[]][]): ListVolumesResponse => ({
@@ -21,7 +21,7 @@ export class ComparisonFixture {
   readonly enqueued: string[] = []
   /** The tokens of the pages that the driver was asked for. */
   readonly asked: string[] = []
-  readonly work = new WorkLog()
+  readonly work = new CallLog()
   readonly log = recordingLogger()
   readonly #attachments = new Map<string, CachedAttachment>()
 
@@ -50,7 +50,7 @@ export class ComparisonFixture {
         reprocess: ({ key }, listing) =>
           this.enqueued.push(listing === 'different' ? key : `${key} ${listing ?? 'as usual'}`),
         hasStaleError: ({ attachError }) => attachError !== undefined,
-        workSince: () => this.work.since(),
+        callsSince: () => this.work.since(),
         driverName: DRIVER,
         periodMs: 60_000,
         confirmations: 2,

@@ -112,15 +112,15 @@ export class ReconcileFixture {
       observe: async (name) => {
         const found = this.#stored(name)
         if (found === undefined) return undefined
-        const { listing, finalizerRemoved, ...record } = memory.of(found)
+        const { listing, finalizerRemoved, ...record } = memory.recordOf(found)
         return view({
           va: found,
           volume: { kind: 'pv', name: 'pv1', pv: this.#storedVolume() },
           listingDiffers: listing === 'different',
           listingAgrees: listing === 'same',
           finalizerRemoved: finalizerRemoved !== undefined,
-          statusPending: record.statusPending,
-          published: record.published,
+          mustWriteStatus: record.mustWriteStatus,
+          publications: record.publications,
         })
       },
       placementUnchanged: () => true,

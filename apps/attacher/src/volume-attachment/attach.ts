@@ -4,11 +4,11 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { CachedVolume } from '../caches/volume.ts'
 import { decideAttach } from './decide-attach.ts'
-import { during, OperationError } from './failure.ts'
+import { OperationError, rethrowAs } from './failure.ts'
 import { loadSecret } from './load-secret.ts'
 import type { AttachmentView } from './observe.ts'
 import { isVolumeGone, markAttached, type PublishContext, publish } from './publish.ts'
-import { failed, waitForCause } from './record-failure.ts'
+import { recordFailure, waitForCause } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
 import type { AttachStep } from './steps.ts'
 
@@ -28,7 +28,7 @@ export async function attach(run: AttachmentRun, plan: AttachPlan): Promise<Outc
     if (published === undefined) return AGAIN
     context = published
   } catch (error) {
-    return await failed(run, 'attach', error)
+    return await recordFailure(run, 'attach', error)
   }
   run.log.v(2)?.info('Attached')
   return await markAttached(run, context)
@@ -57,7 +57,7 @@ async function addVolumeFinalizer(run: AttachmentRun, name: string): Promise<Cac
   log.v(4)?.info('Adding finalizer to PersistentVolume', { PersistentVolume: name })
   const pv = await deps.finalizers.add(name, signal).catch((error: unknown) => {
     if (isNotFound(error)) run.waitFor({ kind: 'volume', name })
-    return during('could not add PersistentVolume finalizer')(error)
+    return rethrowAs('could not add PersistentVolume finalizer')(error)
   })
   log.v(4)?.info('PersistentVolume finalizer added', { PersistentVolume: name })
   return pv
@@ -80,7 +80,7 @@ async function performAttach(run: AttachmentRun, { view, steps }: AttachPlan): P
         secret = await loadSecret(deps.api, step.ref, { signal, ...stored.priorityOf('attach') })
         break
       case 'addFinalizer': {
-        const result = await stored.addFinalizer(step).catch(during('could not save VolumeAttachment'))
+        const result = await stored.addFinalizer(step).catch(rethrowAs('could not save VolumeAttachment'))
         if (result.kind === 'deleting' && !result.hasFinalizer) return undefined
         log.v(4)?.info('VolumeAttachment finalizer and NodeID annotation saved', { nodeID: step.nodeId })
         break

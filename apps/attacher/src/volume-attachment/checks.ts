@@ -34,7 +34,7 @@ export function accessModesAreUnsupported({ view, modesError }: AttachFacts): At
 }
 
 export function secretIsReferenced({ source }: Pick<CallFacts, 'source'>): PlanCheckResult<LoadSecretStep> {
-  const ref = usable(source).csi.controllerPublishSecretRef
+  const ref = assertUsable(source).csi.controllerPublishSecretRef
   if (ref == null) return undefined
   return next({ kind: 'loadSecret', ref: { name: ref.name ?? '', namespace: ref.namespace ?? '' } })
 }
@@ -48,13 +48,14 @@ export function attachmentLacksFinalizer({ view, source, pv, nodeId }: AttachFac
   const note: PublishNote = {
     nodeId: checked(nodeId),
     finalizer: settings.finalizer,
-    ...(settings.recoverLostVolumes && pv && { remember: { handle: usable(source).csi.volumeHandle, uid: pv.uid } }),
+    ...(settings.recoverLostVolumes &&
+      pv && { remember: { handle: assertUsable(source).csi.volumeHandle, uid: pv.uid } }),
   }
   return addFinalizerPatch(va, note) === undefined ? undefined : next({ kind: 'addFinalizer', ...note })
 }
 
 export function volumeMustBePublished({ view, source, nodeId, capability }: AttachFacts): AttachCheck {
-  const { csi, migrated } = usable(source)
+  const { csi, migrated } = assertUsable(source)
   const request: PublishRequest = {
     volumeId: csi.volumeHandle,
     nodeId: checked(nodeId),
@@ -66,7 +67,7 @@ export function volumeMustBePublished({ view, source, nodeId, capability }: Atta
 }
 
 /** Returns a source that was checked before. Throws if it is not usable. */
-export function usable(source: PublishSource): UsableSource {
+export function assertUsable(source: PublishSource): UsableSource {
   invariant(source.ok, 'the source was checked')
   return source
 }

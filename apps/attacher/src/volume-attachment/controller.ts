@@ -12,7 +12,7 @@ import {
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { Informer } from '@csi-sidecars/informer'
 import { BY_VOLUME, type CachedAttachment } from '../caches/attachment.ts'
-import { compareForever, WorkLog } from '../published-nodes/resync.ts'
+import { CallLog, compareForever } from '../published-nodes/resync.ts'
 import { FailureReporter } from '../reporting/failure-reporter.ts'
 import { lifecycleLogs } from '../term/lifecycle-logs.ts'
 import { backoffOf } from '../term/settings.ts'
@@ -25,7 +25,7 @@ import { ATTACHMENT_EVENTS } from './events.ts'
 import { attachmentLanes } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
 import { listsPublishedNodes, observeAttachment, viewOf } from './observe.ts'
-import { attachmentTable, attachmentTraceSubject } from './pending.ts'
+import { attachmentPendingTable, attachmentTraceSubject } from './pending.ts'
 import { reconcileAttachment } from './reconcile.ts'
 import type { AttachmentDeps, PublishClient } from './run.ts'
 import {
@@ -50,7 +50,7 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
   const { settings, attachments, volumes, nodes, api, driver, clock, log } = term
   const memory = new AttachmentMemory()
   const backoff = backoffOf(settings)
-  const work = new WorkLog()
+  const work = new CallLog()
   const { finalizer } = settings
   const lanes = attachmentLanes(settings, { attachments: attachments.store, volumes: volumes.store, memory })
   const { eventPermission: permission, backlog } = term
@@ -98,17 +98,19 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
       forgetDeleted(attachments, (va) => memory.forget(va)),
       renewOn(attachments, onDetachWanted),
       undoneBy(attachments, isStatusReverted, (va) =>
-        memory.update(va, { statusReverted: undoneAgain(memory.of(va).statusReverted, { backoff, clock }) }),
+        memory.update(va, { statusReverted: undoneAgain(memory.recordOf(va).statusReverted, { backoff, clock }) }),
       ),
       undoneBy(
         attachments,
         (event) => hasLostFinalizer(event, finalizer),
         (va) =>
-          memory.update(va, { finalizerRemoved: undoneAgain(memory.of(va).finalizerRemoved, { backoff, clock }) }),
+          memory.update(va, {
+            finalizerRemoved: undoneAgain(memory.recordOf(va).finalizerRemoved, { backoff, clock }),
+          }),
       ),
       enqueueOn(attachments, onAttachment(finalizer, log), hasError),
       enqueueOn(attachments, onAttachmentEnd(memory)),
-      addedLater(volumes, onVolumeAdded(attachmentsOf)),
+      enqueueOnLater(volumes, onVolumeAdded(attachmentsOf)),
     ],
     wakers: {
       volume: { object: 'PersistentVolume', reason: 'VolumeNotUsable', source: wakeOn(volumes, wakesOnVolume) },
@@ -123,7 +125,7 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
     reconcile: (key, run) => work.run(key, run, () => reconcileAttachment(key, deps, run)),
     traceSubject: attachmentTraceSubject(attachments.store),
     onFailure: (key, cause) => log.v(2)?.info('Error processing', { VolumeAttachment: key, err: cause }),
-    pending: attachmentTable({
+    pending: attachmentPendingTable({
       attachments: attachments.store,
       memory,
       viewOf: (va) => viewOf(va, { ...term, memory }),
@@ -131,7 +133,7 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
     callsDriver: true,
     ...lifecycleLogs(log),
     onComplete: (_, subject) => reporter?.completed(subject),
-    alongside: allOf(
+    alongside: runAll(
       listsPublishedNodes(driver) ? comparison(term, memory, work) : undefined,
       reporter && ((_, stop) => reporter.run(stop)),
     ),
@@ -139,7 +141,7 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
 }
 
 /** Returns a source that enqueues the keys of a trigger, but ignores objects that are already cached. */
-function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
+function enqueueOnLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
       for (const key of trigger(event)) queue.add(key)
@@ -148,7 +150,7 @@ function addedLater<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger:
 
 type Alongside = NonNullable<Controller['alongside']>
 
-function allOf(...tasks: readonly (Alongside | undefined)[]): Alongside {
+function runAll(...tasks: readonly (Alongside | undefined)[]): Alongside {
   return async (queue, stop) => void (await Promise.all(tasks.map((task) => task?.(queue, stop))))
 }
 
@@ -165,7 +167,7 @@ function publishClient({ driver, settings, assertLeading, log }: AttacherTerm): 
 }
 
 /** Returns the comparison of the attachments with the driver's listing, which runs while this process leads. */
-function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog): Alongside {
+function comparison(term: AttacherTerm, memory: AttachmentMemory, work: CallLog): Alongside {
   const { settings, attachments, volumes, nodes, api, clock, log } = term
   const { timeoutMs, maxEntries } = settings
   const calls = controllerClient(driverWhileLeading(term.driver, term.assertLeading, log))
@@ -184,7 +186,7 @@ function comparison(term: AttacherTerm, memory: AttachmentMemory, work: WorkLog)
           queue.add(va.key)
         },
         hasStaleError: (va) => hasStaleError(va, settings.finalizer),
-        workSince: () => work.since(),
+        callsSince: () => work.since(),
         driverName: settings.driverName,
         periodMs: settings.comparisonPeriodMs,
         confirmations: settings.confirmations,

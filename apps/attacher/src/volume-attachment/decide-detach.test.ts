@@ -47,12 +47,12 @@ describe('decideDetach', () => {
     },
     {
       name: 'only writes the status if our finalizer is removed and a status write is pending',
-      view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), statusPending: true },
+      view: { va: attachment({ ...deleting, finalizers: ['foreign/x'] }), mustWriteStatus: true },
       plan: ['markDetached'],
     },
     {
       name: 'adds no status step to a detach, which writes the status anyway',
-      view: { va: withFinalizer(deleting), statusPending: true },
+      view: { va: withFinalizer(deleting), mustWriteStatus: true },
       plan: DETACH,
     },
     {
@@ -212,27 +212,27 @@ describe('node ID', () => {
       view: { node: { kind: 'noDriver' } },
       nodeId: 'old',
     },
-    { name: 'uses the node ID of the last publish', view: { published: [published('here')] }, nodeId: 'here' },
+    { name: 'uses the node ID of the last publish', view: { publications: [published('here')] }, nodeId: 'here' },
     {
       name: 'uses the node ID of the last publish if the CSINode is missing',
-      view: { published: [published('here')], node: { kind: 'noNode' } },
+      view: { publications: [published('here')], node: { kind: 'noNode' } },
       nodeId: 'here',
     },
     {
       name: 'uses the node ID of the last of two publishes',
-      view: { published: [published('first'), published('last')] },
+      view: { publications: [published('first'), published('last')] },
       nodeId: 'last',
     },
     {
       name: 'ignores the node ID of a publish of another handle',
-      view: { published: [published('here', 'handle-2')] },
+      view: { publications: [published('here', 'handle-2')] },
       nodeId: 'node1-id',
     },
   ]
 
   it('a detach fails if neither the CSINode nor the annotation has a node ID', () => {
     const va = withFinalizer({ ...deleting, nodeId: undefined })
-    const steps = decideDetach(view({ va, node: { kind: 'noNode' }, published: [published('here')] }))
+    const steps = decideDetach(view({ va, node: { kind: 'noNode' }, publications: [published('here')] }))
     expect(steps).toMatchObject([{ kind: 'fail' }])
   })
 

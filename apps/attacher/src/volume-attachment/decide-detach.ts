@@ -1,7 +1,7 @@
 import { checked, endPlan, next, type PlanCheck, type PlanCheckResult, planOf } from '@csi-sidecars/controller'
 import { callSource, type UnpublishRequest } from '../volumes/call-source.ts'
 import { nodeIdIn, pvOf } from '../volumes/volume-view.ts'
-import { hasStaleError, nodeFailure, secretIsReferenced, sourceIsUnknown, usable } from './checks.ts'
+import { assertUsable, hasStaleError, nodeFailure, secretIsReferenced, sourceIsUnknown } from './checks.ts'
 import type { CallFacts } from './facts.ts'
 import type { AttachmentView } from './observe.ts'
 import type { DetachStep } from './steps.ts'
@@ -32,8 +32,8 @@ function hasFinalizer({ va, settings }: AttachmentView): boolean {
 }
 
 function onlyStatusIsLeft({ view }: CallFacts): DetachCheck {
-  const { va, statusPending, listingAgrees, settings } = view
-  const isOutdated = statusPending || (listingAgrees && hasStaleError(va, settings.finalizer))
+  const { va, mustWriteStatus, listingAgrees, settings } = view
+  const isOutdated = mustWriteStatus || (listingAgrees && hasStaleError(va, settings.finalizer))
   return !hasFinalizer(view) && !view.listingDiffers && isOutdated ? endPlan({ kind: 'markDetached' }) : undefined
 }
 
@@ -42,7 +42,7 @@ function isDetached({ view }: CallFacts): DetachCheck {
 }
 
 function lostVolumeIsDetached({ view }: CallFacts): DetachCheck {
-  return view.lostDetached && !view.listingDiffers ? endPlan(removeFinalizer(view)) : undefined
+  return view.isLostVolumeDetached && !view.listingDiffers ? endPlan(removeFinalizer(view)) : undefined
 }
 
 function volumeWasReplaced({ view, source }: CallFacts): DetachCheck {
@@ -81,11 +81,11 @@ function rememberedRequest(view: AttachmentView): UnpublishRequest | undefined {
 }
 
 function nodeIsUnknown({ view, source }: CallFacts): DetachCheck {
-  return nodeIdOf(view, usable(source).csi.volumeHandle) === undefined ? endPlan(nodeFailure(view)) : undefined
+  return nodeIdOf(view, assertUsable(source).csi.volumeHandle) === undefined ? endPlan(nodeFailure(view)) : undefined
 }
 
 function volumeMayBePublished({ view, source }: CallFacts): DetachCheck {
-  const { csi, migrated } = usable(source)
+  const { csi, migrated } = assertUsable(source)
   const nodeId = checked(nodeIdOf(view, csi.volumeHandle))
   return next({ kind: 'unpublish', request: { volumeId: csi.volumeHandle, nodeId }, migrated })
 }
@@ -102,8 +102,8 @@ function removeFinalizer({ settings }: AttachmentView): DetachStep {
  * Returns the node ID, in this order: the ID that this process published the volume to, the ID in the CSINode, the ID
  * in the annotation. Undefined if CSINode and annotation have no ID, even if this process has published the volume.
  */
-function nodeIdOf({ published, node, va }: AttachmentView, volumeId: string): string | undefined {
+function nodeIdOf({ publications, node, va }: AttachmentView, volumeId: string): string | undefined {
   const stored = nodeIdIn(node) ?? va.nodeId
-  const latest = published.findLast(({ request }) => request.volumeId === volumeId)
+  const latest = publications.findLast(({ request }) => request.volumeId === volumeId)
   return stored === undefined ? undefined : (latest?.request.nodeId ?? stored)
 }

@@ -89,7 +89,7 @@ describe('lost volume', () => {
     settings: { ...view().settings, recoverLostVolumes: true },
   })
   const run = () => fixture.run({ observe: async () => gone })
-  const isRemembered = () => fixture.memory.of({ uid: 'va1-uid' }).lostDetached
+  const isRemembered = () => fixture.memory.recordOf({ uid: 'va1-uid' }).isLostVolumeDetached
 
   it.each([
     ['calls the driver once the API server confirms the deletion', undefined],
@@ -126,7 +126,7 @@ describe('lost volume', () => {
 
 it('NotFound from the driver counts as detached only if the PersistentVolume is gone', async () => {
   await fixture.run()
-  expect(fixture.memory.of({ uid: 'va1-uid' }).lostDetached).toBe(false)
+  expect(fixture.memory.recordOf({ uid: 'va1-uid' }).isLostVolumeDetached).toBe(false)
   fixture.api.store(deleting())
   fixture.unpublish = () => Promise.reject(new RpcError(CODES.NotFound, 'no such volume'))
   expect(await fixture.run()).toMatchObject({ kind: 'retry' })
@@ -138,7 +138,7 @@ const VA = { uid: 'va1-uid' }
 /** Records that another writer has removed our finalizer from the attachment. */
 function noteRemoval({ memory, clock }: ReconcileFixture): void {
   const backoff = { baseMs: 1_000, maxMs: 60_000 }
-  memory.update(VA, { finalizerRemoved: undoneAgain(memory.of(VA).finalizerRemoved, { backoff, clock }) })
+  memory.update(VA, { finalizerRemoved: undoneAgain(memory.recordOf(VA).finalizerRemoved, { backoff, clock }) })
 }
 
 describe('attached attachments', () => {

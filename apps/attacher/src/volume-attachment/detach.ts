@@ -4,11 +4,11 @@ import { secretsFrom } from '@csi-sidecars/csi'
 import { isNotFound } from '@csi-sidecars/kube-client'
 import { PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
 import type { KeepStep } from './decide.ts'
-import { during, isNotFoundByDriver, OperationError } from './failure.ts'
+import { isNotFoundByDriver, OperationError, rethrowAs } from './failure.ts'
 import { loadSecret } from './load-secret.ts'
 import { orphanPublications } from './orphaned-publications.ts'
 import { confirmedPatch, detachedPatch } from './patches.ts'
-import { failed } from './record-failure.ts'
+import { recordFailure } from './record-failure.ts'
 import type { AttachmentRun } from './run.ts'
 import type { DetachStep } from './steps.ts'
 
@@ -22,9 +22,9 @@ export async function detach(run: AttachmentRun, steps: readonly DetachStep[]): 
     const needsStatus = await performDetach(run, steps)
     if (needsStatus) await markDetached(run)
   } catch (error) {
-    return await failed(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
+    return await recordFailure(run, steps.at(-1)?.kind === 'block' ? 'blocked detach' : 'detach', error)
   }
-  run.deps.memory.update(run.va, { statusPending: false })
+  run.deps.memory.update(run.va, { mustWriteStatus: false })
   // If the volume is also published under another handle or node ID, separate runs unpublish it there.
   orphanPublications(run)
   run.log.v(4)?.info('Fully detached')
@@ -53,12 +53,12 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         break
       }
       case 'confirmLost':
-        await confirmLost(run, step.name)
+        await confirmVolumeIsGone(run, step.name)
         break
       case 'removeFinalizer': {
-        // The answer to this patch may be lost. Then `statusPending` makes the next run write the status.
-        deps.memory.update(run.va, { statusPending: true })
-        const result = await stored.removeFinalizer(step.finalizer).catch(during('could not mark as detached'))
+        // The answer to this patch may be lost. Then `mustWriteStatus` makes the next run write the status.
+        deps.memory.update(run.va, { mustWriteStatus: true })
+        const result = await stored.removeFinalizer(step.finalizer).catch(rethrowAs('could not mark as detached'))
         log.v(4)?.info('Finalizer removed')
         return result.kind !== 'removed' || (result.saved.metadata?.finalizers ?? []).length > 0
       }
@@ -85,11 +85,11 @@ async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<R
     // NotFound means that the storage has lost the volume too, so it is on no node.
     if (lost !== true || !isNotFoundByDriver(error)) throw error
   }
-  if (lost === true) deps.memory.update(run.va, { lostDetached: true })
+  if (lost === true) deps.memory.update(run.va, { isLostVolumeDetached: true })
 }
 
 /** Throws unless the API server confirms that no volume has this name. */
-async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): Promise<void> {
+async function confirmVolumeIsGone({ deps, signal, log }: AttachmentRun, name: string): Promise<void> {
   try {
     await deps.api.get(PERSISTENT_VOLUMES, { name }, { signal })
   } catch (error) {
@@ -102,9 +102,9 @@ async function confirmLost({ deps, signal, log }: AttachmentRun, name: string): 
 
 /** Writes the status. The memory keeps it as pending until a write succeeds, because no event starts another try. */
 async function markDetached(run: AttachmentRun): Promise<void> {
-  run.deps.memory.update(run.va, { statusPending: true })
+  run.deps.memory.update(run.va, { mustWriteStatus: true })
   run.log.v(4)?.info('Marking as detached')
-  await run.stored.writeStatus(detachedPatch).catch(during('could not mark as detached'))
+  await run.stored.writeStatus(detachedPatch).catch(rethrowAs('could not mark as detached'))
 }
 
 /** Maintains an attached volume. A failure is not stored as `attachError`, because the volume is attached. */
@@ -117,7 +117,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
         await restoreFinalizer(run, step.finalizer)
         break
       case 'clearError':
-        await run.stored.writeStatus(confirmedPatch).catch(during('could not clear the attach error'))
+        await run.stored.writeStatus(confirmedPatch).catch(rethrowAs('could not clear the attach error'))
         break
       default:
         unreachable(step)
@@ -129,7 +129,7 @@ export async function keepAttached(run: AttachmentRun, steps: readonly KeepStep[
 }
 
 async function restoreFinalizer(run: AttachmentRun, finalizer: string): Promise<void> {
-  await run.stored.restoreFinalizer(finalizer).catch(during('could not restore the finalizer'))
+  await run.stored.restoreFinalizer(finalizer).catch(rethrowAs('could not restore the finalizer'))
   const { deleting, finalizers } = run.stored.newest
   if (deleting) return
   // The API server did not store the finalizer, for example because an admission policy removes it.

@@ -2,7 +2,7 @@ import { callFailure } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { describe, expect, it } from '@jest/globals'
 import { apiError } from '../testing/api-error.ts'
-import { concernsVolume, during, OperationError } from './failure.ts'
+import { concernsVolume, OperationError, rethrowAs } from './failure.ts'
 
 const busy = apiError(429, 'TooManyRequests', 'later')
 const thrownBy = (fail: () => never): unknown => {
@@ -18,12 +18,12 @@ describe('concernsVolume', () => {
     { name: 'a failed operation', error: new OperationError('no'), isSeen: true },
     {
       name: 'a refusal of the API server',
-      error: thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no'))),
+      error: thrownBy(() => rethrowAs('could not save')(apiError(500, 'InternalError', 'no'))),
       isSeen: true,
     },
     {
       name: 'an operation that a 429 of the API server has delayed',
-      error: thrownBy(() => during('could not save')(busy)),
+      error: thrownBy(() => rethrowAs('could not save')(busy)),
       isSeen: false,
     },
     { name: 'a 429 of the API server', error: busy, isSeen: false },
@@ -47,8 +47,8 @@ describe('concernsVolume', () => {
     expect(concernsVolume(error, callFailure(error, { driverLost }))).toBe(isSeen)
   })
 
-  it('an error of `during` has the name of the operation before its message', () => {
-    const error = thrownBy(() => during('could not save')(apiError(500, 'InternalError', 'no')))
+  it('an error of `rethrowAs` has the name of the operation before its message', () => {
+    const error = thrownBy(() => rethrowAs('could not save')(apiError(500, 'InternalError', 'no')))
     expect(callFailure(error).message).toBe('could not save: no')
   })
 })

@@ -14,7 +14,7 @@ export class AttachmentGoneError extends Error {
 }
 
 /** Returns a handler that puts the name of the failed operation before the message. */
-export function during(failedStep: string): (cause: unknown) => never {
+export function rethrowAs(failedStep: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof AttachmentGoneError) throw cause
     throw new OperationError(`${failedStep}: ${messageOf(cause)}`, { cause })

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import type { CachedVolume } from '../caches/volume.ts'
 import { attachment, csi, volume } from '../testing/views.ts'
-import { attachmentLanes, placementOf, volumeName } from './lanes.ts'
+import { attachmentLanes, placementOf, volumeIdentityName } from './lanes.ts'
 import { AttachmentMemory } from './memory.ts'
 
 const reader = <T extends { key: string }>(...objects: T[]): { get(key: string): T | undefined } => {
@@ -88,7 +88,7 @@ describe('placementOf', () => {
   it('a volume of another driver keeps its queue group when its source has been read', () => {
     const foreign = volume({ csi: csi({ driver: 'other' }) })
     const read: CachedVolume = { ...foreign, spec: { accessModes: [], csi: csi({ driver: 'other' }) } }
-    const nameOf = (pv: CachedVolume): string => volumeName(attachment(), { kind: 'pv', name: 'pv1', pv })
+    const nameOf = (pv: CachedVolume): string => volumeIdentityName(attachment(), { kind: 'pv', name: 'pv1', pv })
     expect(nameOf(read)).toBe(nameOf(foreign))
   })
 

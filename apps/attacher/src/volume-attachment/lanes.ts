@@ -51,14 +51,14 @@ export function placementOf(key: string, limit: NodeLimit, { attachments, volume
   const va = attachments.get(key)
   // The attachment was deleted while its key was queued, so its run makes no call.
   if (va === undefined) return { lane: ATTACH, limits: [] }
-  const { name, manyNodes } = identityOf(va, volumeOf(va, volumes))
+  const { name, isForManyNodes } = volumeIdentityOf(va, volumeOf(va, volumes))
   if (va.deleting) return detachPlacement(name, va.nodeName, limit)
-  const max = manyNodes ? Number.POSITIVE_INFINITY : 1
-  return { lane: ATTACH, limits: [{ group: everywhere(name), max }, ...limitsOf(name, va.nodeName, limit)] }
+  const max = isForManyNodes ? Number.POSITIVE_INFINITY : 1
+  return { lane: ATTACH, limits: [{ group: volumeGroup(name), max }, ...limitsOf(name, va.nodeName, limit)] }
 }
 
 function detachPlacement(volume: string, nodeName: string, limit: NodeLimit): Placement {
-  return { lane: DETACH, limits: limitsOf(volume, nodeName, limit), blocks: everywhere(volume) }
+  return { lane: DETACH, limits: limitsOf(volume, nodeName, limit), blocks: volumeGroup(volume) }
 }
 
 function limitsOf(volume: string, nodeName: string, { maxInflightPerNode }: NodeLimit): readonly GroupLimit[] {
@@ -66,26 +66,27 @@ function limitsOf(volume: string, nodeName: string, { maxInflightPerNode }: Node
   return maxInflightPerNode > 0 ? [call, { group: `node ${nodeName}`, max: maxInflightPerNode }] : [call]
 }
 
-function everywhere(volume: string): string {
+function volumeGroup(volume: string): string {
   return `volume ${volume}`
 }
 
 /** Returns the name under which the queue counts the calls for a volume. */
-export function volumeName(va: CachedAttachment, volume: AttachVolumeView): string {
-  return identityOf(va, volume).name
+export function volumeIdentityName(va: CachedAttachment, volume: AttachVolumeView): string {
+  return volumeIdentityOf(va, volume).name
 }
 
 /**
  * Returns the handle that the driver is called with. Without a handle, the name of the volume or of the attachment
  * replaces it.
  */
-function identityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; manyNodes: boolean } {
+function volumeIdentityOf(va: CachedAttachment, volume: AttachVolumeView): { name: string; isForManyNodes: boolean } {
   const pv = volume.kind === 'pv' ? volume.pv : undefined
   // Another driver's volume is cached with only a hash of its handle. The hash is used even if the handle was read.
-  if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, manyNodes: forManyNodes(pv.modes) }
+  if (pv?.handleDigest !== undefined) return { name: `#${pv.handleDigest}`, isForManyNodes: forManyNodes(pv.modes) }
   const source = callSource(volume)
   // The access modes of the source count, because translation can narrow the modes of an in-tree volume.
-  if (source.ok) return { name: source.csi.volumeHandle, manyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
-  if (va.remembered !== undefined && pv === undefined) return { name: va.remembered.handle, manyNodes: false }
-  return { name: volume.kind === 'pv' ? `of ${volume.name}` : va.key, manyNodes: false }
+  if (source.ok)
+    return { name: source.csi.volumeHandle, isForManyNodes: forManyNodes(modesOf(source.spec.accessModes)) }
+  if (va.remembered !== undefined && pv === undefined) return { name: va.remembered.handle, isForManyNodes: false }
+  return { name: volume.kind === 'pv' ? `of ${volume.name}` : va.key, isForManyNodes: false }
 }

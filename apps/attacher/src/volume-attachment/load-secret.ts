@@ -1,6 +1,6 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { readSecret, SecretError, type SecretRef } from '@csi-sidecars/sidecar'
-import { during } from './failure.ts'
+import { rethrowAs } from './failure.ts'
 
 /** Returns the values of a Secret, encoded in base64. */
 export async function loadSecret(
@@ -10,6 +10,6 @@ export async function loadSecret(
 ): Promise<Readonly<Record<string, string>>> {
   return await readSecret(api, ref, options).catch((error: unknown) => {
     const cause = error instanceof SecretError ? error.cause : error
-    return during(`failed to load secret "${ref.namespace}/${ref.name}"`)(cause)
+    return rethrowAs(`failed to load secret "${ref.namespace}/${ref.name}"`)(cause)
   })
 }

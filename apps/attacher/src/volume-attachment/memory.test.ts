@@ -19,38 +19,43 @@ function publish(va: { uid: string }, nodeId = 'id', volumeId = 'h'): Publicatio
 describe('attachment facts', () => {
   it('the attacher remembers each fact about an attachment until a later fact replaces it', () => {
     memory.update(VA, { listing: 'different' })
-    memory.update(VA, { statusPending: true })
+    memory.update(VA, { mustWriteStatus: true })
     memory.update(VA, { listing: 'same' })
-    expect(memory.of(VA)).toMatchObject({ listing: 'same', statusPending: true, gone: false, lostDetached: false })
+    expect(memory.recordOf(VA)).toMatchObject({
+      listing: 'same',
+      mustWriteStatus: true,
+      isGone: false,
+      isLostVolumeDetached: false,
+    })
   })
 
   it('the attacher remembers no facts about a recreated attachment', () => {
-    memory.update(VA, { gone: true, listing: 'different' })
-    expect(memory.of(OTHER)).toMatchObject({ gone: false, listing: undefined, published: [] })
+    memory.update(VA, { isGone: true, listing: 'different' })
+    expect(memory.recordOf(OTHER)).toMatchObject({ isGone: false, listing: undefined, publications: [] })
   })
 
   it('the attacher forgets all facts about an attachment that is gone', () => {
-    memory.update(VA, { gone: true, listing: 'different', statusPending: true })
+    memory.update(VA, { isGone: true, listing: 'different', mustWriteStatus: true })
     memory.forget(VA)
-    expect(memory.of(VA)).toMatchObject({ gone: false, listing: undefined, statusPending: false })
+    expect(memory.recordOf(VA)).toMatchObject({ isGone: false, listing: undefined, mustWriteStatus: false })
   })
 
   it('the attacher remembers publishes in the order of the calls, until they are unpublished', () => {
     const [first, second] = [publish(VA, 'a'), publish(VA, 'b')]
-    expect(memory.of(VA).published).toEqual([first, second])
+    expect(memory.recordOf(VA).publications).toEqual([first, second])
     const again = publish(VA, 'a')
-    expect(memory.of(VA).published).toEqual([second, again])
+    expect(memory.recordOf(VA).publications).toEqual([second, again])
     memory.recordUnpublish(second.request, VA)
-    expect(memory.of(VA).published).toEqual([again])
+    expect(memory.recordOf(VA).publications).toEqual([again])
     memory.recordUnpublish(again.request, VA)
-    expect(memory.of(VA).published).toEqual([])
+    expect(memory.recordOf(VA).publications).toEqual([])
   })
 
   it('the attacher distinguishes remembered publishes by volume and node ID', () => {
     const [one, other] = [publish(VA, 'id', 'h'), publish(VA, 'id', 'i')]
     memory.recordUnpublish({ volumeId: 'h', nodeId: 'other' }, VA)
     memory.recordUnpublish({ volumeId: 'x', nodeId: 'id' }, VA)
-    expect(memory.of(VA).published).toEqual([one, other])
+    expect(memory.recordOf(VA).publications).toEqual([one, other])
   })
 })
 
@@ -72,9 +77,9 @@ describe('orphaned publications', () => {
     publish(VA, 'id', 'former')
     const current = publish(VA, 'id', 'h')
     publish(OTHER, 'id', 'i')
-    expect(memory.orphan(VA, 'h')).toEqual(['former on id'])
+    expect(memory.orphanPublications(VA, 'h')).toEqual(['former on id'])
     expect(memory.orphanedPublicationsOn('node1')).toEqual(['former on id'])
-    expect(memory.of(VA).published).toEqual([current])
+    expect(memory.recordOf(VA).publications).toEqual([current])
   })
 
   it('a published volume is no longer orphaned when another attachment publishes it on the node', () => {

@@ -5,7 +5,7 @@ import type { UnpublishRequest } from '../volumes/call-source.ts'
 
 /** A publish that this process has sent as the leader, and the unpublish request that undoes it. */
 export interface Publication {
-  /** The name of the volume in the groups of the queue, from `volumeName`. */
+  /** The name of the volume in the groups of the queue, from `volumeIdentityName`. */
   readonly volume: string
   readonly nodeName: string
   readonly request: UnpublishRequest
@@ -18,27 +18,27 @@ export interface AttachmentRecord {
   /** The last comparison with the driver's listing. Runs act on it until one succeeds. */
   readonly listing: ListingResult | undefined
   /** True if the status must still be written, which no API object shows. */
-  readonly statusPending: boolean
+  readonly mustWriteStatus: boolean
   /** True if the API server reports the attachment as gone before the cache does. */
-  readonly gone: boolean
+  readonly isGone: boolean
   /** True if a volume without a PersistentVolume was detached. No run repeats it. */
-  readonly lostDetached: boolean
+  readonly isLostVolumeDetached: boolean
   /** Set if another writer has set `attached` back to false. */
   readonly statusReverted: UndoneWrite | undefined
   /** Set if another writer has removed our finalizer from a living attachment. */
   readonly finalizerRemoved: UndoneWrite | undefined
   /** The publishes without a later successful unpublish, in their order. Failed publishes are included. */
-  readonly published: readonly Publication[]
+  readonly publications: readonly Publication[]
 }
 
 const EMPTY: AttachmentRecord = {
   listing: undefined,
-  statusPending: false,
-  gone: false,
-  lostDetached: false,
+  mustWriteStatus: false,
+  isGone: false,
+  isLostVolumeDetached: false,
   statusReverted: undefined,
   finalizerRemoved: undefined,
-  published: [],
+  publications: [],
 }
 
 type Identity = { readonly uid: string }
@@ -53,18 +53,18 @@ export class AttachmentMemory {
   /** The orphaned publications by key. Each key contains a blank, so it never equals the name of an attachment. */
   readonly #orphaned = new Map<string, Publication>()
 
-  of({ uid }: Identity): AttachmentRecord {
+  recordOf({ uid }: Identity): AttachmentRecord {
     return this.#records.get(uid) ?? EMPTY
   }
 
   update({ uid }: Identity, change: Partial<AttachmentRecord>): void {
-    this.#records.set(uid, { ...this.of({ uid }), ...change })
+    this.#records.set(uid, { ...this.recordOf({ uid }), ...change })
   }
 
   /** Records a publish before it is sent. From now on the attachment is responsible for the volume on the node. */
   recordPublish(va: Identity, publication: Publication): void {
     this.recordUnpublish(publication.request, va)
-    this.update(va, { published: [...this.of(va).published, publication] })
+    this.update(va, { publications: [...this.recordOf(va).publications, publication] })
   }
 
   /** Records that the driver has unpublished the volume from the node. */
@@ -72,17 +72,17 @@ export class AttachmentMemory {
     const key = keyOf(request)
     this.#orphaned.delete(key)
     if (va === undefined) return
-    const { published } = this.of(va)
-    const others = published.filter((each) => keyOf(each.request) !== key)
-    if (others.length < published.length) this.update(va, { published: others })
+    const { publications } = this.recordOf(va)
+    const others = publications.filter((each) => keyOf(each.request) !== key)
+    if (others.length < publications.length) this.update(va, { publications: others })
   }
 
   /** Orphans the attachment's publications, except of `volume`. Returns the keys to enqueue. */
-  orphan(va: Identity, volume?: string): readonly string[] {
-    const { published } = this.of(va)
+  orphanPublications(va: Identity, volume?: string): readonly string[] {
+    const { publications: published } = this.recordOf(va)
     const orphans = published.filter((each) => each.volume !== volume)
     if (orphans.length === 0) return []
-    this.update(va, { published: published.filter((each) => each.volume === volume) })
+    this.update(va, { publications: published.filter((each) => each.volume === volume) })
     return orphans.map((publication) => {
       const key = keyOf(publication.request)
       this.#orphaned.set(key, publication)
@@ -92,7 +92,7 @@ export class AttachmentMemory {
 
   /** Drops a deleted attachment and orphans its publications. Returns the keys to enqueue. */
   forget(va: Identity): readonly string[] {
-    const keys = this.orphan(va)
+    const keys = this.orphanPublications(va)
     this.#records.delete(va.uid)
     return keys
   }

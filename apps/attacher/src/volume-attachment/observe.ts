@@ -27,11 +27,11 @@ export interface AttachmentView {
   /** True if another writer has removed our finalizer from a living attachment. */
   readonly finalizerRemoved: boolean
   /** True if our finalizer is removed, but the status may still be `attached: true`. */
-  readonly statusPending: boolean
+  readonly mustWriteStatus: boolean
   /** The volumes that this process has published for the attachment, oldest first. */
-  readonly published: readonly Publication[]
+  readonly publications: readonly Publication[]
   /** True if a lost volume is detached, and only our finalizer must be removed. */
-  readonly lostDetached: boolean
+  readonly isLostVolumeDetached: boolean
   readonly capabilities: PublishCapabilities
   readonly settings: AttachSettings
 }
@@ -43,7 +43,7 @@ export interface AttachmentObserveDeps {
   readonly nodes: { readonly store: Pick<Reader<CachedDriverNode>, 'get'> }
   readonly api: Pick<KubeClient, 'get'>
   readonly driver: Pick<Driver, 'capabilities'>
-  readonly memory: Pick<AttachmentMemory, 'of'>
+  readonly memory: Pick<AttachmentMemory, 'recordOf'>
   readonly settings: AttachSettings
 }
 
@@ -63,7 +63,7 @@ export function observeAttachment(deps: AttachmentObserveDeps): ObserveAttachmen
 /** Returns the state of an attachment from caches and memory alone. It lacks the source of another driver's volume. */
 export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, 'attachments' | 'api'>): AttachmentView {
   const { volumes, nodes, driver, memory, settings } = deps
-  const { listing, statusPending, finalizerRemoved, published, lostDetached } = memory.of(va)
+  const { listing, mustWriteStatus, finalizerRemoved, publications, isLostVolumeDetached } = memory.recordOf(va)
   return {
     va,
     volume: volumeOf(va, volumes.store),
@@ -71,9 +71,9 @@ export function viewOf(va: CachedAttachment, deps: Omit<AttachmentObserveDeps, '
     listingDiffers: listing === 'different',
     listingAgrees: listing === 'same',
     finalizerRemoved: finalizerRemoved !== undefined,
-    statusPending,
-    published,
-    lostDetached,
+    mustWriteStatus,
+    publications,
+    isLostVolumeDetached,
     capabilities: capabilitiesOf(driver),
     settings,
   }

@@ -3,14 +3,14 @@ import { type Outcome, type Run, SETTLED, WORK_COMPLETED } from '@csi-sidecars/c
 import { secretsFrom } from '@csi-sidecars/csi'
 import { volumeOf } from '../volumes/volume-view.ts'
 import { isNotFoundByDriver, OperationError } from './failure.ts'
-import { volumeName } from './lanes.ts'
+import { volumeIdentityName } from './lanes.ts'
 import { loadSecret } from './load-secret.ts'
 import type { Publication } from './memory.ts'
 import type { AttachmentDeps, AttachmentRun } from './run.ts'
 
 /** Enqueues an unpublish of each volume that is still published for the attachment. */
 export function orphanPublications({ deps, va }: AttachmentRun): void {
-  for (const key of deps.memory.orphan(va)) deps.enqueue(key)
+  for (const key of deps.memory.orphanPublications(va)) deps.enqueue(key)
 }
 
 /**
@@ -50,9 +50,9 @@ function hasLiveAttachment(
   { attachments, volumes, memory, finalizer }: AttachmentDeps,
 ): boolean {
   for (const va of attachments.store.values()) {
-    if (!va.ours || va.nodeName !== nodeName || memory.of(va).gone) continue
+    if (!va.ours || va.nodeName !== nodeName || memory.recordOf(va).isGone) continue
     if (va.deleting && va.finalizers?.includes(finalizer) !== true) continue
-    if (volumeName(va, volumeOf(va, volumes)) === volume) return true
+    if (volumeIdentityName(va, volumeOf(va, volumes)) === volume) return true
   }
   return false
 }

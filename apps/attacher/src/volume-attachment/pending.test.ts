@@ -71,12 +71,12 @@ describe('subjectOf', () => {
   })
 
   it('the pending work shows a detach while the status of a detached attachment is outdated', () => {
-    memory.update({ uid: 'va1-uid' }, { statusPending: true })
+    memory.update({ uid: 'va1-uid' }, { mustWriteStatus: true })
     expect(subject(attachment({ deleting: true }))).toMatchObject({ operation: 'detach' })
   })
 
   it('the pending work omits an attachment that the API server reports as gone', () => {
-    memory.update({ uid: 'va1-uid' }, { gone: true })
+    memory.update({ uid: 'va1-uid' }, { isGone: true })
     expect(subject(attachment())).toBeUndefined()
   })
 

@@ -9,12 +9,12 @@ import type { AttachmentView } from './observe.ts'
 /** The caches and the memory that the report of pending work reads. It sends no request. */
 export interface SubjectSources {
   readonly attachments: Pick<Reader<CachedAttachment>, 'get'>
-  readonly memory: Pick<AttachmentMemory, 'of' | 'orphanedPublication'>
+  readonly memory: Pick<AttachmentMemory, 'recordOf' | 'orphanedPublication'>
   readonly viewOf: (va: CachedAttachment) => AttachmentView
 }
 
 /** Returns the table that describes pending attaches and detaches for reports. */
-export function attachmentTable(sources: SubjectSources): PendingTable {
+export function attachmentPendingTable(sources: SubjectSources): PendingTable {
   return {
     sidecar: SIDECAR,
     subject: (key) => subjectOf(key, sources),
@@ -29,11 +29,11 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
   const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return { operation: 'detach', node: orphaned.nodeName }
   const va = attachments.get(key)
-  if (va === undefined || !va.ours || memory.of(va).gone) return undefined
+  if (va === undefined || !va.ours || memory.recordOf(va).isGone) return undefined
   const view = viewOf(va)
   const { operation, steps } = decide(view)
-  const end = steps.at(-1)
-  if (operation === 'keep' || end === undefined) return undefined
+  const lastStep = steps.at(-1)
+  if (operation === 'keep' || lastStep === undefined) return undefined
   return {
     operation,
     object: objectOf(va),
@@ -41,7 +41,7 @@ export function subjectOf(key: string, { attachments, memory, viewOf }: SubjectS
     node: va.nodeName,
     // A ListVolumes listing started this work, so the age of the attachment is not the age of the work.
     sinceSeconds: view.listingDiffers || view.listingAgrees ? undefined : va.requestedAtSeconds,
-    obstacle: end.kind === 'fail' || end.kind === 'block' ? end.obstacle : undefined,
+    obstacle: lastStep.kind === 'fail' || lastStep.kind === 'block' ? lastStep.obstacle : undefined,
   }
 }
 

@@ -5,7 +5,7 @@ import type { VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import { STATUS_REVERTED, statusReverted } from '../term/status-reverted.ts'
 import { AttachmentGoneError, OperationError } from './failure.ts'
-import { volumeName } from './lanes.ts'
+import { volumeIdentityName } from './lanes.ts'
 import type { AttachmentView } from './observe.ts'
 import { attachedPatch } from './patches.ts'
 import type { AttachmentRun } from './run.ts'
@@ -41,10 +41,10 @@ export async function publish(
   const secrets = secretsFrom(call.secret)
   if (stored.hasLeftCache) throw new AttachmentGoneError(run.key)
   const va = stored.lastAnswer
-  const volume = volumeName(va, view.volume)
+  const volume = volumeIdentityName(va, view.volume)
   // If the PersistentVolume was recreated, the volume with the old handle is unpublished. No pod uses it, because it
   // was never marked as attached.
-  if (va.attached !== true) for (const orphan of deps.memory.orphan(va, volume)) deps.enqueue(orphan)
+  if (va.attached !== true) for (const orphan of deps.memory.orphanPublications(va, volume)) deps.enqueue(orphan)
   deps.memory.recordPublish(va, {
     volume,
     nodeName: va.nodeName,

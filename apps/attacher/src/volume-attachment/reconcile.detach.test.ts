@@ -53,7 +53,7 @@ describe('detach', () => {
     fixture.api.store(deleting({ finalizers: ['a/b', FINALIZER] }))
     fixture.api.fail('patch va1/status', apiError(429, 'TooManyRequests'))
     await fixture.run()
-    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(true)
+    expect(fixture.memory.recordOf({ uid: 'va1-uid' }).mustWriteStatus).toBe(true)
     fixture.api.objects.delete('va1')
     expect(await fixture.run()).toEqual({ kind: 'settled' })
     expect(fixture.api.requests).toHaveLength(2)
@@ -68,7 +68,7 @@ describe('detach', () => {
     fixture.api.fail('patch va1/status', gone)
     fixture.api.fail('get va1', gone)
     expect(await fixture.run()).toEqual({ kind: 'settled' })
-    expect(fixture.memory.of({ uid: 'va1-uid' }).statusPending).toBe(false)
+    expect(fixture.memory.recordOf({ uid: 'va1-uid' }).mustWriteStatus).toBe(false)
   })
 
   it('a failed detach stores the error without a code, and keeps the finalizer', async () => {
@@ -117,9 +117,9 @@ it('a detach uses the node ID of the publish, even if the ID of the node has cha
       view({
         va: project(deleting()),
         node: { kind: 'id', nodeId: 'new' },
-        published: fixture.memory.of({ uid: 'va1-uid' }).published,
+        publications: fixture.memory.recordOf({ uid: 'va1-uid' }).publications,
       }),
   })
   expect(fixture.calls.at(-1)).toBe('unpublish handle-1 node1-id {}')
-  expect(fixture.memory.of({ uid: 'va1-uid' }).published).toEqual([])
+  expect(fixture.memory.recordOf({ uid: 'va1-uid' }).publications).toEqual([])
 })

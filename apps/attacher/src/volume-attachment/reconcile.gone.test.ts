@@ -179,7 +179,7 @@ describe('deleted attachment', () => {
 
   it('an attachment that was reported as gone by mistake is attached', async () => {
     fixture.api.store(va({ metadata: FINALIZED }))
-    fixture.memory.update({ uid: 'va1-uid' }, { gone: true })
+    fixture.memory.update({ uid: 'va1-uid' }, { isGone: true })
     expect(await fixture.run()).toBe(WORK_COMPLETED)
     expect(fixture.calls).toHaveLength(1)
   })

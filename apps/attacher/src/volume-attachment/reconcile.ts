@@ -22,13 +22,13 @@ export async function reconcileAttachment(
   const orphaned = memory.orphanedPublication(key)
   if (orphaned !== undefined) return await reconcileOrphanedPublication(orphaned, deps, controllerRun)
   const cached = deps.attachments.store.get(key)
-  if (cached !== undefined && memory.of(cached).gone) {
+  if (cached !== undefined && memory.recordOf(cached).isGone) {
     if (await newRun(cached, deps, controllerRun).stored.isGone()) return SETTLED
-    memory.update(cached, { gone: false })
+    memory.update(cached, { isGone: false })
   }
   // A changed volume has other limits, so the key is queued again. An `await` before `observe` would hide a change.
   if (!deps.placementUnchanged(key)) return AGAIN
-  const afterMs = cached === undefined ? 0 : undoneWait(cached, deps)
+  const afterMs = cached === undefined ? 0 : waitAfterUndoneWrite(cached, deps)
   if (afterMs > 0) return { kind: 'postponed', ms: afterMs }
   const view = await deps.observe(key, controllerRun.signal)
   if (view === undefined) {
@@ -38,7 +38,7 @@ export async function reconcileAttachment(
   const run = newRun(view.va, deps, controllerRun)
   run.log.v(4)?.info('Started VolumeAttachment processing')
   const outcome = await perform(run, view)
-    .catch(gone(run))
+    .catch(settleIfGone(run))
     .finally(() => {
       // If the attachment was deleted during the run, the volumes that are still published for it are unpublished.
       if (run.stored.hasLeftCache) for (const orphan of memory.forget(run.va)) deps.enqueue(orphan)
@@ -66,9 +66,9 @@ function perform(run: AttachmentRun, view: AttachmentView): Promise<Outcome> {
 }
 
 /** Returns the pause before a write that other writers undo repeatedly. A detach never waits for it. */
-function undoneWait(va: CachedAttachment, { memory, finalizer, clock }: AttachmentDeps): number {
+function waitAfterUndoneWrite(va: CachedAttachment, { memory, finalizer, clock }: AttachmentDeps): number {
   if (va.deleting) return 0
-  const { statusReverted, finalizerRemoved } = memory.of(va)
+  const { statusReverted, finalizerRemoved } = memory.recordOf(va)
   return Math.max(
     va.attached === true ? 0 : undoneWaitMs(statusReverted, clock),
     va.finalizers?.includes(finalizer) ? 0 : undoneWaitMs(finalizerRemoved, clock),
@@ -76,13 +76,13 @@ function undoneWait(va: CachedAttachment, { memory, finalizer, clock }: Attachme
 }
 
 /** Returns a handler that ends the run of an attachment that is gone. */
-function gone(run: AttachmentRun): (error: unknown) => Outcome {
+function settleIfGone(run: AttachmentRun): (error: unknown) => Outcome {
   return (error) => {
     if (!(error instanceof AttachmentGoneError)) throw error
     const { deps, log, va } = run
     log.v(3)?.info('VolumeAttachment was deleted, ignoring')
     run.stopWaiting()
-    deps.memory.update(va, { statusPending: false, gone: true })
+    deps.memory.update(va, { mustWriteStatus: false, isGone: true })
     orphanPublications(run)
     return SETTLED
   }

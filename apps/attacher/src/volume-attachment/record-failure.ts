@@ -26,7 +26,7 @@ function isUnpublishOf(volumeId: string): (event: WakeEvent) => event is Attachm
 }
 
 /** Records the failure in the status, and returns the outcome that retries the run. */
-export async function failed(run: AttachmentRun, attempt: Attempt, error: unknown): Promise<Outcome> {
+export async function recordFailure(run: AttachmentRun, attempt: Attempt, error: unknown): Promise<Outcome> {
   // A shutdown or a lost lease has cancelled the run. That is no failure of the volume, and the next leader tries
   // again.
   run.signal.throwIfAborted()
@@ -40,7 +40,7 @@ export async function failed(run: AttachmentRun, attempt: Attempt, error: unknow
   const { attached, deleting, finalizers } = run.stored.newest
   if (operation === 'attach' && attached === true && !deleting) memory.update(run.va, { listing: 'different' })
   // A detach that only has to write the status needs no volume, so it is retried.
-  const needsVolume = finalizers?.includes(finalizer) || memory.of(run.va).listing === 'different'
+  const needsVolume = finalizers?.includes(finalizer) || memory.recordOf(run.va).listing === 'different'
   if (attempt === 'blocked detach' && recorded && needsVolume) return { kind: 'blocked', cause }
   return { kind: 'retry', cause }
 }

@@ -41,7 +41,7 @@ describe('missing volume', () => {
 
   it('a detach that has unpublished a lost volume does not unpublish again, even if the volume is recreated', () => {
     for (const now of [ofPv(undefined), again({ volumeHandle: 'other' })]) {
-      expect(detach({ volume: now, lostDetached: true })).toEqual([REMOVE_FINALIZER])
+      expect(detach({ volume: now, isLostVolumeDetached: true })).toEqual([REMOVE_FINALIZER])
     }
   })
 

@@ -25,7 +25,7 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
         return []
       case 'updated':
         if (!event.after.ours) return []
-        if (matters(event, finalizer, queue.isInWork(event.after.key))) return [event.after.key]
+        if (needsRun(event, finalizer, queue.isInWork(event.after.key))) return [event.after.key]
         log.v(3)?.info('Ignoring VolumeAttachment change', { VolumeAttachment: event.after.key })
         return []
       default:
@@ -39,14 +39,14 @@ export function onAttachment(finalizer: string, log: Logger): QueueTrigger<Cache
  * during a run are our own writes unless they touch fields of other writers: a run checks at its end that its success
  * is stored.
  */
-function matters(
+function needsRun(
   { before, after, origin }: UpdateEvent<CachedAttachment>,
   finalizer: string,
-  inWork: boolean,
+  isInWork: boolean,
 ): boolean {
   if (isAtRest(before, finalizer) && isAtRest(after, finalizer)) return false
   if (origin === 'resync' || hasLostFinalizer({ before, after }, finalizer)) return true
-  if (inWork) return othersChanged(before, after, finalizer)
+  if (isInWork) return othersChanged(before, after, finalizer)
   if (!hasError(before) && !hasError(after)) return true
   return othersChanged(before, after, '') || statusChanged(before, after)
 }
@@ -56,7 +56,7 @@ function matters(
  * the comparison adds the key.
  */
 function isAtRest(va: CachedAttachment, finalizer: string): boolean {
-  return isDone(va) && !hasError(va) && va.finalizers?.includes(finalizer) === true
+  return isKeptAttached(va) && !hasError(va) && va.finalizers?.includes(finalizer) === true
 }
 
 /** Reports whether the last try of this process or of an earlier one has failed. */
@@ -68,13 +68,13 @@ function othersChanged(before: CachedAttachment, after: CachedAttachment, ownFin
   return (
     before.deleting !== after.deleting ||
     before.otherMetadata !== after.otherMetadata ||
-    listed(before.finalizers, ownFinalizer) !== listed(after.finalizers, ownFinalizer)
+    finalizersWithout(before.finalizers, ownFinalizer) !== finalizersWithout(after.finalizers, ownFinalizer)
   )
 }
 
 /** Returns the finalizers as a text, so that absent and empty lists are equal. */
-function listed(finalizers: readonly string[] | undefined, without: string): string {
-  return (finalizers ?? []).filter((name) => name !== without).join('\n')
+function finalizersWithout(finalizers: readonly string[] | undefined, name: string): string {
+  return (finalizers ?? []).filter((each) => each !== name).join('\n')
 }
 
 function statusChanged(before: CachedAttachment, after: CachedAttachment): boolean {
@@ -140,11 +140,11 @@ export function wakesOnVolumeGone(event: InformerEvent<CachedVolume>): readonly 
 export function onVolumeAdded(attachmentsOf: (volume: string) => readonly CachedAttachment[]): Trigger<CachedVolume> {
   return (event) => {
     if (event.type !== 'added') return []
-    return attachmentsOf(event.object.key).flatMap((va) => (va.ours && !isDone(va) ? [va.key] : []))
+    return attachmentsOf(event.object.key).flatMap((va) => (va.ours && !isKeptAttached(va) ? [va.key] : []))
   }
 }
 
-function isDone({ attached, deleting }: CachedAttachment): boolean {
+function isKeptAttached({ attached, deleting }: CachedAttachment): boolean {
   return attached === true && !deleting
 }
 

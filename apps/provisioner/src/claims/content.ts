@@ -26,7 +26,7 @@ export interface ContentSourceRequest {
  * Returns the data source for CreateVolume, and puts a finalizer on the source object. The use of the source begins, and
  * the caller must end it. Throws ProvisionError.
  */
-export function contentSource(run: ClaimRun, request: ContentSourceRequest): Promise<VolumeContentSource> {
+export function prepareContentSource(run: ClaimRun, request: ContentSourceRequest): Promise<VolumeContentSource> {
   return request.source.kind === 'VolumeSnapshot' ? snapshotContent(run, request) : cloneContent(run, request)
 }
 
@@ -100,11 +100,11 @@ export function isRestoring(deps: ClaimDeps, key: string, except?: string): bool
   if (settings.sweepMs <= 0) return false
   return claims.store
     .byIndex(CLAIMS_BY_SOURCE, snapshotKey(key))
-    .some((each) => each.uid !== except && waits(each, deps))
+    .some((each) => each.uid !== except && stillNeedsSource(each, deps))
 }
 
 /** Lists the claims in the namespace of the snapshot, and reports whether a claim still needs the snapshot. */
-export async function isListedRestoring(deps: ClaimDeps, key: string, signal: AbortSignal): Promise<boolean> {
+export async function isRestoringInFreshList(deps: ClaimDeps, key: string, signal: AbortSignal): Promise<boolean> {
   const project = claimProjection(deps.settings.claimFinalizer)
   const { namespace } = namespacedRef(key)
   const options = {
@@ -114,13 +114,14 @@ export async function isListedRestoring(deps: ClaimDeps, key: string, signal: Ab
     priority: 'low',
   } as const
   for await (const { items } of deps.api.list(PERSISTENT_VOLUME_CLAIMS, options)) {
-    if (items.some((each) => sourceIndexKeys(each).includes(snapshotKey(key)) && waits(each, deps))) return true
+    if (items.some((each) => sourceIndexKeys(each).includes(snapshotKey(key)) && stillNeedsSource(each, deps)))
+      return true
   }
   return false
 }
 
 /** Reports whether the claim has no volume yet, or has our finalizer because a CreateVolume call may be running. */
-function waits(claim: ProvisionerClaim, { volumes, memory, settings }: ClaimDeps): boolean {
+function stillNeedsSource(claim: ProvisionerClaim, { volumes, memory, settings }: ClaimDeps): boolean {
   if (!isPending(claim) && !hasOurFinalizer(claim, settings)) return false
   const name = volumeNameOf(claim.uid, settings)
   return volumes.store.get(name)?.claimUid !== claim.uid && !memory.unsavedVolumes.has(name)

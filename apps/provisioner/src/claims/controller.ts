@@ -23,7 +23,7 @@ import type { AwaitedKind, ClaimWakeKind } from '../request/wake-events.ts'
 import { sweepSnapshots } from '../sources/protection.ts'
 import type { TopologyNodes } from '../topology/requirement.ts'
 import { topologyOfNode } from '../topology/single-node.ts'
-import { isListedRestoring, isRestoring } from './content.ts'
+import { isRestoring, isRestoringInFreshList } from './content.ts'
 import type { ClaimMemory } from './memory.ts'
 import { claimTable } from './pending.ts'
 import { reconcileClaim } from './reconcile.ts'
@@ -62,7 +62,7 @@ export function claimControllers(term: TermParts, memory: ClaimMemory): readonly
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   const sweep = (stop: AbortSignal): Promise<void> => {
     const isNeeded = (key: string): boolean => isRestoring(deps, key)
-    const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isListedRestoring(deps, key, signal)
+    const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isRestoringInFreshList(deps, key, signal)
     return sweepSnapshots({ ...term, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
   }
   const claimController: Controller<ClaimWakeKind> = {

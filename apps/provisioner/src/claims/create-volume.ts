@@ -17,7 +17,7 @@ export async function createVolume(run: ClaimRun, prepared: PreparedCreation): P
   const { volume } = await deps.driver.create(request, { migrated, signal })
   log.v(3)?.info('create volume rep', { volumeId: volume?.volumeId, capacity: volume?.capacityBytes })
   if (volume === undefined || volume.volumeId === '') {
-    throw new AnswerError('the CSI driver answered CreateVolume without a volume', { mayExist: false })
+    throw new AnswerError('the CSI driver answered CreateVolume without a volume', { mayVolumeExist: false })
   }
   const created = {
     volumeId: volume.volumeId,
@@ -88,20 +88,20 @@ async function deleteWrongVolume(
     } catch (cause) {
       signal.throwIfAborted()
       const message = `${cleanup} failed, because the PersistentVolumes cannot be read: ${messageOf(cause)}`
-      return new AnswerError(message, { mayExist: true, cause })
+      return new AnswerError(message, { mayVolumeExist: true, cause })
     }
     if (owner !== undefined) {
       const message = `${why}. The PersistentVolume ${owner.name} has the volume, so it is kept`
-      return new AnswerError(message, { mayExist: false })
+      return new AnswerError(message, { mayVolumeExist: false })
     }
     try {
       await deps.driver.delete({ kind: 'unwanted', volumeId, owner }, { secrets, migrated, signal })
-      return new AnswerError(why, { mayExist: false })
+      return new AnswerError(why, { mayVolumeExist: false })
     } catch (cause) {
       signal.throwIfAborted()
       if (left > 1 && deps.clock.monotonic() < end) continue
       const message = `${cleanup} failed, volume is orphaned: ${messageOf(cause)}`
-      return new AnswerError(message, { mayExist: true, cause })
+      return new AnswerError(message, { mayVolumeExist: true, cause })
     }
   }
 }

@@ -17,7 +17,7 @@ const [REPORT, REFRESH, END, RETRY] = [
 
 function viewOf({ failure, ...change }: Change): FailureView {
   return {
-    failure: { message: 'no', state: 'unchanged', answered: false, infeasible: false, waitsFor: [], ...failure },
+    failure: { message: 'no', state: 'unchanged', isAnswered: false, isInfeasible: false, waitsFor: [], ...failure },
     className: 'fast',
     isPopulated: false,
     isOtherRequest: false,
@@ -29,7 +29,7 @@ function viewOf({ failure, ...change }: Change): FailureView {
 }
 
 const answered = (state: CreationFailure['state'], change: Partial<CreationFailure> = {}) =>
-  ({ failure: { state, answered: true, ...change } }) as const
+  ({ failure: { state, isAnswered: true, ...change } }) as const
 
 describe('decideFailure', () => {
   it.each<[name: string, change: Change, plan: readonly object[]]>([
@@ -73,7 +73,7 @@ describe('decideFailure', () => {
     ],
     [
       'pauses after a refusal of the request',
-      answered('final', { infeasible: true }),
+      answered('final', { isInfeasible: true }),
       [wait(), REPORT, REFRESH, END, release(true, false), { kind: 'pause', waitsFor: ON_CLASS }],
     ],
     [

@@ -75,7 +75,7 @@ function isPopulated(view: FailureView): Result {
 
 /** Before the call, the class may be the cause: users correct it by deleting and recreating it. */
 function hasCause({ failure, className }: FailureView): Result {
-  const classes = failure.state === 'unchanged' ? [classOf(className)] : []
+  const classes = failure.state === 'unchanged' ? [classEvent(className)] : []
   return next({ kind: 'wait', waitsFor: [...failure.waitsFor, ...classes] })
 }
 
@@ -90,11 +90,11 @@ function callWasSent({ failure }: FailureView): Result {
 function isOtherRequest({ isOtherRequest: isOther, className }: FailureView): Result {
   if (!isOther) return undefined
   // A class with its earlier parameters leads to the request that the driver knows.
-  return next({ kind: 'forgetRequest' }, { kind: 'wait', waitsFor: [classOf(className)] })
+  return next({ kind: 'forgetRequest' }, { kind: 'wait', waitsFor: [classEvent(className)] })
 }
 
 function cannotBeRepeated({ failure, isOtherRequest: isOther, isLasting }: FailureView): Result {
-  return isOther || (!failure.answered && isLasting) ? next({ kind: 'giveUp' }) : undefined
+  return isOther || (!failure.isAnswered && isLasting) ? next({ kind: 'giveUp' }) : undefined
 }
 
 function mayStillRun({ failure: { state } }: FailureView): Result {
@@ -102,11 +102,11 @@ function mayStillRun({ failure: { state } }: FailureView): Result {
 }
 
 function callHasEnded({ failure }: FailureView): Result {
-  return failure.answered ? next({ kind: 'endCreation' }) : undefined
+  return failure.isAnswered ? next({ kind: 'endCreation' }) : undefined
 }
 
 function claimMustBeReleased(view: FailureView): Result {
-  return next({ kind: 'release', isEnded: view.failure.answered, reschedules: reschedules(view) })
+  return next({ kind: 'release', isEnded: view.failure.isAnswered, reschedules: reschedules(view) })
 }
 
 function otherNodeMaySucceed(view: FailureView): Result {
@@ -114,7 +114,7 @@ function otherNodeMaySucceed(view: FailureView): Result {
 }
 
 function isInfeasible({ failure, className }: FailureView): Result {
-  return failure.infeasible ? endPlan({ kind: 'pause', waitsFor: classOf(className) }) : undefined
+  return failure.isInfeasible ? endPlan({ kind: 'pause', waitsFor: classEvent(className) }) : undefined
 }
 
 function hasFailed(): Result {
@@ -125,6 +125,6 @@ function reschedules({ failure, hasSelectedNode }: FailureView): boolean {
   return failure.state === 'reschedule' && hasSelectedNode
 }
 
-function classOf(name: string): ClaimWakeEvent<'class'> {
+function classEvent(name: string): ClaimWakeEvent<'class'> {
   return { kind: 'class', name }
 }

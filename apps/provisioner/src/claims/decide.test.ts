@@ -55,9 +55,9 @@ function view({ annotations = {}, claim, settings, ...rest }: State): ClaimView 
     },
     class: CLASS,
     volumeName: 'pvc-uid',
-    existing: undefined,
-    inProgress: false,
-    isFinished: false,
+    existingVolume: undefined,
+    isCallUncertain: false,
+    isCreationFinished: false,
     hasUnsavedVolume: false,
     pausedForMs: 0,
     allowsNode: true,
@@ -79,9 +79,13 @@ const LATE = { ...CLASS, waitsForConsumer: true }
 describe('decideClaim', () => {
   it.each<[string, State, string]>([
     ['without a volume', {}, 'provision'],
-    ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'nothing'],
-    ['whose PersistentVolume exists, with our finalizer', { existing: OWN_VOLUME, claim: WITH_FINALIZER }, 'release'],
-    ['whose PersistentVolume belongs to another claim', { existing: FOREIGN_VOLUME }, 'fail'],
+    ['whose PersistentVolume exists', { existingVolume: OWN_VOLUME }, 'nothing'],
+    [
+      'whose PersistentVolume exists, with our finalizer',
+      { existingVolume: OWN_VOLUME, claim: WITH_FINALIZER },
+      'release',
+    ],
+    ['whose PersistentVolume belongs to another claim', { existingVolume: FOREIGN_VOLUME }, 'fail'],
     ['whose PersistentVolume is being stored', { hasUnsavedVolume: true, claim: WITH_FINALIZER }, 'nothing'],
     ['without a class', { class: undefined }, 'fail'],
     ['of another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }, 'nothing'],
@@ -108,12 +112,12 @@ describe('decideClaim', () => {
     ['that is deleted, with our finalizer', { claim: { deleting: true, ...WITH_FINALIZER } }, 'provision'],
     [
       'that is deleted, with our finalizer, after the end of its creation',
-      { claim: { deleting: true, ...WITH_FINALIZER }, isFinished: true },
+      { claim: { deleting: true, ...WITH_FINALIZER }, isCreationFinished: true },
       'release',
     ],
     [
       'that is bound to another volume, with our finalizer, after the end of its creation',
-      { claim: { volumeName: 'v', ...WITH_FINALIZER }, isFinished: true },
+      { claim: { volumeName: 'v', ...WITH_FINALIZER }, isCreationFinished: true },
       'release',
     ],
     [
@@ -131,7 +135,7 @@ describe('decideClaim', () => {
     ['is deleted', { claim: { deleting: true } }],
     ['has another provisioner', { annotations: { [STORAGE_PROVISIONER]: 'other' } }],
   ])('`decideClaim` continues a creation in progress although the claim %s', (_state, state) => {
-    expect(decided({ ...state, inProgress: true })).toEqual(['provision'])
+    expect(decided({ ...state, isCallUncertain: true })).toEqual(['provision'])
   })
 })
 
@@ -167,7 +171,7 @@ describe('the steps of `decideClaim`', () => {
   it.each<[string, State, object]>([
     [
       'whose PersistentVolume belongs to another claim',
-      { existing: FOREIGN_VOLUME },
+      { existingVolume: FOREIGN_VOLUME },
       { message: nameInUse, ...forVolume, report: true },
     ],
     [
@@ -182,12 +186,12 @@ describe('the steps of `decideClaim`', () => {
     ],
     [
       'with a foreign class, during a call',
-      { ...foreignClass, inProgress: true },
+      { ...foreignClass, isCallUncertain: true },
       { message: 'storageClass "class" has another provisioner', ...forClass, report: false },
     ],
     [
       'with a foreign class, during a call, with our finalizer',
-      { ...foreignClass, inProgress: true, claim: WITH_FINALIZER },
+      { ...foreignClass, isCallUncertain: true, claim: WITH_FINALIZER },
       { message: 'storageClass "class" has another provisioner', ...forClass, report: true },
     ],
   ])('a claim %s fails with a message and waits for an event', (_name, state, failure) => {
@@ -195,7 +199,7 @@ describe('the steps of `decideClaim`', () => {
   })
 
   it.each<[string, State, string]>([
-    ['whose PersistentVolume exists', { existing: OWN_VOLUME }, 'its PersistentVolume exists'],
+    ['whose PersistentVolume exists', { existingVolume: OWN_VOLUME }, 'its PersistentVolume exists'],
     ['that is bound', { claim: { volumeName: 'v' } }, 'it has a volume'],
     [
       'of another provisioner',
@@ -213,7 +217,7 @@ describe('the steps of `decideClaim`', () => {
   })
 
   it('the reason to remove our finalizer is the end of the creation', () => {
-    const state = { claim: { deleting: true, ...WITH_FINALIZER }, isFinished: true }
+    const state = { claim: { deleting: true, ...WITH_FINALIZER }, isCreationFinished: true }
     expect(decideClaim(view(state))).toEqual([{ kind: 'release', why: 'its creation has ended' }])
   })
 
@@ -283,7 +287,7 @@ describe('--node-deployment', () => {
     ['if another provisioner is responsible', { annotations: { ...elsewhere, [STORAGE_PROVISIONER]: 'other' } }],
     ['if the class is missing', { class: undefined }],
     ['if the class has another provisioner', { class: { ...CLASS, provisioner: 'other' } }],
-    ['if the PersistentVolume exists', { existing: OWN_VOLUME }],
+    ['if the PersistentVolume exists', { existingVolume: OWN_VOLUME }],
   ])('`decideClaim` does not check the other node of a claim %s', (_condition, state) => {
     const kinds = decided({ settings: finalizing, annotations: elsewhere, ...state })
     expect([['nothing'], ['release']]).toContainEqual(kinds)

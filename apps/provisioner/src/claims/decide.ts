@@ -22,11 +22,11 @@ export interface ClaimView {
   /** The name of the claim's volume. Undefined if the flags allow no valid name. */
   readonly volumeName: string | undefined
   /** The PersistentVolume with the name `volumeName`. Undefined if it does not exist. */
-  readonly existing: ProvisionerVolume | undefined
+  readonly existingVolume: ProvisionerVolume | undefined
   /** True if a CreateVolume call for the claim may still be running. */
-  readonly inProgress: boolean
+  readonly isCallUncertain: boolean
   /** True if our finalizer on the claim is left over: this process knows the end of the last CreateVolume call. */
-  readonly isFinished: boolean
+  readonly isCreationFinished: boolean
   /** True if the volume exists, but its PersistentVolume is not stored yet. */
   readonly hasUnsavedVolume: boolean
   /** The milliseconds before the retry of a claim that the driver has refused as infeasible. 0: no wait. */
@@ -97,24 +97,26 @@ function volumeIsBeingStored({ hasUnsavedVolume, volumeName = '' }: ClaimView): 
 }
 
 function volumeIsStored(view: ClaimView): Result {
-  return view.existing?.claimUid === view.claim.uid ? finish(view, 'its PersistentVolume exists') : undefined
+  return view.existingVolume?.claimUid === view.claim.uid
+    ? releaseOrNothing(view, 'its PersistentVolume exists')
+    : undefined
 }
 
-function volumeNameIsInUse({ existing }: ClaimView): Result {
-  if (existing === undefined) return undefined
-  const { key } = existing
+function volumeNameIsInUse({ existingVolume }: ClaimView): Result {
+  if (existingVolume === undefined) return undefined
+  const { key } = existingVolume
   const message = `the PersistentVolume ${key} has the name of the volume and belongs to another claim`
   return endPlan({ kind: 'fail', message, waitsFor: { kind: 'volume', name: key }, report: true })
 }
 
 function callIsUncertain(view: ClaimView): Result {
-  return view.inProgress ? create(view) : undefined
+  return view.isCallUncertain ? planCreation(view) : undefined
 }
 
 function deletedClaimHasFinalizer(view: ClaimView): Result {
   const { claim, settings } = view
-  if (!claim.deleting || !hasOurFinalizer(claim, settings) || isElsewhere(view)) return undefined
-  return view.isFinished ? finish(view, 'its creation has ended') : create(view)
+  if (!claim.deleting || !hasOurFinalizer(claim, settings) || isForOtherNode(view)) return undefined
+  return view.isCreationFinished ? releaseOrNothing(view, 'its creation has ended') : planCreation(view)
 }
 
 function isPaused({ pausedForMs }: ClaimView): Result {
@@ -124,16 +126,16 @@ function isPaused({ pausedForMs }: ClaimView): Result {
 function claimWithFinalizerHasOtherVolume(view: ClaimView): Result {
   const { claim, volumeName, settings } = view
   if (claim.volumeName === '' || claim.volumeName === volumeName) return undefined
-  const mayHaveCall = hasOurFinalizer(claim, settings) && !isElsewhere(view) && !view.isFinished
-  return mayHaveCall ? create(view) : undefined
+  const mayHaveCall = hasOurFinalizer(claim, settings) && !isForOtherNode(view) && !view.isCreationFinished
+  return mayHaveCall ? planCreation(view) : undefined
 }
 
 function hasVolume(view: ClaimView): Result {
-  return view.claim.volumeName === '' ? undefined : finish(view, 'it has a volume')
+  return view.claim.volumeName === '' ? undefined : releaseOrNothing(view, 'it has a volume')
 }
 
 function isForeign(view: ClaimView): Result {
-  return isOurs(view.claim, view.settings) ? undefined : finish(view, 'another provisioner is responsible')
+  return isOurs(view.claim, view.settings) ? undefined : releaseOrNothing(view, 'another provisioner is responsible')
 }
 
 function isBeingDeleted({ claim, settings }: ClaimView): Result {
@@ -145,7 +147,7 @@ function isBeingDeleted({ claim, settings }: ClaimView): Result {
 function otherNodeMayBeWithoutDriver(view: ClaimView): Result {
   const { claim, class: storageClass, settings } = view
   const selected = selectedNode(claim)
-  if (settings.node === undefined || !selected || !isElsewhere(view) || storageClass === undefined) return undefined
+  if (settings.node === undefined || !selected || !isForOtherNode(view) || storageClass === undefined) return undefined
   const { rescheduleAfterMs } = settings.node
   if (rescheduleAfterMs === 0 || !isKnown(storageClass.provisioner, settings.names)) return undefined
   return mayLoseNode(claim, settings)
@@ -154,54 +156,54 @@ function otherNodeMayBeWithoutDriver(view: ClaimView): Result {
 }
 
 function otherNodeIsSelected(view: ClaimView): Result {
-  if (!isElsewhere(view) || !selectedNode(view.claim)) return undefined
+  if (!isForOtherNode(view) || !selectedNode(view.claim)) return undefined
   return endPlan({ kind: 'nothing', why: 'another node is selected' })
 }
 
 function nodeIsSelectedByOthers(view: ClaimView): Result {
   const { claim, class: storageClass, settings } = view
-  if (!isElsewhere(view) || storageClass === undefined) return undefined
+  if (!isForOtherNode(view) || storageClass === undefined) return undefined
   const isImmediate = !storageClass.waitsForConsumer && settings.node?.immediateBinding === true
   if (isImmediate && isKnown(storageClass.provisioner, settings.names)) return undefined
-  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classEvent(claim) })
 }
 
 function classExcludesNode(view: ClaimView): Result {
   const { claim, class: storageClass, allowsNode } = view
-  if (!isElsewhere(view) || storageClass === undefined || allowsNode) return undefined
-  return endPlan({ kind: 'nothing', why: 'the class does not allow this node', waitsFor: classOf(claim) })
+  if (!isForOtherNode(view) || storageClass === undefined || allowsNode) return undefined
+  return endPlan({ kind: 'nothing', why: 'the class does not allow this node', waitsFor: classEvent(claim) })
 }
 
 function nodeMustBeSelected(view: ClaimView): Result {
   const { class: storageClass, settings } = view
-  if (!isElsewhere(view) || storageClass === undefined || settings.node === undefined) return undefined
+  if (!isForOtherNode(view) || storageClass === undefined || settings.node === undefined) return undefined
   return endPlan({ kind: 'selectNode', class: storageClass, node: settings.node })
 }
 
 function consumerIsMissing({ claim, class: storageClass }: ClaimView): Result {
   if (storageClass?.waitsForConsumer !== true || selectedNode(claim)) return undefined
-  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'no node is selected', waitsFor: classEvent(claim) })
 }
 
 function classIsForeign({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
-  return endPlan({ kind: 'nothing', why: 'the class has another provisioner', waitsFor: classOf(claim) })
+  return endPlan({ kind: 'nothing', why: 'the class has another provisioner', waitsFor: classEvent(claim) })
 }
 
 function mustBeCreated(view: ClaimView): Result {
-  return create(view)
+  return planCreation(view)
 }
 
 function classIsMissing({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass !== undefined) return undefined
   const message = `storageClass "${classNameOf(claim)}" not found`
-  return endPlan({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
+  return endPlan({ kind: 'fail', message, waitsFor: classEvent(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function classBelongsToOther({ claim, class: storageClass, settings }: ClaimView): Result {
   if (storageClass === undefined || isKnown(storageClass.provisioner, settings.names)) return undefined
   const message = `storageClass "${classNameOf(claim)}" has another provisioner`
-  return endPlan({ kind: 'fail', message, waitsFor: classOf(claim), report: hasOurFinalizer(claim, settings) })
+  return endPlan({ kind: 'fail', message, waitsFor: classEvent(claim), report: hasOurFinalizer(claim, settings) })
 }
 
 function canBeCreated({ claim, class: storageClass, settings }: ClaimView): Result {
@@ -211,21 +213,21 @@ function canBeCreated({ claim, class: storageClass, settings }: ClaimView): Resu
 }
 
 /** Ends the plan with the creation of the volume, or with the failure of its request. */
-function create(view: ClaimView): Result {
+function planCreation(view: ClaimView): Result {
   return endPlan(...planOf(CREATION_CHECKS, view))
 }
 
 /** Ends the plan of a claim without further work. Our finalizer is removed. */
-function finish({ claim, settings }: ClaimView, why: string): Result {
+function releaseOrNothing({ claim, settings }: ClaimView, why: string): Result {
   return endPlan({ kind: hasOurFinalizer(claim, settings) ? 'release' : 'nothing', why })
 }
 
-function classOf(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
+function classEvent(claim: ProvisionerClaim): ClaimWakeEvent<'class'> {
   return { kind: 'class', name: classNameOf(claim) }
 }
 
 /** Reports whether, with `--node-deployment`, the claim has no selected node or the node of another process. */
-function isElsewhere({ claim, settings }: ClaimView): boolean {
+function isForOtherNode({ claim, settings }: ClaimView): boolean {
   return settings.node !== undefined && selectedNode(claim) !== settings.node.name
 }
 

@@ -22,20 +22,24 @@ describe('creationFailure', () => {
     },
   )
 
-  it.each<[string, unknown, { state: State; answered: boolean; infeasible?: boolean }]>([
-    ['an invalid argument', rpc('InvalidArgument'), { state: 'final', answered: true, infeasible: true }],
-    ['an unreadable answer', rpc('Internal', { origin: 'client' }), { state: 'background', answered: true }],
-    ['a volume that is gone', new AnswerError('x', { mayExist: false }), { state: 'final', answered: true }],
-    ['a volume that may exist', new AnswerError('x', { mayExist: true }), { state: 'background', answered: true }],
-    ['an error before the call', new ProvisionError('x'), { state: 'unchanged', answered: false }],
+  it.each<[string, unknown, { state: State; isAnswered: boolean; isInfeasible?: boolean }]>([
+    ['an invalid argument', rpc('InvalidArgument'), { state: 'final', isAnswered: true, isInfeasible: true }],
+    ['an unreadable answer', rpc('Internal', { origin: 'client' }), { state: 'background', isAnswered: true }],
+    ['a volume that is gone', new AnswerError('x', { mayVolumeExist: false }), { state: 'final', isAnswered: true }],
+    [
+      'a volume that may exist',
+      new AnswerError('x', { mayVolumeExist: true }),
+      { state: 'background', isAnswered: true },
+    ],
+    ['an error before the call', new ProvisionError('x'), { state: 'unchanged', isAnswered: false }],
     [
       'an error that asks for another node',
       new ProvisionError('x', { reschedule: true }),
-      { state: 'reschedule', answered: false },
+      { state: 'reschedule', isAnswered: false },
     ],
-    ['any other error', new Error('x'), { state: 'unchanged', answered: false }],
+    ['any other error', new Error('x'), { state: 'unchanged', isAnswered: false }],
   ])('`creationFailure` decides about retries after %s', (_, error, expected) => {
-    expect(creationFailure(error, FIRST)).toMatchObject({ infeasible: false, ...expected })
+    expect(creationFailure(error, FIRST)).toMatchObject({ isInfeasible: false, ...expected })
   })
 
   it('AlreadyExists leaves the outcome of an earlier call uncertain', () => {

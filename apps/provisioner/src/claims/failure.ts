@@ -12,14 +12,14 @@ export interface CreationFailure {
    */
   readonly state: 'unchanged' | 'background' | 'final' | 'reschedule'
   /** True if the driver was called in this attempt. The driver's answer also covers earlier calls for the volume. */
-  readonly answered: boolean
+  readonly isAnswered: boolean
   /** True after InvalidArgument: a quick retry is useless. */
-  readonly infeasible: boolean
+  readonly isInfeasible: boolean
   readonly waitsFor: readonly ClaimWakeEvent[]
 }
 
 /** The facts by which a failed try of CreateVolume is judged. */
-export interface TryOptions {
+export interface AttemptOptions {
   /** True if another node could be selected for the claim. */
   readonly mayReschedule: boolean
   /** True if the outcome of an earlier call for the volume is unknown. */
@@ -30,26 +30,30 @@ export interface TryOptions {
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'
   /** True if the volume may still exist in the back end. The creation then counts as unfinished and is repeated. */
-  readonly mayExist: boolean
+  readonly mayVolumeExist: boolean
 
-  constructor(message: string, { mayExist, cause }: { readonly mayExist: boolean; readonly cause?: unknown }) {
+  constructor(
+    message: string,
+    { mayVolumeExist, cause }: { readonly mayVolumeExist: boolean; readonly cause?: unknown },
+  ) {
     super(message, { cause })
-    this.mayExist = mayExist
+    this.mayVolumeExist = mayVolumeExist
   }
 }
 
 /** Returns the consequences of an error. */
-export function creationFailure(error: unknown, options: TryOptions): CreationFailure {
+export function creationFailure(error: unknown, options: AttemptOptions): CreationFailure {
   // A driver without room answers CreateVolume with ResourceExhausted, and no longer works on the volume.
   const { message, status, mayStillRun } = callFailure(error, { finalCodes: ['ResourceExhausted'] })
-  const base = { message, answered: false, infeasible: false, waitsFor: [] }
+  const base = { message, isAnswered: false, isInfeasible: false, waitsFor: [] }
   if (error instanceof ProvisionError) {
     return { ...base, waitsFor: error.waitsFor, state: error.reschedule ? 'reschedule' : 'unchanged' }
   }
-  if (error instanceof AnswerError) return { ...base, state: error.mayExist ? 'background' : 'final', answered: true }
+  if (error instanceof AnswerError)
+    return { ...base, state: error.mayVolumeExist ? 'background' : 'final', isAnswered: true }
   if (status === undefined) return { ...base, state: 'unchanged' }
-  const infeasible = status.code === CODES.InvalidArgument && status.origin === 'driver'
-  return { ...base, answered: true, infeasible, state: mayStillRun ? 'background' : endOf(status, options) }
+  const isInfeasible = status.code === CODES.InvalidArgument && status.origin === 'driver'
+  return { ...base, isAnswered: true, isInfeasible, state: mayStillRun ? 'background' : stateAfterEnd(status, options) }
 }
 
 /** Reports whether the driver has a volume of this name for another request. */
@@ -58,7 +62,7 @@ export function isAlreadyExists(error: unknown): boolean {
 }
 
 /** Returns the state of a creation after the driver has ended the call with an error. */
-function endOf({ code }: RpcError, { mayReschedule, isRepeated }: TryOptions): CreationFailure['state'] {
+function stateAfterEnd({ code }: RpcError, { mayReschedule, isRepeated }: AttemptOptions): CreationFailure['state'] {
   // The earlier call has created the volume. `final` would forget it.
   if (isRepeated && code === CODES.AlreadyExists) return 'background'
   return code === CODES.ResourceExhausted && mayReschedule ? 'reschedule' : 'final'

@@ -7,7 +7,7 @@ import type { ClaimDeps } from './run.ts'
  */
 export function forgetGone(uid: string, deps: Pick<ClaimDeps, 'claims' | 'memory' | 'uses'>): boolean {
   const { memory, uses } = deps
-  if (memory.mayStillRun(uid)) return false
+  if (memory.mayCallStillRun(uid)) return false
   uses.end(uid)
   if (cachedClaim(uid, deps) !== undefined) return false
   memory.forget(uid)

@@ -14,7 +14,7 @@ beforeEach(() => {
 
 describe('ClaimMemory.pause', () => {
   it('the pause of an infeasible claim lasts for the configured time', async () => {
-    memory.pause('a', 'class')
+    memory.pauseClaim('a', 'class')
     await clock.advance(PAUSE_MS - 1)
     expect(memory.pausedForMs('a', 'class')).toBe(1)
     await clock.advance(1)
@@ -26,14 +26,14 @@ describe('ClaimMemory.pause', () => {
     ['the end of the claim', () => memory.forget('a'), 'class'],
     ['a new driver', () => memory.onDriverReturn(), 'class'],
   ])('`ClaimMemory` ends the pause of an infeasible claim after %s', (_, change, classUid) => {
-    memory.pause('a', 'class')
+    memory.pauseClaim('a', 'class')
     expect(memory.pausedForMs('a', 'class')).toBe(PAUSE_MS)
     change()
     expect(memory.pausedForMs('a', classUid)).toBe(0)
   })
 
   it('the pause of an infeasible claim does not pause other claims', () => {
-    memory.pause('a', 'class')
+    memory.pauseClaim('a', 'class')
     expect(memory.pausedForMs('b', 'class')).toBe(0)
   })
 })
@@ -59,25 +59,29 @@ describe('ClaimMemory.shouldRecord', () => {
 
 describe('ClaimMemory.follows', () => {
   it('a running creation is remembered until it ends, even if its claim is forgotten', () => {
-    memory.inProgress.set('a', {} as UncertainCall)
+    memory.uncertainCalls.set('a', {} as UncertainCall)
     memory.forget('a')
-    expect(memory.mayStillRun('a')).toBe(true)
+    expect(memory.mayCallStillRun('a')).toBe(true)
     memory.recordEndOfCall('a')
-    expect(memory.mayStillRun('a')).toBe(false)
+    expect(memory.mayCallStillRun('a')).toBe(false)
   })
 })
 
 describe('ClaimMemory.isFinished', () => {
   it.each<[string, () => void]>([
-    ['its next call', () => memory.inProgress.set('a', {} as UncertainCall)],
+    ['its next call', () => memory.uncertainCalls.set('a', {} as UncertainCall)],
     ['the success of a later call', () => memory.recordEndOfCall('a')],
     ['the end of the claim', () => memory.forget('a')],
   ])('the finalizer of a claim whose creation has ended counts as left over until %s', (_, change) => {
-    expect(memory.isFinished('a')).toBe(false)
+    expect(memory.isCreationFinished('a')).toBe(false)
     memory.recordFinished('a')
-    expect([memory.isFinished('a'), memory.knowsEndOfCall('a'), memory.isFinished('b')]).toEqual([true, true, false])
+    expect([memory.isCreationFinished('a'), memory.knowsEndOfCall('a'), memory.isCreationFinished('b')]).toEqual([
+      true,
+      true,
+      false,
+    ])
     change()
-    expect(memory.isFinished('a')).toBe(false)
+    expect(memory.isCreationFinished('a')).toBe(false)
   })
 })
 
@@ -92,7 +96,7 @@ describe('forgetGone', () => {
   ])('%s', (_, cache, isRunning, size) => {
     const deps = { ...cache, memory, uses: { end: () => {} } }
     memory.shouldRecord('a', 'x')
-    if (isRunning) memory.inProgress.set('a', {} as UncertainCall)
+    if (isRunning) memory.uncertainCalls.set('a', {} as UncertainCall)
     forgetGone('a', deps as unknown as Parameters<typeof forgetGone>[1])
     expect(memory.size).toBe(size)
   })

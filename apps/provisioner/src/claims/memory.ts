@@ -4,7 +4,7 @@ import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import { NodeDriverChecks } from '../node/node-checks.ts'
-import { Ownership } from '../node/ownership.ts'
+import { SelectionDelays } from '../node/selection-delays.ts'
 import type { PreparedCreation } from './prepared.ts'
 
 /**
@@ -43,16 +43,16 @@ export interface CreatedVolume {
 
 /** The facts that only this process remembers about unbound claims, by the UIDs of the claims. */
 export class ClaimMemory {
-  readonly inProgress = new Map<string, UncertainCall>()
+  readonly uncertainCalls = new Map<string, UncertainCall>()
   /** The created volumes, by the names of their PersistentVolumes. */
   readonly unsavedVolumes = new Map<string, UnsavedVolume>()
-  readonly ownership: Ownership
+  readonly selectionDelays: SelectionDelays
   readonly nodeChecks: NodeDriverChecks
   readonly #pauses = new Map<string, Pause>()
   /** The claims that this process has worked on at least once. */
   readonly #ran = new Set<string>()
   /** The claims whose CreateVolume call has ended in this process. */
-  readonly #answered = new Set<string>()
+  readonly #endedCalls = new Set<string>()
   /** The claims whose work has ended, although a failed removal may have left our finalizer on them. */
   readonly #finished = new Set<string>()
   /** The times since which a creation of an earlier process could not be repeated. */
@@ -65,11 +65,11 @@ export class ClaimMemory {
     this.#clock = clock
     this.#pauseMs = pauseMs
     this.#events = new EventDeduplicator({ clock })
-    this.ownership = new Ownership(clock)
+    this.selectionDelays = new SelectionDelays(clock)
     this.nodeChecks = new NodeDriverChecks(clock)
   }
 
-  pause(uid: string, classUid: string): void {
+  pauseClaim(uid: string, classUid: string): void {
     this.#pauses.set(uid, { until: this.#clock.monotonic() + this.#pauseMs, classUid })
   }
 
@@ -94,9 +94,9 @@ export class ClaimMemory {
   forget(uid: string): void {
     this.#pauses.delete(uid)
     this.#ran.delete(uid)
-    this.#answered.delete(uid)
+    this.#endedCalls.delete(uid)
     this.#finished.delete(uid)
-    this.ownership.forget(uid)
+    this.selectionDelays.forget(uid)
     this.nodeChecks.forget(uid)
     this.#unrepeatableSince.delete(uid)
     this.#events.forget(uid)
@@ -105,10 +105,10 @@ export class ClaimMemory {
 
   /** Called when a claim's CreateVolume call has ended. Forgets the call. */
   recordEndOfCall(uid: string): void {
-    this.inProgress.delete(uid)
-    this.#answered.add(uid)
+    this.uncertainCalls.delete(uid)
+    this.#endedCalls.add(uid)
     this.#finished.delete(uid)
-    this.ownership.forget(uid)
+    this.selectionDelays.forget(uid)
     this.#unrepeatableSince.delete(uid)
   }
 
@@ -119,8 +119,8 @@ export class ClaimMemory {
   }
 
   /** Reports whether our finalizer on the claim is left over, so that it is no sign of a running CreateVolume call. */
-  isFinished(uid: string): boolean {
-    return this.#finished.has(uid) && !this.inProgress.has(uid)
+  isCreationFinished(uid: string): boolean {
+    return this.#finished.has(uid) && !this.uncertainCalls.has(uid)
   }
 
   /** Returns for how many milliseconds the creation of an earlier process could not be repeated. First call: 0. */
@@ -138,7 +138,7 @@ export class ClaimMemory {
 
   /** Reports whether a call of an earlier process cannot be running: this process knows the end of the last call. */
   knowsEndOfCall(uid: string): boolean {
-    return this.#answered.has(uid)
+    return this.#endedCalls.has(uid)
   }
 
   /** Reports whether this process has worked on the claim. If not, a call of an earlier process may still run. */
@@ -148,14 +148,15 @@ export class ClaimMemory {
 
   /** The number of remembered facts. */
   get size(): number {
-    const ofCalls = this.inProgress.size + this.#answered.size + this.#finished.size + this.#unrepeatableSince.size
+    const ofCalls =
+      this.uncertainCalls.size + this.#endedCalls.size + this.#finished.size + this.#unrepeatableSince.size
     const ofEvents = this.#events.size + this.#pauses.size + this.nodeChecks.size
     return this.unsavedVolumes.size + ofCalls + ofEvents + this.#ran.size
   }
 
   /** Reports whether a CreateVolume call for the claim may be running. */
-  mayStillRun(uid: string): boolean {
-    return this.inProgress.has(uid)
+  mayCallStillRun(uid: string): boolean {
+    return this.uncertainCalls.has(uid)
   }
 
   /** Ends the waits of infeasible claims after a reconnect: a new version of the driver may accept their requests. */

@@ -41,19 +41,19 @@ beforeEach(() => {
 })
 
 it.each<[string, () => void, object]>([
-  ['a new claim', () => {}, { claim: CLAIM, class: CLASS, volumeName: 'pvc-uid', existing: undefined }],
+  ['a new claim', () => {}, { claim: CLAIM, class: CLASS, volumeName: 'pvc-uid', existingVolume: undefined }],
   ['a claim without a class', () => classes.clear(), { class: undefined, pausedForMs: 0 }],
-  ['the PersistentVolume of a claim', () => volumes.set('pvc-uid', VOLUME), { existing: VOLUME }],
-  ['a running creation with its class', () => follow(), { claim: CLAIM, class: FORMER, inProgress: true }],
-  ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, inProgress: true }],
+  ['the PersistentVolume of a claim', () => volumes.set('pvc-uid', VOLUME), { existingVolume: VOLUME }],
+  ['a running creation with its class', () => follow(), { claim: CLAIM, class: FORMER, isCallUncertain: true }],
+  ['a running creation of a deleted claim', () => deleted(), { claim: CLAIM, class: FORMER, isCallUncertain: true }],
   [
     'a volume that is stored later',
     () => memory.unsavedVolumes.set('pvc-uid', {} as UnsavedVolume),
     { hasUnsavedVolume: true },
   ],
-  ['an infeasible claim', () => memory.pause('uid', 'class-uid'), { pausedForMs: 60_000 }],
-  ['an infeasible claim with a new class', () => memory.pause('uid', 'former-uid'), { pausedForMs: 0 }],
-  ['no impossible name', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existing: undefined }],
+  ['an infeasible claim', () => memory.pauseClaim('uid', 'class-uid'), { pausedForMs: 60_000 }],
+  ['an infeasible claim with a new class', () => memory.pauseClaim('uid', 'former-uid'), { pausedForMs: 0 }],
+  ['no impossible name', () => rename({ volumeNamePrefix: '' }), { volumeName: undefined, existingVolume: undefined }],
   ['a shortened volume name', () => rename({ volumeNameUuidLength: 2 }), { volumeName: 'pvc-ui' }],
 ])('`observeClaim` returns %s', (_, change, view) => {
   change()
@@ -66,7 +66,7 @@ it('`observeClaim` returns undefined for a claim that is bound or deleted', () =
 })
 
 function follow(): void {
-  memory.inProgress.set('uid', { prepared: { claim: CLAIM, class: FORMER } } as UncertainCall)
+  memory.uncertainCalls.set('uid', { prepared: { claim: CLAIM, class: FORMER } } as UncertainCall)
 }
 
 function deleted(): void {

@@ -24,20 +24,20 @@ export interface ObserveDeps {
 /** Returns the state of a claim. Undefined if it is bound or deleted and no CreateVolume call may be running. */
 export function observeClaim(uid: string, deps: ObserveDeps): ClaimView | undefined {
   const { volumes, memory, settings } = deps
-  const followed = memory.inProgress.get(uid)
+  const uncertainCall = memory.uncertainCalls.get(uid)
   const cached = cachedClaim(uid, deps)
-  const claim = cached ?? followed?.prepared.claim
+  const claim = cached ?? uncertainCall?.prepared.claim
   if (claim === undefined) return undefined
   const current = deps.classes.store.get(classNameOf(claim))
-  const storageClass = followed === undefined ? current : followed.prepared.class
-  const volumeName = nameOf(uid, settings)
+  const storageClass = uncertainCall === undefined ? current : uncertainCall.prepared.class
+  const volumeName = validVolumeName(uid, settings)
   return {
     claim,
     class: storageClass,
     volumeName,
-    existing: volumeName === undefined ? undefined : volumes.store.get(volumeName),
-    inProgress: followed !== undefined,
-    isFinished: memory.isFinished(uid),
+    existingVolume: volumeName === undefined ? undefined : volumes.store.get(volumeName),
+    isCallUncertain: uncertainCall !== undefined,
+    isCreationFinished: memory.isCreationFinished(uid),
     hasUnsavedVolume: volumeName !== undefined && memory.unsavedVolumes.has(volumeName),
     pausedForMs: memory.pausedForMs(uid, current?.uid ?? ''),
     allowsNode: allowsOwnNode(claim, storageClass, deps),
@@ -61,7 +61,7 @@ export function cachedClaim(uid: string, { claims }: Pick<ObserveDeps, 'claims'>
 }
 
 /** Returns the name of the claim's volume. Undefined if the name is invalid: `prepare` reports the reason later. */
-function nameOf(uid: string, settings: ProvisionerSettings): string | undefined {
+function validVolumeName(uid: string, settings: ProvisionerSettings): string | undefined {
   try {
     return volumeNameOf(uid, settings)
   } catch (error) {

@@ -11,9 +11,9 @@ export function claimTable(deps: ObserveDeps): PendingTable {
     sidecar: SIDECAR,
     subject(uid) {
       const view = observeClaim(uid, deps)
-      if (view === undefined || view.existing?.claimUid === uid) return undefined
+      if (view === undefined || view.existingVolume?.claimUid === uid) return undefined
       const { claim, class: storageClass, settings } = view
-      if (!view.inProgress && !hasOurFinalizer(claim, settings)) {
+      if (!view.isCallUncertain && !hasOurFinalizer(claim, settings)) {
         if (claim.volumeName !== '' || !isOurs(claim, settings)) return undefined
         const selected = selectedNode(claim)
         if (settings.node !== undefined && selected && selected !== settings.node.name) return undefined

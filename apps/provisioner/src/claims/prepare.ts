@@ -18,32 +18,32 @@ import { secretRefOf, secretRefsOf, secretValues, secretValuesAgain } from '../r
 import type { ClaimWakeEvent } from '../request/wake-events.ts'
 import { sourceOf } from '../sources/data-source.ts'
 import { requirementOf, topologyRules } from '../topology/requirement.ts'
-import { contentSource } from './content.ts'
+import { prepareContentSource } from './content.ts'
 import type { PreparedCreation } from './prepared.ts'
 import type { ClaimRun } from './run.ts'
 
 /** Builds the CreateVolume request. The order of the checks decides which error users see. Throws ProvisionError. */
-export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: Class): Promise<PreparedCreation> {
+export async function prepare(run: ClaimRun, claim: ProvisionerClaim, classOfClaim: Class): Promise<PreparedCreation> {
   const { deps, signal, log } = run
   const { settings, driver } = deps
   const { requestedVolume } = claim
   if (requestedVolume === undefined) throw new ProvisionError(`the claim ${claim.key} is bound`)
   const source = sourceOf(claim)
-  const storageClass = classForDriver(ofClaim, settings.names)
+  const storageClass = classForDriver(classOfClaim, settings.names)
   driver.require({
     snapshot: source?.kind === 'VolumeSnapshot',
     clone: source?.kind === 'PersistentVolumeClaim',
     modify: settings.attributesClasses && requestedVolume.attributesClass !== '',
   })
   if (requestedVolume.hasSelector) throw new ProvisionError('claim Selector is not supported')
-  const migrated = isMigrated(ofClaim, settings.names)
-  if (settings.attributesClasses) checkAttributesClass(requestedVolume.attributesClass, ofClaim, settings.names)
+  const migrated = isMigrated(classOfClaim, settings.names)
+  if (settings.attributesClasses) checkAttributesClass(requestedVolume.attributesClass, classOfClaim, settings.names)
   const name = volumeNameOf(claim.uid, settings)
   for (const warning of deprecations(storageClass.parameters)) log.warn(warning, UNQUOTED)
   const fsType = fsTypeOf(storageClass.parameters, settings.defaultFsType)
   const { singleNodeMultiWriter } = driver
   const capabilities = capabilitiesOf(requestedVolume, storageClass, { fsType, singleNodeMultiWriter })
-  const content = source && (await contentSource(run, { claim, class: storageClass, source }))
+  const content = source && (await prepareContentSource(run, { claim, class: storageClass, source }))
   // Undefined if the driver has no topology, or the volume may be anywhere.
   const topology = deps.topology && requirementOf(topologyRules(claim, storageClass, settings), deps.topology)
   const { annotations } = requestedVolume
@@ -68,7 +68,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, ofClaim: C
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, requestedVolume),
   })
-  return { claim, class: ofClaim, request, fsType, valuesRecord, refs, capabilities, migrated }
+  return { claim, class: classOfClaim, request, fsType, valuesRecord, refs, capabilities, migrated }
 }
 
 /** Returns the request of an uncertain call, with the current values of its Secret. */

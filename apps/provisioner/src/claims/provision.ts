@@ -30,9 +30,9 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
   run.stopWaiting()
   const since = deps.clock.monotonic()
   if (deps.memory.shouldRecordBegin(claim.uid)) recordEvent(run, claim, CLAIM_EVENTS.provisioning(claim.key))
-  const uncertain = deps.memory.inProgress.get(claim.uid)
+  const uncertain = deps.memory.uncertainCalls.get(claim.uid)
   // An earlier process has put the finalizer on the claim, and may have sent another request.
-  const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isFinished(claim.uid)
+  const mayRepeat = hasOurFinalizer(claim, deps.settings) && !deps.memory.isCreationFinished(claim.uid)
   const isRebuilt = uncertain?.isRebuilt ?? mayRepeat
   const isRepeated = uncertain !== undefined || isRebuilt
   let unsaved: UnsavedVolume
@@ -43,7 +43,7 @@ export async function provision(run: ReconcileRun, work: Work): Promise<Outcome>
     const isGone = isMissing || (work.mustAddFinalizer && !(await addOurFinalizer(run)))
     // An uncertain call is repeated even if the claim is gone.
     if (isGone && uncertain === undefined) return SETTLED
-    deps.memory.inProgress.set(claim.uid, { prepared, isRebuilt })
+    deps.memory.uncertainCalls.set(claim.uid, { prepared, isRebuilt })
     unsaved = await createVolume(run, prepared)
   } catch (error) {
     signal.throwIfAborted()

@@ -16,7 +16,7 @@ import { cachedClaim } from './observe.ts'
 import { withoutSelectedNode } from './patches.ts'
 import { type ClaimRun, metricLabelsOf, type ReconcileRun } from './run.ts'
 
-interface FailedTry {
+interface FailedAttempt {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly error: unknown
@@ -28,7 +28,7 @@ interface FailedTry {
 const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'Finished', reschedule: 'Reschedule' }
 
 /** Records a failed attempt to create a volume. Performs the steps of `decideFailure` in their order. */
-export async function recordFailure(run: ReconcileRun, failed: FailedTry): Promise<Outcome> {
+export async function recordFailure(run: ReconcileRun, failed: FailedAttempt): Promise<Outcome> {
   const { deps } = run
   const { claim, class: storageClass, error, isRepeated } = failed
   const { memory, settings, driver } = deps
@@ -38,12 +38,12 @@ export async function recordFailure(run: ReconcileRun, failed: FailedTry): Promi
     failure,
     className: storageClass.key,
     isPopulated: error instanceof PopulatorError,
-    isOtherRequest: isRepeated && isAlreadyExists(error) && memory.inProgress.get(claim.uid)?.isRebuilt === true,
+    isOtherRequest: isRepeated && isAlreadyExists(error) && memory.uncertainCalls.get(claim.uid)?.isRebuilt === true,
     isLasting: isLasting(error),
     driverLost: driver.lost,
     hasSelectedNode: selectedNode(claim) !== undefined,
   })
-  if (failure.answered) logAnswer(run, claim, { failure, mayReschedule })
+  if (failure.isAnswered) logAnswer(run, claim, { failure, mayReschedule })
   deps.metrics.creations.failed(metricLabelsOf(claim))
   for (const step of steps) {
     const outcome = await performStep(run, failed, { step, failure })
@@ -60,12 +60,12 @@ interface PlannedStep {
 /** Returns the outcome that ends the run. Undefined if the next step follows. */
 async function performStep(
   run: ReconcileRun,
-  { claim, class: storageClass, error }: FailedTry,
+  { claim, class: storageClass, error }: FailedAttempt,
   { step, failure }: PlannedStep,
 ): Promise<Outcome | undefined> {
   const { deps, log } = run
   const { memory } = deps
-  const { infeasible, message } = failure
+  const { isInfeasible, message } = failure
   switch (step.kind) {
     case 'ignore':
       return ignore(run, claim, message)
@@ -74,13 +74,13 @@ async function performStep(
       return undefined
     case 'report':
       failureLog(error, log)?.error(error, 'Failed to provision volume')
-      recordEventOnce(run, claim, infeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
+      recordEventOnce(run, claim, isInfeasible ? CLAIM_EVENTS.infeasible(message) : CLAIM_EVENTS.failed(message))
       return undefined
     case 'refreshCapacity':
       deps.refresh?.failed(storageClass.key)
       return undefined
     case 'forgetRequest':
-      memory.inProgress.delete(claim.uid)
+      memory.uncertainCalls.delete(claim.uid)
       return undefined
     case 'giveUp':
       return (await giveUp(run, claim, message)) ? SETTLED : undefined
@@ -98,7 +98,7 @@ async function performStep(
       log.v(2)?.info('Volume rescheduled because', { err: error })
       return AGAIN
     case 'pause':
-      memory.pause(claim.uid, storageClass.uid)
+      memory.pauseClaim(claim.uid, storageClass.uid)
       run.waitFor(step.waitsFor)
       return { kind: 'postponed', ms: memory.pausedForMs(claim.uid, storageClass.uid) }
     default:

@@ -44,13 +44,13 @@ async function storeOrDeleteVolume(run: ClaimRun, unsaved: UnsavedVolume): Promi
   if (owner !== undefined) return keptVolumeError(name, owner.name)
   await deps.driver.delete({ kind: 'unwanted', volumeId, owner }, { secrets, migrated, signal })
   const message = `the PersistentVolume ${name} exists for another volume, so the new volume is deleted`
-  return new AnswerError(message, { mayExist: false })
+  return new AnswerError(message, { mayVolumeExist: false })
 }
 
 /** Returns the error of a volume that is kept, because another PersistentVolume refers to it. */
 function keptVolumeError(name: string, owner: string): AnswerError {
   const message = `cannot store the PersistentVolume ${name}: the volume belongs to the PersistentVolume ${owner}`
-  return new AnswerError(message, { mayExist: false })
+  return new AnswerError(message, { mayVolumeExist: false })
 }
 
 /** Creates the PersistentVolume and returns undefined. If the name is in use, returns the existing object. */

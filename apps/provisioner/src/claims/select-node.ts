@@ -11,21 +11,21 @@ import { withSelectedNode } from './patches.ts'
 import { prepare } from './prepare.ts'
 import type { ClaimRun } from './run.ts'
 
-interface Candidate {
+interface NodeSelection {
   readonly claim: ProvisionerClaim
   readonly class: Class
   readonly node: LocalNode
 }
 
 /** Makes this node the selected node of the claim, after a random delay and if the node has enough capacity. */
-export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promise<Outcome> {
+export async function selectThisNode(run: ClaimRun, candidate: NodeSelection): Promise<Outcome> {
   const { deps, signal, log, stored } = run
   const { claim, node } = candidate
-  const { ownership } = deps.memory
-  const waitMs = ownership.waitMs(claim.uid, node)
+  const { selectionDelays } = deps.memory
+  const waitMs = selectionDelays.waitMs(claim.uid, node)
   if (waitMs > 0) return { kind: 'postponed', ms: waitMs }
   if (!(await hasCapacity(run, candidate))) {
-    ownership.again(claim.uid)
+    selectionDelays.lengthenNext(claim.uid)
     log.v(5)?.info('Not enough capacity on this node', { node: node.name })
     return SETTLED
   }
@@ -37,15 +37,15 @@ export async function selectThisNode(run: ClaimRun, candidate: Candidate): Promi
       const failedStep = `node check failed: PVC ${claim.key}: selecting node ${goQuote(node.name)} for PVC failed`
       throw new ProvisionError(`${failedStep}: ${messageOf(error)}`, { cause: error })
     }
-    ownership.again(claim.uid)
-    return { kind: 'postponed', ms: ownership.waitMs(claim.uid, node) }
+    selectionDelays.lengthenNext(claim.uid)
+    return { kind: 'postponed', ms: selectionDelays.waitMs(claim.uid, node) }
   }
-  ownership.forget(claim.uid)
+  selectionDelays.forget(claim.uid)
   return AGAIN
 }
 
 /** Reports whether this node has enough capacity. Returns true after an error, which CreateVolume will report. */
-async function hasCapacity(run: ClaimRun, { claim, class: storageClass, node }: Candidate): Promise<boolean> {
+async function hasCapacity(run: ClaimRun, { claim, class: storageClass, node }: NodeSelection): Promise<boolean> {
   const { deps, signal, log } = run
   const required = bytesOf(claim.size)
   if (required === 0n) return true

@@ -16,7 +16,7 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
     if (event.type === 'deleted' || !bringsNews(event, (claim) => withoutOurFinalizers(claim, settings))) return []
     const claim = objectOf(event)
     const { uid, requestedVolume } = claim
-    if (memory.mayStillRun(uid)) return [uid]
+    if (memory.mayCallStillRun(uid)) return [uid]
     return requestedVolume !== undefined && (isOurs(claim, settings) || hasOurFinalizer(claim, settings)) ? [uid] : []
   }
 }
@@ -46,7 +46,7 @@ export function forgetEndedClaims(
       const { uid, requestedVolume } = event.type === 'deleted' ? event.object : event.after
       if (event.type === 'updated' && requestedVolume !== undefined) return
       memory.forget(uid)
-      if (!memory.mayStillRun(uid)) queue.forget(uid)
+      if (!memory.mayCallStillRun(uid)) queue.forget(uid)
     })
 }
 

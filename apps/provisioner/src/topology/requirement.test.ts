@@ -23,7 +23,7 @@ function cluster(nodes: Nodes) {
   return { nodes: nodeMap, registrations }
 }
 
-const RULES: TopologyRules = { claimName: 'data', node: '', allowed: [], strict: false, immediate: true }
+const RULES: TopologyRules = { claimName: 'data', node: '', allowed: [], isStrict: false, isImmediate: true }
 const zones = (...values: string[]) => [{ matchLabelExpressions: [{ key: 'zone', values }] }]
 const of = (rules: Partial<TopologyRules>, nodes = NODES) => requirementOf({ ...RULES, ...rules }, cluster(nodes))
 const segments = (list: readonly { segments: Record<string, string> }[] | undefined) =>
@@ -35,7 +35,7 @@ describe('requirementOf', () => {
     ['z1 first for the StatefulSet index 0', { claimName: 'data-0' }, ['z1', 'z2', 'z3'], ['z1', 'z2', 'z3']],
     ['z2 first for the StatefulSet index 1', { claimName: 'data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
     ['one order for all claims of a pod', { claimName: 'logs-data-1' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
-    ['no topology with --immediate-topology=false', { immediate: false }, undefined, undefined],
+    ['no topology with --immediate-topology=false', { isImmediate: false }, undefined, undefined],
     [
       'the allowed topologies without a node',
       { allowed: zones('z7', 'z8'), claimName: 'x' },
@@ -44,8 +44,8 @@ describe('requirementOf', () => {
     ],
     ['the topology of the node first', { node: 'b' }, ['z1', 'z2', 'z3'], ['z2', 'z3', 'z1']],
     ['the allowed topology of the node first', { node: 'b', allowed: zones('z1', 'z2') }, ['z1', 'z2'], ['z2', 'z1']],
-    ['the topology of the node alone with --strict-topology', { node: 'b', strict: true }, ['z2'], ['z2']],
-    ['a strict and allowed topology', { node: 'b', strict: true, allowed: zones('z2', 'z3') }, ['z2'], ['z2']],
+    ['the topology of the node alone with --strict-topology', { node: 'b', isStrict: true }, ['z2'], ['z2']],
+    ['a strict and allowed topology', { node: 'b', isStrict: true, allowed: zones('z2', 'z3') }, ['z2'], ['z2']],
   ])('`requirementOf` requires %s', (_, rules, requisite, preferred) => {
     const requirement = of(rules)
     expect(segments(requirement?.requisite)).toEqual(requisite)
@@ -73,7 +73,7 @@ describe('requirementOf', () => {
     const message = expect.stringContaining(
       '[[{rack r1} {zone z1}] [{rack r1} {zone z2}] [{rack r2} {zone z1}] [{rack r2} {zone z2}]]',
     )
-    expect(() => of({ allowed, node: 'c', strict: true })).toThrow(expect.objectContaining({ message }))
+    expect(() => of({ allowed, node: 'c', isStrict: true })).toThrow(expect.objectContaining({ message }))
   })
 
   const PREFIX = 'error generating accessibility requirements: '
@@ -97,7 +97,7 @@ describe('requirementOf', () => {
     ],
     [
       `${PREFIX}selected node '"a"' topology '[{zone z1}]' is not in allowed topologies: [[{zone z2}]]`,
-      { node: 'a', strict: true, allowed: zones('z2') },
+      { node: 'a', isStrict: true, allowed: zones('z2') },
       NODES,
     ],
     [`${PREFIX}no available topology found`, {}, { a: {} }],

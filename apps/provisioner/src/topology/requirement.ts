@@ -20,8 +20,8 @@ export interface TopologyRules {
   readonly node: string
   /** The allowed topologies of the class. */
   readonly allowed: readonly TopologySelectorTerm[]
-  readonly strict: boolean
-  readonly immediate: boolean
+  readonly isStrict: boolean
+  readonly isImmediate: boolean
 }
 
 /** Returns the rules from which the topology requirement of a claim is computed. */
@@ -30,8 +30,8 @@ export function topologyRules(
   { allowedTopologies: allowed }: Class,
   settings: { readonly strictTopology: boolean; readonly immediateTopology: boolean },
 ): TopologyRules {
-  const { strictTopology: strict, immediateTopology: immediate } = settings
-  return { claimName: namespacedRef(claim.key).name, node: creationNodeOf(claim), allowed, strict, immediate }
+  const { strictTopology: isStrict, immediateTopology: isImmediate } = settings
+  return { claimName: namespacedRef(claim.key).name, node: creationNodeOf(claim), allowed, isStrict, isImmediate }
 }
 
 /** Reports whether the allowed topologies of the StorageClass include the node. */
@@ -48,30 +48,32 @@ export function allowsNode(rules: TopologyRules, node: string, cluster: Topology
 
 /** Returns the requisite and preferred topologies for CreateVolume. Undefined: any topology. Throws ProvisionError. */
 export function requirementOf(rules: TopologyRules, cluster: TopologyNodes): TopologyRequirement | undefined {
-  const { node, allowed, strict, immediate, claimName } = rules
+  const { node, allowed, isStrict: strict, isImmediate: immediate, claimName } = rules
   const selected = node === '' ? undefined : nodeTopology(rules, cluster)
   if (selected !== undefined && strict) {
-    checkAllowed(rules, selected.term)
+    assertAllowed(rules, selected.term)
     const only = toTopologies([selected.term])
     return { requisite: only, preferred: only }
   }
   if (selected === undefined && allowed.length === 0 && !immediate) return undefined
-  const requisite = distinctTerms(allowed.length > 0 ? flattened(allowed) : available(selected?.keys, cluster))
-  if (requisite.length === 0) throw failure('no available topology found')
+  const requisite = distinctTerms(
+    allowed.length > 0 ? allCombinations(allowed) : availableTerms(selected?.keys, cluster),
+  )
+  if (requisite.length === 0) throw requirementError('no available topology found')
   const first =
     selected === undefined
-      ? placeOf(claimName, requisite.length)
-      : requisite.findIndex((term) => holdsIn(term, selected.term))
+      ? firstIndexFor(claimName, requisite.length)
+      : requisite.findIndex((term) => isPartOf(term, selected.term))
   if (selected !== undefined && first === -1) {
     const topologyText = `topology ${termText(selected.term)} from selected node ${goQuote(node)}`
-    throw failure(`${topologyText} is not in requisite: ${termsText(requisite)}`, node)
+    throw requirementError(`${topologyText} is not in requisite: ${termsText(requisite)}`, node)
   }
-  const preferred = rotated(requisite, first)
+  const preferred = rotate(requisite, first)
   return { requisite: toTopologies(requisite), preferred: toTopologies(preferred) }
 }
 
 /** Returns the terms from `first` on, followed by the terms before it. */
-function rotated(terms: readonly Term[], first: number): readonly Term[] {
+function rotate(terms: readonly Term[], first: number): readonly Term[] {
   return [...terms.slice(first), ...terms.slice(0, first)]
 }
 
@@ -88,7 +90,7 @@ function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: T
     throw new ProvisionError(`failed to get selected CSINode ${name}: ${why}`, { reschedule: true, waitsFor })
   }
   const keys = registration.topologyKeys ?? []
-  if (keys.length === 0) throw failure(`no topology key found for node ${name}`, name)
+  if (keys.length === 0) throw requirementError(`no topology key found for node ${name}`, name)
   const labels = nodes.get(name)?.labels ?? {}
   const term = termOf(labels, keys)
   if (term !== undefined) return { keys, term }
@@ -96,28 +98,28 @@ function nodeTopology({ node: name }: TopologyRules, { nodes, registrations }: T
     .sort()
     .map((key) => `${key}:${labels[key]}`)
   const labelsText = `map[${pairs.join(' ')}]`
-  throw failure(
+  throw requirementError(
     `topology labels from selected node ${labelsText} does not match topology keys from CSINode [${keys.join(' ')}]`,
     name,
   )
 }
 
-function checkAllowed({ allowed, node }: TopologyRules, nodeTerm: Term): void {
+function assertAllowed({ allowed, node }: TopologyRules, nodeTerm: Term): void {
   if (allowed.length === 0) return
-  const terms = flattened(allowed)
-  if (terms.some((term) => holdsIn(term, nodeTerm))) return
+  const terms = allCombinations(allowed)
+  if (terms.some((term) => isPartOf(term, nodeTerm))) return
   const topologyText = `selected node '${goQuote(node)}' topology '${termText(nodeTerm)}'`
-  throw failure(`${topologyText} is not in allowed topologies: ${termsText(terms)}`, node)
+  throw requirementError(`${topologyText} is not in allowed topologies: ${termsText(terms)}`, node)
 }
 
 /** Returns the topologies of nodes that have registered `keys`. Undefined `keys`: all registered sets of keys. */
-function available(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
+function availableTerms(keys: readonly string[] | undefined, cluster: TopologyNodes): readonly Term[] {
   const sets = keys === undefined ? registeredKeys(cluster) : [keys]
   if (sets.length === 0) return []
   const terms = sets.flatMap((set) => termsOf(set, cluster))
   if (terms.length > 0) return terms
   const setsText = sets.map((set) => `[${set.join(' ')}]`).join(' ')
-  throw failure(`topologyKeys ${keys === undefined ? `[${setsText}]` : setsText} were not found on any nodes`)
+  throw requirementError(`topologyKeys ${keys === undefined ? `[${setsText}]` : setsText} were not found on any nodes`)
 }
 
 function registeredKeys({ registrations }: TopologyNodes): readonly (readonly string[])[] {
@@ -142,7 +144,7 @@ function termsOf(keys: readonly string[], { nodes, registrations }: TopologyNode
 }
 
 /** Returns the error. The claim then waits for a change of the node, or of any node if `node` is undefined. */
-function failure(message: string, node?: string): ProvisionError {
+function requirementError(message: string, node?: string): ProvisionError {
   const waitsFor: readonly ClaimWakeEvent[] = [node === undefined ? { kind: 'nodes' } : { kind: 'node', name: node }]
   return new ProvisionError(`error generating accessibility requirements: ${message}`, { waitsFor })
 }
@@ -193,12 +195,12 @@ function distinctTerms(terms: readonly Term[]): readonly Term[] {
 }
 
 /** Reports whether each segment of `term` is also in `other`. */
-function holdsIn(term: Term, other: Term): boolean {
+function isPartOf(term: Term, other: Term): boolean {
   return term.every(({ key, value }) => other.some((each) => each.key === key && each.value === value))
 }
 
 /** Returns every combination of the values in each allowed topology of a StorageClass. */
-function flattened(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
+function allCombinations(allowed: readonly TopologySelectorTerm[]): readonly Term[] {
   return allowed.flatMap(({ matchLabelExpressions }) => {
     const combined = (matchLabelExpressions ?? []).reduce<readonly Term[]>(
       (terms, { key, values }) => (values ?? []).flatMap((value) => terms.map((term) => [...term, { key, value }])),
@@ -227,7 +229,7 @@ function termsText(terms: readonly Term[]): string {
  * Returns the index of the topology that the claim prefers. All claims of a StatefulSet pod get the same index, and the
  * claims of the next pod get the next index.
  */
-function placeOf(claimName: string, length: number): number {
+function firstIndexFor(claimName: string, length: number): number {
   const { base, index } = partsOf(claimName)
   return ((fnv1(base) + index) >>> 0) % length
 }

@@ -6,13 +6,13 @@ import type { ClaimMemory } from '../claims/memory.ts'
 /** The caches and the memory that show whether a creation is running. */
 export interface CreationFacts {
   readonly claims: { readonly store: Pick<Reader<ProvisionerClaim>, 'values'> }
-  readonly memory: Pick<ClaimMemory, 'inProgress' | 'hasRun'>
+  readonly memory: Pick<ClaimMemory, 'uncertainCalls' | 'hasRun'>
   readonly settings: DecisionSettings
 }
 
 /** Returns the UIDs of all claims that wait for a volume, and of all CreateVolume calls that may be running. */
 export function* waitingClaims({ claims, memory, settings }: CreationFacts): Generator<string> {
-  yield* memory.inProgress.keys()
+  yield* memory.uncertainCalls.keys()
   for (const claim of claims.store.values()) {
     if (waitsForVolume(claim, settings)) yield claim.uid
   }
@@ -24,7 +24,7 @@ export function* waitingClaims({ claims, memory, settings }: CreationFacts): Gen
  * always counts.
  */
 export function* runningCreations({ claims, memory, settings }: CreationFacts): Generator<string> {
-  yield* memory.inProgress.keys()
+  yield* memory.uncertainCalls.keys()
   for (const claim of claims.store.values()) {
     if (!waitsForVolume(claim, settings)) continue
     const isElsewhere = settings.node !== undefined && selectedNode(claim) !== settings.node.name

@@ -6,7 +6,7 @@ import { claimProjection, type ProvisionerClaim } from '../caches/claim.ts'
 import type { DriverNames } from '../caches/names.ts'
 import { type ProvisionerVolume, volumeProjection } from '../caches/volume.ts'
 import { ClaimMemory } from '../claims/memory.ts'
-import { MAX_REMEMBERED, RELEASED_MS, UnreferencedVolumes, type UnreferencedVolumesOptions } from './volumes.ts'
+import { MAX_SIGHTINGS, MIN_RELEASED_MS, UnreferencedVolumes, type UnreferencedVolumesOptions } from './volumes.ts'
 
 const DRIVER = 'csi.example.com'
 const FINALIZER = 'external-provisioner/csi-example-com'
@@ -144,9 +144,9 @@ describe('volumes that no object names', () => {
   })
 
   it('at most a fixed number of volumes is remembered, and the others are counted', async () => {
-    pages = [Array.from({ length: MAX_REMEMBERED + 5 }, (_, number) => `vol-${number}`)]
+    pages = [Array.from({ length: MAX_SIGHTINGS + 5 }, (_, number) => `vol-${number}`)]
     const { items, listing } = await (await afterTwo()).read()
-    expect([items.length, listing.omittedCount]).toEqual([MAX_REMEMBERED, 5])
+    expect([items.length, listing.omittedCount]).toEqual([MAX_SIGHTINGS, 5])
   })
 })
 
@@ -266,7 +266,7 @@ describe('PersistentVolumes', () => {
     const found = search({ listPage: undefined })
     await found.search(signal)
     expect(await reported(found)).toEqual([])
-    clock.setWall(clock.now() + RELEASED_MS)
+    clock.setWall(clock.now() + MIN_RELEASED_MS)
     expect((await found.read()).items).toEqual([
       {
         reason: 'Released',
@@ -282,7 +282,7 @@ describe('PersistentVolumes', () => {
     putVolume('pv-1', 'vol-1', { status: { phase: 'Released' } })
     const found = search({ listPage: undefined })
     await found.search(signal)
-    clock.setWall(clock.now() + RELEASED_MS - 1)
+    clock.setWall(clock.now() + MIN_RELEASED_MS - 1)
     expect(await reported(found)).toEqual([])
     clock.setWall(clock.now() + 1)
     expect(await reported(found)).toEqual(['Released vol-1 pv-1'])

@@ -9,10 +9,10 @@ import { type CreationFacts, runningCreations, waitingClaims } from './creations
 import { comparableHandle, isInlineVolume, lastPart } from './handles.ts'
 
 /** The maximum number of volumes, and of PersistentVolumes without a volume, that are remembered. */
-export const MAX_REMEMBERED = 10_000
+export const MAX_SIGHTINGS = 10_000
 
 /** The time after which a Released PersistentVolume is reported. */
-export const RELEASED_MS = 24 * 3_600_000
+export const MIN_RELEASED_MS = 24 * 3_600_000
 
 /** Everything that the search for volumes without an object needs. */
 export interface UnreferencedVolumesOptions extends CreationFacts {
@@ -48,8 +48,8 @@ interface UnlistedVolume {
  */
 export class UnreferencedVolumes {
   readonly #options: UnreferencedVolumesOptions
-  readonly #unnamed = new Sightings<ListedVolume>(MAX_REMEMBERED)
-  readonly #unlisted = new Sightings<UnlistedVolume>(MAX_REMEMBERED)
+  readonly #unnamed = new Sightings<ListedVolume>(MAX_SIGHTINGS)
+  readonly #unlisted = new Sightings<UnlistedVolume>(MAX_SIGHTINGS)
   /** The number of the first listing at whose end a claim waited for a volume, by the UID of the claim. */
   #waitingSince: ReadonlyMap<string, number> = new Map()
   /** When a Released PersistentVolume without a time of its own was seen for the first time, by UID. */
@@ -83,14 +83,14 @@ export class UnreferencedVolumes {
     const startedAt = clock.now()
     const unnamed = this.#unnamed.begin(startedAt)
     const unlisted = this.#unlisted.begin(startedAt)
-    const before = new NamedVolumes(this.#options.volumes.store.values())
-    const found = new Set<string>()
+    const namedBefore = new NamedVolumes(this.#options.volumes.store.values())
+    const foundHandles = new Set<string>()
     const visit = ({ volume, status }: ListVolumesResponse['entries'][number]): void => {
       if (volume === undefined) return
       const id = comparableHandle(volume.volumeId)
-      if (before.hasHandle(id)) found.add(id)
-      if (before.inTree.has(lastPart(id))) found.add(lastPart(id))
-      if (before.hasHandle(id) || !volume.volumeId.includes(handleFilter) || isInlineVolume(id)) return
+      if (namedBefore.hasHandle(id)) foundHandles.add(id)
+      if (namedBefore.inTree.has(lastPart(id))) foundHandles.add(lastPart(id))
+      if (namedBefore.hasHandle(id) || !volume.volumeId.includes(handleFilter) || isInlineVolume(id)) return
       unnamed.add(id, {
         handle: volume.volumeId,
         sizeBytes: sizeOf(volume.capacityBytes),
@@ -98,15 +98,15 @@ export class UnreferencedVolumes {
       })
     }
     const listed = await listPages({ method: 'ListVolumes', nouns: 'volumes', readPage, visit, clock })
-    for (const pv of before.volumes) {
-      if (pv.handle === undefined || found.has(comparableHandle(pv.handle)) || !mustBeListed(pv)) continue
+    for (const pv of namedBefore.volumes) {
+      if (pv.handle === undefined || foundHandles.has(comparableHandle(pv.handle)) || !mustBeListed(pv)) continue
       unlisted.add(pv.uid, { name: pv.key, uid: pv.uid, handle: pv.handle })
     }
     unnamed.end()
     unlisted.end()
     this.#listedAt = startedAt
     this.#listed = listed
-    this.#undecidedReason = whyUndecided(before, found)
+    this.#undecidedReason = whyUndecided(namedBefore, foundHandles)
     this.#rememberWaiting()
   }
 
@@ -123,7 +123,7 @@ export class UnreferencedVolumes {
     for (const { created } of memory.unsavedVolumes.values()) candidates.delete(comparableHandle(created.volumeId))
     const released: UnreferencedItem[] = []
     const excludeAndCheck = (pv: ProvisionerVolume): void => {
-      for (const id of idsOf(pv, byLastPart)) candidates.delete(id)
+      for (const id of comparableHandlesOf(pv, byLastPart)) candidates.delete(id)
       const item = this.#releasedItem(pv)
       if (item !== undefined) released.push(item)
     }
@@ -175,7 +175,7 @@ export class UnreferencedVolumes {
   #releasedItem({ key, uid, handle, released }: ProvisionerVolume): UnreferencedItem | undefined {
     if (released === undefined || handle === undefined) return undefined
     const since = released.since ?? this.#releasedSince.get(uid)
-    if (since === undefined || this.#options.clock.now() - since < RELEASED_MS) return undefined
+    if (since === undefined || this.#options.clock.now() - since < MIN_RELEASED_MS) return undefined
     const object = { kind: 'PersistentVolume', name: key }
     return { reason: 'Released', handle, object, sizeBytes: released.sizeBytes, since }
   }
@@ -235,7 +235,7 @@ function mustBeListed({ handle, deleting, isReachable }: ProvisionerVolume): boo
 }
 
 /** Returns the candidates that may be the volume of a PersistentVolume. */
-function idsOf(
+function comparableHandlesOf(
   { handle, inTreeHandle }: ProvisionerVolume,
   byLastPart: ReadonlyMap<string, readonly string[]>,
 ): readonly string[] {

@@ -12,14 +12,14 @@ import { reconcileUnsupported } from './reconcile.ts'
  * VolumeAttributesClass. Without the event, users see no reason (kubernetes-csi/external-resizer#603).
  */
 export function unsupportedModifyController(term: ResizerTerm): Controller<UnsupportedWakeKind> {
-  const { settings, claims, volumes, driver, common, orders, clock } = term
+  const { settings, claims, volumes, driver, claimDeps, orders, clock } = term
   const { name, workers, backoff } = claimController(term, orders.modify)
   const events = new EventDeduplicator({ clock })
   const deps = {
     claims: claims.store,
     volumes: volumes.store,
     events,
-    recorder: common.recorder,
+    recorder: claimDeps.recorder,
     driverName: settings.driverName,
   }
   return {

@@ -17,11 +17,11 @@ import { callsOfEarlierProcesses, classChanged, onClaim, recreatedClasses, wasTr
 export function modifyController(
   term: ResizerTerm & { readonly classes: NonNullable<Informers['classes']> },
 ): Controller<ModifyWakeKind> {
-  const { settings, claims, volumes, classes, common, orders, clock, log } = term
+  const { settings, claims, volumes, classes, claimDeps, orders, clock, log } = term
   const { extraMetadata, nodeDeployment, retryMaxMs } = settings
   const memory = new ModifyMemory(clock, retryMaxMs)
   const deps = {
-    ...common,
+    ...claimDeps,
     notifyCallStarted: (key: string) => orders.resize.prefer(key),
     driver: modifyClient(term),
     classes: classes.store,

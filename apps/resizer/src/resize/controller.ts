@@ -15,7 +15,7 @@ import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import { claimController, type ResizerTerm, volumeWaker } from '../parts.ts'
 import { isSizeAtRest } from './decide.ts'
 import type { ExpandClient } from './expand.ts'
-import { InUse } from './in-use.ts'
+import { InUseRefusals } from './in-use.ts'
 import { ResizeMemory } from './memory.ts'
 import { NodeSteps } from './node-steps.ts'
 import { expansionOf } from './pending.ts'
@@ -23,15 +23,15 @@ import { reconcileResize } from './reconcile.ts'
 import { onClaim, onVolume, requestChanged, wasTried } from './triggers.ts'
 
 export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind> {
-  const { settings, claims, volumes, expands, common, orders, clock, log } = term
+  const { settings, claims, volumes, expands, claimDeps, orders, clock, log } = term
   const { driverName, annotateFsResize, nodeDeployment, retryStartMs, retryMaxMs } = settings
   const memory = new ResizeMemory(clock, retryMaxMs)
   const inUse = settings.handleInUse
-    ? new InUse({ api: common.api, backoff: { baseMs: retryStartMs, maxMs: retryMaxMs }, clock, log })
+    ? new InUseRefusals({ api: claimDeps.api, backoff: { baseMs: retryStartMs, maxMs: retryMaxMs }, clock, log })
     : undefined
   const driverExpands = expands === 'driver'
   const deps = {
-    ...common,
+    ...claimDeps,
     notifyCallStarted: (key: string) => orders.modify.prefer(key),
     driver: driverExpands ? expandClient(term) : undefined,
     memory,

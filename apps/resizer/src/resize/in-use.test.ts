@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { projectClaim } from '../caches/claim.ts'
 import { claim, NAMESPACE, pod } from '../testing/builders.ts'
 import { apiError, FakeCluster } from '../testing/fake-cluster.ts'
-import { InUse } from './in-use.ts'
+import { InUseRefusals } from './in-use.ts'
 
 const never = new AbortController().signal
 const data = projectClaim(claim())
@@ -14,14 +14,14 @@ const other = projectClaim(claim({ uid: 'uid-2' }))
 let cluster: FakeCluster
 let clock: FakeClock
 let woken: string[]
-let inUse: InUse
+let inUse: InUseRefusals
 let close: () => void
 
 function begin(backoff = { baseMs: 1_000, maxMs: 300_000 }): void {
   cluster = new FakeCluster(clock)
   clock = new FakeClock({ now: 5_000 })
   woken = []
-  inUse = new InUse({ api: cluster.client, backoff, clock, log: recordingLogger() })
+  inUse = new InUseRefusals({ api: cluster.client, backoff, clock, log: recordingLogger() })
   close = inUse.open((key) => void woken.push(key))
 }
 
@@ -34,7 +34,7 @@ function end(name = 'web'): Promise<void> {
   return clock.settle()
 }
 
-const refused = (): Promise<number | undefined> => inUse.refusedFor(data, never)
+const refused = (): Promise<number | undefined> => inUse.pauseAfterRefusal(data, never)
 
 /** Returns the pauses after consecutive refusals of the driver. */
 async function waits(count: number): Promise<readonly (number | undefined)[]> {
@@ -48,7 +48,7 @@ async function waits(count: number): Promise<readonly (number | undefined)[]> {
 }
 
 describe('marks', () => {
-  it('`InUse` marks one claim as in use, but not a recreated claim of the same name', () => {
+  it('`InUseRefusals` marks one claim as in use, but not a recreated claim of the same name', () => {
     expect(inUse.wasRefused(data)).toBe(false)
     inUse.addRefusal(data)
     expect([inUse.wasRefused(data), inUse.wasRefused(other)]).toEqual([true, false])
@@ -56,7 +56,7 @@ describe('marks', () => {
     expect(inUse.wasRefused(data)).toBe(false)
   })
 
-  it('`InUse` unmarks a claim when the claim is deleted or the driver reconnects', () => {
+  it('`InUseRefusals` unmarks a claim when the claim is deleted or the driver reconnects', () => {
     inUse.addRefusal(data)
     inUse.forget(data)
     expect(inUse.wasRefused(data)).toBe(false)
@@ -67,7 +67,7 @@ describe('marks', () => {
 })
 
 describe('used claims', () => {
-  it('`InUse` returns no pause while a pod uses the claim, and wakes the claim when the pod ends', async () => {
+  it('`InUseRefusals` returns no pause while a pod uses the claim, and wakes the claim when the pod ends', async () => {
     run()
     expect(await inUse.isUsed(data, never)).toBe(true)
     expect(await refused()).toBeUndefined()
@@ -83,7 +83,7 @@ describe('used claims', () => {
     ['the claim is gone', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
     ['the process no longer leads', () => close()],
-  ])('`InUse` does not wake the claim and watches no pod if %s', async (_what, stop) => {
+  ])('`InUseRefusals` does not wake the claim and watches no pod if %s', async (_what, stop) => {
     run()
     await inUse.isUsed(data, never)
     stop()
@@ -106,7 +106,7 @@ describe('used claims', () => {
 })
 
 describe('unused claims', () => {
-  it('for six minutes after the last pod has ended, `InUse` returns doubling pauses of up to eight seconds', async () => {
+  it('for six minutes after the last pod has ended, `InUseRefusals` returns doubling pauses of up to eight seconds', async () => {
     expect(await waits(5)).toEqual([1_000, 2_000, 4_000, 8_000, 8_000])
     await clock.advance(360_000 - 23_000 - 1)
     expect(cluster.watches('pods')).toBe(1)
@@ -118,7 +118,7 @@ describe('unused claims', () => {
     expect(await waits(4)).toEqual([128_000, 256_000, 300_000, 300_000])
   })
 
-  it('the pauses of `InUse` never exceed the longest back-off', async () => {
+  it('the pauses of `InUseRefusals` never exceed the longest back-off', async () => {
     begin({ baseMs: 500, maxMs: 3_000 })
     expect(await waits(5)).toEqual([500, 1_000, 2_000, 3_000, 3_000])
   })
@@ -144,20 +144,20 @@ describe('unused claims', () => {
     ],
     ['the claim was expanded', () => inUse.forget(data)],
     ['another driver connects', () => inUse.onDriverReturn()],
-  ])('`InUse` starts again with the shortest pause when %s', async (_what, forget) => {
+  ])('`InUseRefusals` starts again with the shortest pause when %s', async (_what, forget) => {
     await waits(3)
     await forget()
     expect(await refused()).toBe(1_000)
   })
 
-  it('`InUse` starts with the shortest pause for a recreated claim', async () => {
+  it('`InUseRefusals` starts with the shortest pause for a recreated claim', async () => {
     await waits(3)
-    expect(await inUse.refusedFor(other, never)).toBe(1_000)
+    expect(await inUse.pauseAfterRefusal(other, never)).toBe(1_000)
   })
 })
 
 describe('unreadable pods', () => {
-  it('`InUse` returns no pause if pods cannot be read, so that the usual back-off applies', async () => {
+  it('`InUseRefusals` returns no pause if pods cannot be read, so that the usual back-off applies', async () => {
     cluster.before = () => {
       throw apiError(403, 'Forbidden', 'pods is forbidden')
     }

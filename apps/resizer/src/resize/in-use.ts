@@ -20,7 +20,7 @@ interface Detaching {
 }
 
 /** The time that a volume may stay attached after its last pod: Kubernetes waits that long for a lost node. */
-const DETACHING_MS = 6 * 60_000
+const MAX_DETACHING_MS = 6 * 60_000
 /** The longest pause between tries while a volume may still be attached. */
 const DETACHING_PAUSE_MS = 8_000
 
@@ -30,7 +30,7 @@ const DETACHING_PAUSE_MS = 8_000
  * Pods are read only after such a refusal. If pods use the claim, it waits until the last pod has ended. The volume
  * stays attached for some seconds after that, so retries stay frequent.
  */
-export class InUse {
+export class InUseRefusals {
   readonly #options: InUseOptions
   readonly #pods: ClaimPodUse
   /** The UIDs of claims whose expansion the driver has refused. A recreated claim has a new UID, so it does not count. */
@@ -61,25 +61,25 @@ export class InUse {
 
   /** Reports whether a pod uses the claim. Its last pod's end wakes the claim. */
   async isUsed(claim: ResizerClaim, signal: AbortSignal): Promise<boolean> {
-    return (await this.#useOf(claim, signal)) === 'used'
+    return (await this.#podUseOf(claim, signal)) === 'used'
   }
 
   /**
    * Returns the pause after a refusal of the driver. Undefined if a pod uses the claim, or pods cannot be read: then
    * the usual back-off applies.
    */
-  async refusedFor(claim: ResizerClaim, signal: AbortSignal): Promise<number | undefined> {
-    if ((await this.#useOf(claim, signal)) !== 'unused') return undefined
+  async pauseAfterRefusal(claim: ResizerClaim, signal: AbortSignal): Promise<number | undefined> {
+    if ((await this.#podUseOf(claim, signal)) !== 'unused') return undefined
     const { clock, backoff } = this.#options
     const now = clock.monotonic()
     // If the pods ended during the call, the time of their end is unknown, so the six minutes begin now.
     const detaching = this.#detaching.get(claim.uid) ?? { sinceMs: now, refusals: 0 }
     this.#detaching.set(claim.uid, detaching)
-    const recent = now - detaching.sinceMs < DETACHING_MS
-    if (!recent) this.#pods.release(claim.key)
+    const isRecent = now - detaching.sinceMs < MAX_DETACHING_MS
+    if (!isRecent) this.#pods.release(claim.key)
     const pause = exponential({ initialMs: backoff.baseMs, maxMs: backoff.maxMs }, detaching.refusals)
     detaching.refusals += 1
-    return recent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
+    return isRecent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
   }
 
   stopWaiting({ key }: Pick<ResizerClaim, 'key'>): void {
@@ -112,7 +112,7 @@ export class InUse {
     this.#pods.close()
   }
 
-  async #useOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
+  async #podUseOf({ key, uid }: ResizerClaim, signal: AbortSignal): Promise<'used' | 'unused' | 'unknown'> {
     // This run reads the pods now, so their events must not start another run.
     this.#waiting.delete(key)
     const pods = await this.#pods.podsOf(key, signal)

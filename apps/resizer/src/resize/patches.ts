@@ -51,16 +51,20 @@ export function finishedPatch(claim: ResizerClaim, size: Quantity): Patch {
 export function capacityPatch(volume: ResizerVolume, size: Quantity, preResize: string | undefined): Patch | undefined {
   const capacity = size.toString()
   if (volume.capacity === capacity && preResize === undefined) return undefined
-  return volumePatch(partsOf(volume), partsOf({ ...volume, capacity, preResize: preResize ?? volume.preResize }), {
-    uid: volume.uid,
-  })
+  return volumePatch(
+    patchedFieldsOf(volume),
+    patchedFieldsOf({ ...volume, capacity, preResize: preResize ?? volume.preResize }),
+    {
+      uid: volume.uid,
+    },
+  )
 }
 
 export function dropPreResizePatch(volume: ResizerVolume): Patch {
-  return volumePatch(partsOf(volume), partsOf({ ...volume, preResize: undefined }), { uid: volume.uid })
+  return volumePatch(patchedFieldsOf(volume), patchedFieldsOf({ ...volume, preResize: undefined }), { uid: volume.uid })
 }
 
-function partsOf({ capacity, preResize }: ResizerVolume): Pick<PersistentVolume, 'metadata' | 'spec'> {
+function patchedFieldsOf({ capacity, preResize }: ResizerVolume): Pick<PersistentVolume, 'metadata' | 'spec'> {
   return {
     metadata: { annotations: textMap(PRE_RESIZE_ANNOTATION, preResize) },
     spec: { capacity: textMap('storage', capacity) },

@@ -5,7 +5,7 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import { SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf } from '../claim/pending.ts'
-import type { InUse } from './in-use.ts'
+import type { InUseRefusals } from './in-use.ts'
 import { isNodeStepPending } from './patches.ts'
 import { isOurs } from './source.ts'
 
@@ -13,7 +13,7 @@ import { isOurs } from './source.ts'
 export interface ExpansionSources {
   readonly volumes: Pick<Reader<ResizerVolume>, 'get'>
   readonly driverName: string
-  readonly inUse: Pick<InUse, 'wasRefused'> | undefined
+  readonly inUse: Pick<InUseRefusals, 'wasRefused'> | undefined
   readonly nodeDeployment: boolean
 }
 

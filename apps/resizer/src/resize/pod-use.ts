@@ -23,11 +23,11 @@ const MANY_NAMESPACES = 20
 export class ClaimPodUse {
   readonly #options: PodUseOptions
   /** The claims that runs have asked about, by namespace. */
-  readonly #asked = new Map<string, Set<string>>()
+  readonly #claimsByNamespace = new Map<string, Set<string>>()
   readonly #watches = new Map<string, PodWatch>()
   /** The watch of all namespaces. It replaces the watches of single namespaces after it has listed the pods. */
-  #all: PodWatch | undefined
-  #allRefused = false
+  #watchOfAll: PodWatch | undefined
+  #isWatchOfAllForbidden = false
 
   constructor(options: PodUseOptions) {
     this.#options = options
@@ -38,10 +38,10 @@ export class ClaimPodUse {
    */
   async podsOf(claim: string, signal: AbortSignal): Promise<Pick<PodWatch, 'uses'> | undefined> {
     const { namespace } = namespacedRef(claim)
-    const asked = this.#asked.get(namespace) ?? new Set()
-    this.#asked.set(namespace, asked.add(claim))
+    const asked = this.#claimsByNamespace.get(namespace) ?? new Set()
+    this.#claimsByNamespace.set(namespace, asked.add(claim))
     try {
-      return await this.#listed(namespace, signal)
+      return await this.#listedWatch(namespace, signal)
     } catch (error) {
       signal.throwIfAborted()
       this.#report(error, namespace)
@@ -53,24 +53,29 @@ export class ClaimPodUse {
   /** Ends the watch of the claim's namespace, unless other claims there need it. */
   release(claim: string): void {
     const { namespace } = namespacedRef(claim)
-    const asked = this.#asked.get(namespace)
+    const asked = this.#claimsByNamespace.get(namespace)
     if (asked?.delete(claim) !== true || asked.size > 0) return
-    this.#asked.delete(namespace)
+    this.#claimsByNamespace.delete(namespace)
     this.#close(namespace)
-    if (this.#asked.size === 0) this.#closeAll()
+    if (this.#claimsByNamespace.size === 0) this.#closeAll()
   }
 
   close(): void {
-    for (const claims of [...this.#asked.values()]) {
+    for (const claims of [...this.#claimsByNamespace.values()]) {
       for (const claim of [...claims]) this.release(claim)
     }
   }
 
   /** Returns the watch for the namespace once it has listed the pods. */
-  async #listed(namespace: string, signal: AbortSignal): Promise<PodWatch> {
-    if (this.#all === undefined && !this.#allRefused && this.#asked.size >= MANY_NAMESPACES) this.#openAll()
-    if (this.#all !== undefined && !this.#watches.has(namespace)) {
-      const all = this.#all
+  async #listedWatch(namespace: string, signal: AbortSignal): Promise<PodWatch> {
+    if (
+      this.#watchOfAll === undefined &&
+      !this.#isWatchOfAllForbidden &&
+      this.#claimsByNamespace.size >= MANY_NAMESPACES
+    )
+      this.#openAll()
+    if (this.#watchOfAll !== undefined && !this.#watches.has(namespace)) {
+      const all = this.#watchOfAll
       try {
         await abortable(all.listed, signal)
         return all
@@ -94,22 +99,22 @@ export class ClaimPodUse {
     }
     const watch = new PodWatch({ ...this.#options, namespace, onRefused })
     this.#watches.set(namespace, watch)
-    watch.listed.then(() => this.#reportUnused(watch, this.#asked.get(namespace)), closed)
+    watch.listed.then(() => this.#reportUnused(watch, this.#claimsByNamespace.get(namespace)), closed)
     return watch
   }
 
   #openAll(): void {
     const refused = (error: unknown): void => {
-      this.#allRefused ||= isForbidden(error)
-      if (this.#all === all) this.#closeAll()
+      this.#isWatchOfAllForbidden ||= isForbidden(error)
+      if (this.#watchOfAll === all) this.#closeAll()
     }
     const listed = (): void => {
-      if (this.#all !== all) return
+      if (this.#watchOfAll !== all) return
       for (const namespace of [...this.#watches.keys()]) this.#close(namespace)
-      for (const claims of this.#asked.values()) this.#reportUnused(all, claims)
+      for (const claims of this.#claimsByNamespace.values()) this.#reportUnused(all, claims)
     }
     const all = new PodWatch({ ...this.#options, namespace: undefined, onRefused: refused })
-    this.#all = all
+    this.#watchOfAll = all
     all.listed.then(listed, refused)
   }
 
@@ -126,8 +131,8 @@ export class ClaimPodUse {
   }
 
   #closeAll(): void {
-    this.#all?.close()
-    this.#all = undefined
+    this.#watchOfAll?.close()
+    this.#watchOfAll = undefined
   }
 
   /** Logs that pods cannot be read. The caller then calls the driver, which refuses if the volume is still in use. */

@@ -11,7 +11,7 @@ import type { ResizerWakeKind } from '../claim/wake-events.ts'
 import { decideResize, type ResizeStep } from './decide.ts'
 import { RESIZE_EVENTS } from './events.ts'
 import { type Expanded, expandVolume } from './expand.ts'
-import type { InUse } from './in-use.ts'
+import type { InUseRefusals } from './in-use.ts'
 import { observeResize, type ResizeView } from './observe.ts'
 import { recordFailure } from './record-failure.ts'
 import { recordSuccess } from './record-success.ts'
@@ -144,14 +144,14 @@ async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<O
 /** Shortens the pause before the next try if no pod uses the volume, because the volume will soon be detached. */
 async function retrySoonerWhileInUse(
   run: ResizeRun,
-  inUse: InUse,
+  inUse: InUseRefusals,
   { claim, outcome }: { readonly claim: ResizerClaim; readonly outcome: Outcome },
 ): Promise<Outcome> {
   if (!inUse.wasRefused(claim) || !isStillCached(run, claim)) {
     inUse.stopWaiting(claim)
     return outcome
   }
-  const afterMs = await inUse.refusedFor(claim, run.signal)
+  const afterMs = await inUse.pauseAfterRefusal(claim, run.signal)
   // A pause that the driver asks for takes precedence.
   return outcome.kind === 'retry' && callFailure(outcome.cause).pauseMs === 0 ? { ...outcome, afterMs } : outcome
 }

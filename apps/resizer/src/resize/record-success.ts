@@ -32,7 +32,7 @@ export async function recordSuccess(
   try {
     await saveCapacity(run, expansion, expanded)
   } catch (error) {
-    return replacedOutcome(run, expansion.volume, error) ?? notSaved(run, expansion, error)
+    return replacedOutcome(run, expansion.volume, error) ?? outcomeOfUnsaved(run, expansion, error)
   }
   const { claim } = expansion
   try {
@@ -40,9 +40,9 @@ export async function recordSuccess(
     if (kind !== 'written') return kind === 'gone' ? SETTLED : AGAIN
   } catch (error) {
     signal.throwIfAborted()
-    const cause = afterCall(claim, expanded, error)
+    const cause = unsavedClaimError(claim, expanded, error)
     if (isMissing(error)) return isStillCached(run, claim) ? { kind: 'retry', cause } : SETTLED
-    return notSaved(run, expansion, cause)
+    return outcomeOfUnsaved(run, expansion, cause)
   }
   if (expanded.nodeStep) {
     run.log.v(4)?.info('Mark PVC as file system resize required')
@@ -117,13 +117,13 @@ async function saveClaim(
   })
 }
 
-function afterCall({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
+function unsavedClaimError({ key }: ResizerClaim, { nodeStep }: Expanded, cause: unknown): Error {
   const failedStep = nodeStep ? 'node expansion required' : 'resize finished'
   return new Error(`mark PVC "${key}" as ${failedStep} failed: ${patchFailureText(key, cause)}`, { cause })
 }
 
 /** Returns the outcome if the result of an expansion cannot be saved. The next run repeats the same call. */
-function notSaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
+function outcomeOfUnsaved(run: ResizeRun, { claim }: ControllerExpansion, error: unknown): Outcome {
   run.signal.throwIfAborted()
   const cause = error instanceof Error ? error.cause : undefined
   if (!isConflict(cause) && !isTooManyRequests(cause)) {

@@ -3,7 +3,7 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import type { ResizerClaimDeps, ResizerClaimRun } from '../claim/run.ts'
 import type { ExpandClient } from './expand.ts'
-import type { InUse } from './in-use.ts'
+import type { InUseRefusals } from './in-use.ts'
 import type { ResizeMemory } from './memory.ts'
 import type { ResizeSettings } from './observe.ts'
 
@@ -13,7 +13,7 @@ export interface ResizeDeps extends ResizerClaimDeps {
   readonly driver: ExpandClient | undefined
   readonly memory: ResizeMemory
   /** Delays expansions of volumes in use. Undefined with `--handle-volume-inuse-error=false`. */
-  readonly inUse: InUse | undefined
+  readonly inUse: InUseRefusals | undefined
   readonly settings: ResizeSettings
 }
 

@@ -5,7 +5,7 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import type { Content } from '../caches/content.ts'
 import type { SnapshotDeletion } from './decide.ts'
 import { decideLost } from './decide-lost.ts'
-import type { CreateRequest, DriverSnapshot, Kind } from './kinds.ts'
+import type { ContentKind, CreateRequest, DriverSnapshot } from './kinds.ts'
 import type { ContentMemory, LostContent } from './memory.ts'
 
 /**
@@ -18,7 +18,7 @@ export type DeletionPermit =
 
 /** Everything that the calls of a run need. */
 export interface SnapshotCallsOptions {
-  readonly kind: Kind
+  readonly kind: ContentKind
   readonly driver: Driver
   readonly calls: SnapshotClient
   readonly memory: ContentMemory

@@ -1,6 +1,6 @@
 import type { Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
-import { during, NotSentError } from './failure.ts'
+import { NotSentError, rethrowAs } from './failure.ts'
 import { readCheckSecrets } from './inputs.ts'
 import { snapshotStatus } from './patches.ts'
 import { recordFailure } from './record-failure.ts'
@@ -15,7 +15,7 @@ export async function checkSnapshot(run: ContentRun): Promise<Outcome | undefine
   const { kind } = deps
   try {
     const secrets = await readCheckSecrets(run)
-    const failed = during(`failed to list ${kind.texts.snapshot} for ${kind.texts.content} ${key}`, goQuote)
+    const failed = rethrowAs(`failed to list ${kind.texts.snapshot} for ${kind.texts.content} ${key}`, goQuote)
     const snapshot = await run.calls.check(secrets).catch((cause: unknown) => {
       throw cause instanceof NotSentError ? cause : failed(cause)
     })

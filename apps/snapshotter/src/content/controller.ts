@@ -18,7 +18,7 @@ import type { Content } from '../caches/content.ts'
 import type { KindCaches, SnapshotterParts } from '../parts.ts'
 import { decide, handleToDelete } from './decide.ts'
 import { NotReadyError } from './failure.ts'
-import type { Kind } from './kinds.ts'
+import type { ContentKind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import { observe } from './observe.ts'
 import { contentTable } from './pending.ts'
@@ -29,7 +29,7 @@ import { contentTrigger, lostContents, wakesOnHandles } from './triggers.ts'
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
   term: SnapshotterParts,
-  { kind, contents, classes, memory }: KindCaches & { readonly kind: Kind; readonly memory: ContentMemory },
+  { kind, contents, classes, memory }: KindCaches & { readonly kind: ContentKind; readonly memory: ContentMemory },
   { assertLeading }: Pick<Lead, 'assertLeading'>,
 ): Controller<ContentWakeKind> {
   const { settings, client, clock, log } = term

@@ -2,7 +2,7 @@ import { messageOf } from '@csi-sidecars/base'
 import { callFailure, type Outcome } from '@csi-sidecars/controller'
 import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Phase } from './decide.ts'
-import { ContentGoneError, during, OutdatedRequestError } from './failure.ts'
+import { ContentGoneError, OutdatedRequestError, rethrowAs } from './failure.ts'
 import { prepareCreation } from './inputs.ts'
 import type { DriverSnapshot } from './kinds.ts'
 import { snapshotStatus } from './patches.ts'
@@ -51,11 +51,11 @@ async function callCreateSnapshot(run: ContentRun): Promise<DriverSnapshot> {
   const { texts } = kind
   log.info(`${texts.wrapper}: Creating ${texts.snapshot} for ${texts.content} ${key} through the plugin ...`, UNQUOTED)
   const { request, valuesToRecord } = await prepareCreation(run)
-  const failed = during(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
+  const failed = rethrowAs(`failed to take ${texts.snapshot} of ${kind.sourceText(content)}`, goQuote)
   const call = await run.calls.prepareCreate(request).catch(failed)
   // If the status already has the snapshot's handle, a deletion can use it, so no annotation is needed.
   const needsAnnotation = content.status?.handle === undefined
-  const addFailed = during(`failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`, goQuote)
+  const addFailed = rethrowAs(`failed to add ${texts.beingCreated} annotation on the ${texts.content} ${key}`, goQuote)
   if (valuesToRecord !== undefined)
     await stored.recordValues({ ...valuesToRecord, isBeingCreated: needsAnnotation }).catch(addFailed)
   else if (needsAnnotation) await stored.setBeingCreated(true).catch(addFailed)
@@ -82,7 +82,7 @@ async function endCreation({ deps, content, key, stored }: ContentRun): Promise<
   if (!hasHandle) deps.memory.endCreation(content)
   if (hasHandle && !content.beingCreated) return
   const failedStep = `failed to remove ${beingCreated} annotation from the ${noun} ${key}`
-  await stored.setBeingCreated(false).catch(during(failedStep))
+  await stored.setBeingCreated(false).catch(rethrowAs(failedStep))
 }
 
 /** Stores the answer of the driver in the status. */
@@ -90,6 +90,6 @@ async function storeSnapshot(run: ContentRun, snapshot: DriverSnapshot): Promise
   const { deps, content, key, stored } = run
   const { kind, memory } = deps
   const failedStep = `error updating status for volume ${kind.texts.snapshotContent} ${key}`
-  await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(during(failedStep))
+  await stored.writeStatus((latest) => snapshotStatus(kind, snapshot, latest)).catch(rethrowAs(failedStep))
   memory.recordStoredAnswer(content, snapshot.readyToUse)
 }

@@ -17,7 +17,7 @@ const CREATION: SnapshotCreation = {
 function lostContent(change: object = {}, facts: Partial<LostContent> = {}): LostContent {
   const content = SNAPSHOT.project(DRIVER)(vsc('c', { ...BEING_CREATED, ...change }))
   if (content === undefined) throw new Error('the content is not cached')
-  return { content, isLastState: true, creation: CREATION, ...facts }
+  return { content, isLastStoredState: true, creation: CREATION, ...facts }
 }
 
 const deleted = { metadata: { ...BEING_CREATED.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
@@ -39,7 +39,7 @@ describe('decideLost', () => {
     ['the content was being deleted', lostContent(deleted), 'its finalizers were removed during its deletion'],
     ['the status has a handle', lostContent({ status: { snapshotHandle: 's' } }), 'its finalizers were removed'],
     ['this process has created nothing', lostContent({}, { creation: undefined }), 'its finalizers were removed'],
-    ['the last state is unknown', lostContent({}, { isLastState: false }), 'its last state is unknown'],
+    ['the last state is unknown', lostContent({}, { isLastStoredState: false }), 'its last state is unknown'],
     ['the annotation was removed', lostContent({ metadata: {} }), 'its annotations were changed'],
     ['the content has become a member of a group', lostContent(member), 'its annotations were changed'],
   ])('the snapshot stays if %s', (_, lost, reason) => {

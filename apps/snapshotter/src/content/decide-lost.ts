@@ -14,12 +14,12 @@ const keepBecause = (reason: string): LostDecision => ({ kind: 'keep', reason })
  * The API server never stores a write that removes the last finalizer during a deletion. So the last state of a content
  * in deletion is unknown.
  */
-export function decideLost({ content, isLastState, creation }: LostContent): LostDecision {
+export function decideLost({ content, isLastStoredState, creation }: LostContent): LostDecision {
   const { policy, deletedSeconds, beingCreated, memberOf, status } = content
   if (creation?.wasRetained === true || policy !== 'Delete') return keepBecause('its deletion policy was not Delete')
   if (deletedSeconds !== undefined) return keepBecause('its finalizers were removed during its deletion')
   if (creation === undefined || status?.handle !== undefined) return keepBecause('its finalizers were removed')
-  if (!isLastState) return keepBecause('its last state is unknown')
+  if (!isLastStoredState) return keepBecause('its last state is unknown')
   const isChanged = !beingCreated || memberOf !== undefined || status?.groupHandle !== undefined
   return isChanged ? keepBecause('its annotations were changed') : { kind: 'delete', creation }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { DRIVER, preProvisioned, preProvisionedGroup, vgsc, vsc } from '../testing/objects.ts'
 import { decide } from './decide.ts'
-import { GROUP, type Kind, SNAPSHOT } from './kinds.ts'
+import { type ContentKind, GROUP, SNAPSHOT } from './kinds.ts'
 
 interface Facts {
   readonly classDriver?: string
@@ -14,7 +14,7 @@ interface Facts {
 }
 
 function stepsOf(
-  kind: Kind,
+  kind: ContentKind,
   object: KubeObject,
   { classDriver, shared = [], isKeptForOther = false, driverHasDeleted = false }: Facts = {},
 ): readonly string[] {

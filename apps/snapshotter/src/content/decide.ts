@@ -1,12 +1,12 @@
 import { endPlan, next, type PlanCheck, type PlanCheckResult, planOf, type WakeEvent } from '@csi-sidecars/controller'
 import { type Content, type SnapshotClass, unclearedHandle } from '../caches/content.ts'
-import type { Kind } from './kinds.ts'
+import type { ContentKind } from './kinds.ts'
 import { hasFinalizer } from './patches.ts'
 
 /** A snapshot content and all facts that decide its next steps, read at one moment. */
 export interface ContentView {
   readonly content: Content
-  readonly kind: Pick<Kind, 'metadataNames'>
+  readonly kind: Pick<ContentKind, 'metadataNames'>
   readonly driverName: string
   /** The snapshot class of the content, if it is cached. */
   readonly snapshotClass: SnapshotClass | undefined

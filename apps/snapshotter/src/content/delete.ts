@@ -2,7 +2,7 @@ import { AGAIN, type Outcome } from '@csi-sidecars/controller'
 import { goQuote } from '@csi-sidecars/telemetry'
 import { decide, type SnapshotDeletion } from './decide.ts'
 import { CONTENT_EVENTS, recordDeletionEvent, recordEvent } from './events.ts'
-import { ContentGoneError, during } from './failure.ts'
+import { ContentGoneError, rethrowAs } from './failure.ts'
 import { readAnnotatedSecrets } from './inputs.ts'
 import { observe } from './observe.ts'
 import type { ContentRun } from './run.ts'
@@ -15,12 +15,12 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
   const { deps, content, key, stored } = run
   const { kind, memory } = deps
   const { snapshot, content: noun, snapshotContent } = kind.texts
-  const inputsFailed = during(`failed to get input parameters to delete ${snapshot} for ${noun} ${key}`, goQuote)
+  const inputsFailed = rethrowAs(`failed to get input parameters to delete ${snapshot} for ${noun} ${key}`, goQuote)
   const secrets = await readAnnotatedSecrets(run).catch((cause: unknown) => {
     recordDeletionFailure(run, 'Failed to get snapshot credentials')
     return inputsFailed(cause)
   })
-  const readFailed = during(`failed to read ${noun} ${key} before the deletion of its ${snapshot}`)
+  const readFailed = rethrowAs(`failed to read ${noun} ${key} before the deletion of its ${snapshot}`)
   const fresh = await stored.read().catch((cause: unknown) => {
     if (!(cause instanceof ContentGoneError)) recordDeletionFailure(run, `Failed to read ${snapshotContent}`)
     return readFailed(cause)
@@ -36,8 +36,8 @@ export async function deleteSnapshot(run: ContentRun, step: SnapshotDeletion): P
     recordDeletionFailure(run, `Failed to delete ${snapshot}`)
     const failedStep = `failed to delete ${snapshot} ${goQuote(key)}, err`
     // As in the Go snapshotter, only the error about a single snapshot names the content a second time.
-    if (!kind.listsSnapshots) return during(failedStep)(cause)
-    return during(`${failedStep}: failed to delete snapshot content ${key}`, goQuote)(cause)
+    if (!kind.listsSnapshots) return rethrowAs(failedStep)(cause)
+    return rethrowAs(`${failedStep}: failed to delete snapshot content ${key}`, goQuote)(cause)
   })
   memory.recordSnapshotDeletion(content)
   return undefined

@@ -2,8 +2,8 @@ import type { EventText } from '@csi-sidecars/events'
 import { apiVersionOf, referenceTo } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import type { Phase } from './decide.ts'
-import type { Kind } from './kinds.ts'
-import { handleOf, type LostContent } from './memory.ts'
+import type { ContentKind } from './kinds.ts'
+import { type LostContent, lostHandleOf } from './memory.ts'
 import type { ContentDeps } from './run.ts'
 
 /** A snapshot that stays in the driver although its content is gone. */
@@ -15,7 +15,7 @@ export interface LeftSnapshot {
   readonly reason: string
 }
 
-type EventKind = Pick<Kind, 'eventReasons' | 'texts'>
+type EventKind = Pick<ContentKind, 'eventReasons' | 'texts'>
 
 /** The events of snapshot contents. `failed` and `deletionFailed` have the reasons and texts of the Go snapshotter. */
 export const CONTENT_EVENTS = {
@@ -59,7 +59,7 @@ export function reportLeft({ kind, log, recorder }: ContentDeps, lost: LostConte
   const { content, creation } = lost
   const { key, refNamespace: namespace, refName: name, refUid: uid } = content
   const { snapshot, snapshotContent } = kind.texts
-  const handle = handleOf(lost)
+  const handle = lostHandleOf(lost)
   const nameInRequest = creation?.request.name
   const source = kind.sourceText(content)
   const pairs = { content: key, handle, name: nameInRequest, source, reason }

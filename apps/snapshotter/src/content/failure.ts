@@ -21,7 +21,7 @@ export class NotReadyError extends Error {
 }
 
 /** Returns a `catch` handler that puts the name of the failed operation before the message. */
-export function during(
+export function rethrowAs(
   failedStep: string,
   show: (message: string) => string = (message) => message,
 ): (cause: unknown) => never {

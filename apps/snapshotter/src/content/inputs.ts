@@ -6,8 +6,8 @@ import { goQuote, UNQUOTED } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import { RESERVED_PREFIX } from '../caches/names.ts'
 import type { Naming } from '../parts.ts'
-import { during } from './failure.ts'
-import type { CreateRequest, Kind } from './kinds.ts'
+import { rethrowAs } from './failure.ts'
+import type { ContentKind, CreateRequest } from './kinds.ts'
 import type { SnapshotCreation } from './memory.ts'
 import { snapshotParameters } from './parameters.ts'
 import type { ValuesToRecord } from './patches.ts'
@@ -43,11 +43,11 @@ async function firstRequest(run: ContentRun): Promise<PreparedCreation> {
     return [classOf(run, className), await readAnnotatedSecrets(run)]
   }
   const failedStep = `failed to get input parameters to create ${snapshot} for ${noun} ${content.key}`
-  const [found, secrets] = await inputs().catch(during(failedStep, goQuote))
+  const [found, secrets] = await inputs().catch(rethrowAs(failedStep, goQuote))
   const passed = driverParameters(found.parameters)
   const name = snapshotName(kind, content, naming)
   const { parameters, valuesToRecord } = parameterTemplates
-    ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(during(failedStep))
+    ? await snapshotParameters(run, { parameters: passed, className: found.key }).catch(rethrowAs(failedStep))
     : { parameters: passed, valuesToRecord: undefined }
   const metadata = extraMetadata ? metadataOf(kind, content) : {}
   return { request: { name, parameters: { ...parameters, ...metadata }, secrets }, valuesToRecord }
@@ -60,20 +60,20 @@ export async function readCheckSecrets(run: ContentRun): Promise<Secrets> {
   const { snapshot, snapshotContent } = kind.texts
   const subject = `for ${snapshotContent} ${content.key}`
   if (content.status?.groupHandle !== undefined)
-    return await readAnnotatedSecrets(run).catch(during(`failed to get credentials from annotation ${subject}`))
+    return await readAnnotatedSecrets(run).catch(rethrowAs(`failed to get credentials from annotation ${subject}`))
   if (content.className === undefined) return {}
   const { className } = content
-  const classFailed = during(`failed to get ${snapshot} class ${className} ${subject}`)
+  const classFailed = rethrowAs(`failed to get ${snapshot} class ${className} ${subject}`)
   const { parameters } = await Promise.try(classOf, run, className).catch(classFailed)
-  const templateFailed = during(`failed to get secret reference ${subject}`)
+  const templateFailed = rethrowAs(`failed to get secret reference ${subject}`)
   const ref = await Promise.try(secretRefOf, parameters, kind, content).catch(templateFailed)
-  return await loadSecret(run, ref).catch(during(`failed to get credentials ${subject}`))
+  return await loadSecret(run, ref).catch(rethrowAs(`failed to get credentials ${subject}`))
 }
 
 /** Returns the Secret for calls about an existing snapshot. Undefined if the class names no such Secret. */
 function secretRefOf(
   parameters: Readonly<Record<string, string>>,
-  { prefix, texts, checkSecretPrefix }: Kind,
+  { prefix, texts, checkSecretPrefix }: ContentKind,
   { key }: Content,
 ): SecretRef | undefined {
   const name = parameters[`${RESERVED_PREFIX}${checkSecretPrefix}name`]
@@ -160,7 +160,7 @@ function driverParameters(parameters: Readonly<Record<string, string>>): Record<
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => !key.startsWith(RESERVED_PREFIX)))
 }
 
-function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): Record<string, string> {
+function metadataOf({ prefix }: ContentKind, { key, refName, refNamespace }: Content): Record<string, string> {
   return {
     [`${RESERVED_PREFIX}${prefix}/name`]: refName,
     [`${RESERVED_PREFIX}${prefix}/namespace`]: refNamespace,
@@ -169,7 +169,7 @@ function metadataOf({ prefix }: Kind, { key, refName, refNamespace }: Content): 
 }
 
 /** Returns the name of the snapshot in the driver, which makes the creation idempotent. */
-function snapshotName({ texts, sourceText }: Kind, content: Content, { prefix, uidLength }: Naming): string {
+function snapshotName({ texts, sourceText }: ContentKind, content: Content, { prefix, uidLength }: Naming): string {
   const { key, refUid } = content
   if (refUid === '') {
     const { snapshot, snapshotContent } = texts

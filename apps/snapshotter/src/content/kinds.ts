@@ -50,7 +50,7 @@ type ContentTexts = Readonly<
 >
 
 /** The differences between VolumeSnapshotContents and VolumeGroupSnapshotContents: resources, CSI calls and texts. */
-export interface Kind {
+export interface ContentKind {
   readonly resource: Resource<KubeObject>
   readonly classes: Resource<KubeObject>
   readonly queue: string
@@ -88,7 +88,7 @@ export interface Kind {
   readonly handleField: string
 }
 
-export const SNAPSHOT: Kind = {
+export const SNAPSHOT: ContentKind = {
   resource: VOLUME_SNAPSHOT_CONTENTS,
   classes: VOLUME_SNAPSHOT_CLASSES,
   snapshots: VOLUME_SNAPSHOTS,
@@ -122,7 +122,7 @@ export const SNAPSHOT: Kind = {
     const sourceVolumeId = volumes[0] ?? ''
     const request = { name, sourceVolumeId, parameters, secrets, accessibilityRequirements: undefined }
     const { snapshot } = await calls.createSnapshot(request, options)
-    const created = required(snapshot, 'CreateSnapshot without a snapshot')
+    const created = requirePart(snapshot, 'CreateSnapshot without a snapshot')
     // The group in the answer is dropped, as in the Go snapshotter. Otherwise the content would count as a group member,
     // whose snapshot is deleted only with the group.
     return { ...created, handle: created.snapshotId, groupSnapshotId: '' }
@@ -133,7 +133,7 @@ export const SNAPSHOT: Kind = {
     const { entries } = await calls.listSnapshots(request, options)
     const [first] = entries
     if (first === undefined) throw new Error(`can not find snapshot for snapshotID ${snapshotId}`)
-    return { ...required(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
+    return { ...requirePart(first.snapshot, 'ListSnapshots with an entry without a snapshot'), handle: snapshotId }
   },
   async delete(calls, { handle }, { secrets, ...options }) {
     await calls.deleteSnapshot({ snapshotId: handle, secrets }, options)
@@ -147,7 +147,7 @@ export const SNAPSHOT: Kind = {
   handleField: 'snapshotHandle',
 }
 
-export const GROUP: Kind = {
+export const GROUP: ContentKind = {
   resource: VOLUME_GROUP_SNAPSHOT_CONTENTS,
   classes: VOLUME_GROUP_SNAPSHOT_CLASSES,
   snapshots: VOLUME_GROUP_SNAPSHOTS,
@@ -180,7 +180,7 @@ export const GROUP: Kind = {
   async create(calls, { volumes }, { name, parameters, secrets, ...options }) {
     const request = { name, sourceVolumeIds: [...volumes], parameters, secrets }
     const { groupSnapshot } = await calls.createGroupSnapshot(request, options)
-    const group = required(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
+    const group = requirePart(groupSnapshot, 'CreateVolumeGroupSnapshot without a group snapshot')
     const { groupSnapshotId: handle, readyToUse, creationTime, snapshots: members } = group
     return { handle, readyToUse, creationTime, members }
   },
@@ -191,7 +191,7 @@ export const GROUP: Kind = {
     }
     const groupSnapshotId = status?.handle ?? preProvisioned?.handle ?? ''
     const { groupSnapshot } = await calls.getGroupSnapshot({ groupSnapshotId, snapshotIds, secrets }, options)
-    const group = required(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
+    const group = requirePart(groupSnapshot, 'GetVolumeGroupSnapshot without a group snapshot')
     const { readyToUse, creationTime } = group
     return { handle: preProvisioned?.handle ?? groupSnapshotId, readyToUse, creationTime }
   },
@@ -213,7 +213,7 @@ export const GROUP: Kind = {
   handleField: 'volumeGroupSnapshotHandle',
 }
 
-function required<T>(part: T | undefined, problem: string): T {
+function requirePart<T>(part: T | undefined, problem: string): T {
   if (part === undefined) throw new Error(`the driver answered ${problem}`)
   return part
 }

@@ -17,13 +17,13 @@ export interface SnapshotCreation {
 export interface LostContent {
   readonly content: Content
   /** True if a watch event has reported `content` as the last stored state. */
-  readonly isLastState: boolean
+  readonly isLastStoredState: boolean
   /** The creation of this process that was not finished. Undefined if there was none. */
   readonly creation: SnapshotCreation | undefined
 }
 
 /** Returns the handle of the snapshot. Undefined if only the driver knows it. */
-export function handleOf({ content, creation }: LostContent): string | undefined {
+export function lostHandleOf({ content, creation }: LostContent): string | undefined {
   return creation?.answer?.handle ?? content.status?.handle ?? content.preProvisioned?.handle
 }
 
@@ -132,7 +132,7 @@ export class ContentMemory {
     const creation = content.status?.handle === undefined ? this.#creations.get(uid) : undefined
     this.#creations.delete(uid)
     if (this.#finished.delete(uid) || (creation === undefined && !hasSnapshot)) return this.lostOf(key).length > 0
-    const lost = { content, isLastState: last !== undefined, creation }
+    const lost = { content, isLastStoredState: last !== undefined, creation }
     this.#lost.set(key, [...this.lostOf(key), lost])
     return true
   }

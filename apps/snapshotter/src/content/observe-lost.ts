@@ -2,7 +2,7 @@ import { isNotFound } from '@csi-sidecars/kube-client'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
 import { isToBeDeleted } from './decide.ts'
-import { handleOf, type LostContent } from './memory.ts'
+import { type LostContent, lostHandleOf } from './memory.ts'
 import { isNamedByOther } from './observe.ts'
 import type { ContentRun } from './run.ts'
 
@@ -24,7 +24,7 @@ export async function observeUse({ deps, key, signal }: ContentRun, lost: LostCo
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
-  const handle = handleOf(lost)
+  const handle = lostHandleOf(lost)
   if (handle !== undefined && isNamedByOther(deps, content, handle)) return 'used'
   let use: SnapshotUse = 'unused'
   for (const other of contents.store.values()) {

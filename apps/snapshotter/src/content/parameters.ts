@@ -8,7 +8,7 @@ import {
 } from '@csi-sidecars/csi'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
-import type { Kind } from './kinds.ts'
+import type { ContentKind } from './kinds.ts'
 import type { ValuesToRecord } from './patches.ts'
 import type { ContentRun } from './run.ts'
 
@@ -70,7 +70,7 @@ async function readSnapshot({ deps, signal }: ContentRun, content: Content): Pro
 }
 
 interface VariableSubject {
-  readonly kind: Pick<Kind, 'prefix'>
+  readonly kind: Pick<ContentKind, 'prefix'>
   readonly content: Pick<Content, 'key' | 'refName' | 'refNamespace'>
   /** The metadata of the VolumeSnapshot. Undefined if the content has all its values. */
   readonly metadata: Metadata | undefined

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Content } from '../caches/content.ts'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
 import { DRIVER, vgsc, vsc } from '../testing/objects.ts'
-import { type DriverSnapshot, GROUP, type Kind, SNAPSHOT } from './kinds.ts'
+import { type ContentKind, type DriverSnapshot, GROUP, SNAPSHOT } from './kinds.ts'
 import {
   beingCreatedPatch,
   failureStatus,
@@ -13,7 +13,7 @@ import {
   statusPatch,
 } from './patches.ts'
 
-function contentOf(object: KubeObject, kind: Kind = SNAPSHOT): Content {
+function contentOf(object: KubeObject, kind: ContentKind = SNAPSHOT): Content {
   const content = kind.project(DRIVER)(object)
   if (content === undefined) throw new Error('the object is not cached')
   return content

@@ -3,7 +3,7 @@ import { type Patch, removeFinalizerPatch, rfc3339 } from '@csi-sidecars/kube-ty
 import type { Content } from '../caches/content.ts'
 import type { ContentNames } from '../caches/names.ts'
 import { OutdatedRequestError } from './failure.ts'
-import type { DriverSnapshot, Kind } from './kinds.ts'
+import type { ContentKind, DriverSnapshot } from './kinds.ts'
 
 /** The values in the parameters of a creation, to be stored before the call. */
 export interface ValuesToRecord {
@@ -63,7 +63,7 @@ export function finalizerPatch(
 }
 
 /** Returns the status fields that the driver's answer changes. Stored handles, times and sizes stay. */
-export function snapshotStatus(kind: Kind, snapshot: DriverSnapshot, { status }: Content): object {
+export function snapshotStatus(kind: ContentKind, snapshot: DriverSnapshot, { status }: Content): object {
   const { handle, readyToUse } = snapshot
   const becomesReady = readyToUse && status?.ready !== true
   return {

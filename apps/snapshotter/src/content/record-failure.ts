@@ -4,7 +4,7 @@ import { UNQUOTED } from '@csi-sidecars/telemetry'
 import { isToBeDeleted, type Phase } from './decide.ts'
 import { CONTENT_EVENTS, recordEvent } from './events.ts'
 import { ContentGoneError } from './failure.ts'
-import type { Kind } from './kinds.ts'
+import type { ContentKind } from './kinds.ts'
 import { failureStatus } from './patches.ts'
 import type { ContentRun } from './run.ts'
 
@@ -46,13 +46,13 @@ async function storeMessage({ deps, key, signal, stored, retrying }: ContentRun,
   return false
 }
 
-function whatFailed({ texts }: Kind, phase: Phase): string {
+function whatFailed({ texts }: ContentKind, phase: Phase): string {
   return phase === 'create'
     ? `Failed to create ${texts.snapshot}`
     : `Failed to check and update ${texts.snapshotContent}`
 }
 
-function logPrefix({ texts }: Kind, phase: Phase, key: string): string {
+function logPrefix({ texts }: ContentKind, phase: Phase, key: string): string {
   const occurred = `[${key}]: error occurred`
   return phase === 'create' ? `${texts.creation} ${occurred} in ${texts.wrapper}:` : `${texts.check} ${occurred}`
 }

@@ -9,7 +9,7 @@ import type { Logger } from '@csi-sidecars/telemetry'
 import type { Content, SnapshotClass } from '../caches/content.ts'
 import type { Naming } from '../parts.ts'
 import { SnapshotCalls } from './calls.ts'
-import type { Kind } from './kinds.ts'
+import type { ContentKind } from './kinds.ts'
 import type { ContentMemory } from './memory.ts'
 import { StoredContent } from './stored-content.ts'
 
@@ -21,7 +21,7 @@ export type ContentWakeKind = 'class' | 'secret' | 'snapshot' | 'handles'
 
 /** The dependencies of the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export interface ContentDeps {
-  readonly kind: Kind
+  readonly kind: ContentKind
   readonly driverName: string
   readonly naming: Naming
   readonly extraMetadata: boolean

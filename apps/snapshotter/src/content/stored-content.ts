@@ -3,8 +3,8 @@ import type { Informer } from '@csi-sidecars/informer'
 import { isMissing, type KubeClient, type RequestPriority } from '@csi-sidecars/kube-client'
 import type { KubeObject, Patch } from '@csi-sidecars/kube-types'
 import type { Content } from '../caches/content.ts'
-import { ContentGoneError, during } from './failure.ts'
-import type { Kind } from './kinds.ts'
+import { ContentGoneError, rethrowAs } from './failure.ts'
+import type { ContentKind } from './kinds.ts'
 import {
   beingCreatedPatch,
   creationPatch,
@@ -19,7 +19,7 @@ const CONFLICT_TRIES = 5
 
 interface StoredContentOptions {
   readonly api: KubeClient
-  readonly kind: Kind
+  readonly kind: ContentKind
   readonly contents: Pick<Informer<Content, KubeObject>, 'storeAnswer' | 'store'>
   readonly project: (object: KubeObject) => Content | undefined
   readonly signal: AbortSignal
@@ -147,7 +147,7 @@ export class StoredContent {
       // The read after a conflict has failed.
       if (error !== refusal) throw error
       if (isMissing(error)) throw new ContentGoneError(`${key} is gone`, { cause: error })
-      return during(`snapshot controller failed to update ${key} on API server`)(error)
+      return rethrowAs(`snapshot controller failed to update ${key} on API server`)(error)
     }
   }
 }

@@ -18,7 +18,7 @@ import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/t
 import { FakeApi, type InFlight, type InProcessClient, StepGate } from '@csi-sidecars/testkit'
 import { snapshotterControllers } from '../app.ts'
 import { CONTENT_INDEXES, type Content, projectClass } from '../caches/content.ts'
-import { GROUP, type Kind, SNAPSHOT } from '../content/kinds.ts'
+import { type ContentKind, GROUP, SNAPSHOT } from '../content/kinds.ts'
 import type { KindCaches, SnapshotterParts, SnapshotterSettings } from '../parts.ts'
 import { DRIVER } from './objects.ts'
 import { GatedDriver, type Script, type SeenCall, Storage } from './storage.ts'
@@ -269,7 +269,7 @@ export class Process {
 
 type Common = Pick<Parameters<typeof createInformer>[0], 'client' | 'clock' | 'log'>
 
-function cachesOf(kind: Kind, common: Common): KindCaches {
+function cachesOf(kind: ContentKind, common: Common): KindCaches {
   const resyncMs = 0
   return {
     contents: createInformer({

@@ -46,9 +46,9 @@ export function attachmentModel({
 function keyOf({ va, pv, node, published, process, done, excused }: AttachmentModelState): string {
   const state = `${va} ${+pv}${+node}${+published}${+excused} ${done}`
   if (process === null) return state
-  const { cached, queued, planned, waits, listing, statusPending, finalizerRemoved, publication, orphaned, run } =
+  const { cached, queued, planned, waits, listing, mustWriteStatus, finalizerRemoved, publication, orphaned, run } =
     process
-  const flags = `${+queued}${+planned}${+statusPending}${+finalizerRemoved}${+publication}${+orphaned}`
+  const flags = `${+queued}${+planned}${+mustWriteStatus}${+finalizerRemoved}${+publication}${+orphaned}`
   return `${state} ${cached} ${flags} ${waits} ${listing} ${run?.operation} ${run?.todo.join()}`
 }
 
@@ -151,7 +151,7 @@ function unfinished(state: AttachmentModelState, lists: boolean): string | undef
   if (process === null) return 'nothing runs'
   if (va === null) {
     if (state.published && !state.excused) return 'gone, and published'
-    const { publication, statusPending, finalizerRemoved, listing } = process
+    const { publication, mustWriteStatus: statusPending, finalizerRemoved, listing } = process
     return publication || statusPending || finalizerRemoved || listing !== ''
       ? 'gone, and something is remembered'
       : undefined

@@ -155,7 +155,7 @@ function patchOf(change: Change, letters: Letters): Patch | undefined {
 /** Ends a run that has performed all of its steps. */
 function ended(state: RunningState, { operation }: AttachmentModelRun): AttachmentModelState {
   const { process } = state
-  if (operation === 'detach') return { ...state, process: { ...orphan(process), statusPending: false } }
+  if (operation === 'detach') return { ...state, process: { ...orphan(process), mustWriteStatus: false } }
   if (process.cached !== null && !has(process.cached, 'A') && !has(process.cached, 'Z')) {
     return { ...state, process: { ...process, run: null, queued: true } }
   }
@@ -166,7 +166,7 @@ function ended(state: RunningState, { operation }: AttachmentModelRun): Attachme
 function gone(state: RunningState, rules: AttachmentRules): AttachmentModelState {
   return {
     ...state,
-    process: orphan(seen({ ...state.process, waits: '', statusPending: false }, null, rules)),
+    process: orphan(seen({ ...state.process, waits: '', mustWriteStatus: false }, null, rules)),
   }
 }
 

@@ -1,6 +1,6 @@
 import { silentLogger } from '@csi-sidecars/telemetry'
 import type { CachedAttachment } from '../../caches/attachment.ts'
-import { compare } from '../../published-nodes/resync.ts'
+import { compareAttachment } from '../../published-nodes/resync.ts'
 import { hasStaleError } from '../../volume-attachment/checks.ts'
 import { type AttachmentPlan, decideKeep, operationOf } from '../../volume-attachment/decide.ts'
 import { decideAttach } from '../../volume-attachment/decide-attach.ts'
@@ -30,7 +30,7 @@ export const ATTACHMENT_RULES = {
   wakesOnVolumeGone,
   wakesOnNode,
   onVolumeAdded,
-  compare,
+  compareAttachment,
   hasStaleError,
 }
 export type AttachmentRules = typeof ATTACHMENT_RULES
@@ -50,7 +50,7 @@ export interface AttachmentModelProcess {
   /** The kind of event that the key of the attachment waits for; empty if there is none. */
   readonly waits: string
   readonly listing: '' | 'same' | 'different'
-  readonly statusPending: boolean
+  readonly mustWriteStatus: boolean
   readonly finalizerRemoved: boolean
   /** True if the process has published the volume and not unpublished it since. */
   readonly publication: boolean
@@ -79,7 +79,7 @@ const IDLE: AttachmentModelProcess = {
   planned: false,
   waits: '',
   listing: '',
-  statusPending: false,
+  mustWriteStatus: false,
   finalizerRemoved: false,
   publication: false,
   orphaned: false,
@@ -165,12 +165,12 @@ const plans = new WeakMap<AttachmentRules, Map<string, readonly AnyStep[]>>()
 /** Returns the plan for a state. Each plan is computed once and reused, because states repeat. */
 function decided(
   { pv, node }: AttachmentModelState,
-  { cached, listing, finalizerRemoved, statusPending }: AttachmentModelProcess,
+  { cached, listing, finalizerRemoved, mustWriteStatus }: AttachmentModelProcess,
   { operation, rules }: { readonly operation: AttachmentModelRun['operation']; readonly rules: AttachmentRules },
 ): readonly AnyStep[] {
   const plansOfRules = plans.get(rules) ?? new Map<string, readonly AnyStep[]>()
   plans.set(rules, plansOfRules)
-  const key = `${operation} ${cached} ${pv} ${node} ${listing} ${finalizerRemoved} ${statusPending}`
+  const key = `${operation} ${cached} ${pv} ${node} ${listing} ${finalizerRemoved} ${mustWriteStatus}`
   const plan = plansOfRules.get(key)
   if (plan !== undefined) return plan
   const now = view({
@@ -180,7 +180,7 @@ function decided(
     listingDiffers: listing === 'different',
     listingAgrees: listing === 'same',
     finalizerRemoved,
-    statusPending,
+    mustWriteStatus,
   })
   const decide = { attach: rules.decideAttach, detach: rules.decideDetach, keep: rules.decideKeep }[operation]
   const made = decide(now)
@@ -220,7 +220,7 @@ export function compared(
   const va = attachmentOf(process.cached)
   const listing = new Map([['handle-1', new Set(published ? [NODE.nodeId] : [])]])
   const nodeNow = node ? ({ kind: 'id', nodeId: NODE.nodeId } as const) : ({ kind: 'noNode' } as const)
-  const verdict = rules.compare({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
+  const verdict = rules.compareAttachment({ va, volume: ofPv(pv ? PV : undefined), node: nodeNow }, listing, DRIVER)
   if (verdict.kind === 'same' && rules.hasStaleError(va, FINALIZER))
     return { ...process, listing: 'same', queued: true }
   if (verdict.kind !== 'different') return process

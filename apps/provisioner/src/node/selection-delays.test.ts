@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
-import { Ownership } from './ownership.ts'
+import { SelectionDelays } from './selection-delays.ts'
 
 const NODE = { baseDelayMs: 100, maxDelayMs: 350 }
 
 function atTime() {
   const time = { now: 0, random: 0.25 }
-  const ownership = new Ownership({ monotonic: () => time.now, random: () => time.random })
-  return { time, ownership, waitMs: () => ownership.waitMs('uid', NODE) }
+  const delays = new SelectionDelays({ monotonic: () => time.now, random: () => time.random })
+  return { time, delays, waitMs: () => delays.waitMs('uid', NODE) }
 }
 
 describe('Ownership', () => {
@@ -20,19 +20,19 @@ describe('Ownership', () => {
   })
 
   it('each failed attempt to select this node for a claim doubles the delay, up to the maximum', () => {
-    const { time, ownership, waitMs } = atTime()
+    const { time, delays, waitMs } = atTime()
     waitMs()
     for (const expected of [175, 325, 325]) {
-      ownership.again('uid')
+      delays.lengthenNext('uid')
       time.now += 5000
       expect(waitMs()).toBe(expected)
     }
   })
 
   it('a forgotten claim starts again with the shortest delay', () => {
-    const { ownership, waitMs } = atTime()
-    ownership.again('uid')
-    ownership.forget('uid')
+    const { delays, waitMs } = atTime()
+    delays.lengthenNext('uid')
+    delays.forget('uid')
     expect(waitMs()).toBe(75)
   })
 })

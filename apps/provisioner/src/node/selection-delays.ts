@@ -11,7 +11,7 @@ interface Waiting {
  * The random delays after which this node tries to become the selected node of a claim. Without delays, the processes
  * of all nodes would write to a new claim at once.
  */
-export class Ownership {
+export class SelectionDelays {
   readonly #claims = new Map<string, Waiting>()
   readonly #clock: Pick<Clock, 'monotonic' | 'random'>
 
@@ -31,7 +31,7 @@ export class Ownership {
   }
 
   /** Makes the next delay longer, because this attempt has failed. */
-  again(uid: string): void {
+  lengthenNext(uid: string): void {
     this.#claims.set(uid, { attempts: (this.#claims.get(uid)?.attempts ?? 0) + 1, dueAtMs: undefined })
   }
 
