@@ -90,14 +90,15 @@ export function rowsOf<At, Setup extends object>(
   }
 }
 
-function expectedOf(recorded: RecordedSteps, isOurs: boolean): readonly SeenStep[] {
+/** Returns the recorded steps of our sidecar, or of the Go sidecar. */
+export function expectedOf(recorded: RecordedSteps, isOurs: boolean): readonly SeenStep[] {
   return recorded.map((step) => ({ name: step.name, lines: linesOf(step, isOurs) }))
 }
 
 /** Fails if the two recorded traces differ and the row names no difference, or the reverse. */
-function checkDifferences(
+export function checkDifferences(
   recorded: RecordedSteps,
-  { only, differs: names }: Pick<Row<never, never>, 'only' | 'differs'>,
+  { only, differs: names }: Pick<Partial<Row<never, never>>, 'only' | 'differs'>,
 ): void {
   if (only !== undefined) return
   const differs = recorded.some(({ lines }) => lines.some(([owner]) => owner !== ' '))
@@ -110,7 +111,8 @@ function checkDifferences(
 
 const recordedByGroup = new Map<string, RecordedTraces>()
 
-function tracesBeside(file: string): RecordedTraces {
+/** Returns the recorded traces of a file with rows. */
+export function tracesBeside(file: string): RecordedTraces {
   const path = file.replace(/\.ts$/, '.txt')
   const traces = recordedByGroup.get(path) ?? new RecordedTraces(path)
   recordedByGroup.set(path, traces)

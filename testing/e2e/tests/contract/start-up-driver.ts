@@ -3,71 +3,27 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-sidecars/csi-proto'
 import type { TestContext } from '../../harness/context.ts'
-import type { DriverOptions, DriverReply, Script } from '../../harness/driver/driver.ts'
 import { listen } from '../../harness/listen.ts'
 import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
+import { type Answers, failure } from '../../rows/actions.ts'
+import { startsOf } from '../../rows/starts.ts'
 
-const BROKEN = { code: 13, message: 'broken' }
-const BROKEN_TEXT = 'rpc error: code = Internal desc = broken'
+const BROKEN = failure(13, 'broken')
 const NAMELESS = { reply: { name: '', vendorVersion: '', manifest: {} } }
-const NO_CLIENT = '"Failed to create CSI client" err='
-const NO_RESIZER = '"Failed to create CSI resizer" err='
-const UNKNOWN = `error getting controller capabilities: ${BROKEN_TEXT}`
 
-/** Driver answers that end a sidecar at its start, and a part of the last log line of attacher and resizer. */
-const FAILURES = [
-  {
-    what: 'Probe fails with Internal',
-    method: 'Probe',
-    answer: BROKEN,
-    attacher: `"Failed to probe the CSI driver" err="CSI driver probe failed: ${BROKEN_TEXT}"`,
-    resizer: `${NO_CLIENT}"failed probing CSI driver: CSI driver probe failed: ${BROKEN_TEXT}"`,
-  },
-  {
-    what: 'GetPluginInfo fails',
-    method: 'GetPluginInfo',
-    answer: BROKEN,
-    attacher: `"Failed to get the CSI driver name" err="${BROKEN_TEXT}"`,
-    resizer: `"Get driver name failed" err="${BROKEN_TEXT}"`,
-  },
-  {
-    what: 'GetPluginInfo returns no name',
-    method: 'GetPluginInfo',
-    answer: NAMELESS,
-    attacher: '"Failed to get the CSI driver name" err="driver name is empty"',
-    resizer: '"Get driver name failed" err="driver name is empty"',
-  },
-  {
-    what: 'GetPluginCapabilities fails',
-    method: 'GetPluginCapabilities',
-    answer: BROKEN,
-    attacher: `"Failed to check if the CSI Driver supports the CONTROLLER_SERVICE" err="${BROKEN_TEXT}" driver="DRIVER"`,
-    resizer: `${NO_RESIZER}"failed to check if plugin supports controller service: ${UNKNOWN}"`,
-  },
-  {
-    what: 'ControllerGetCapabilities fails',
-    method: 'ControllerGetCapabilities',
-    answer: BROKEN,
-    attacher: `"Failed to controller capability check" err="${BROKEN_TEXT}" driver="DRIVER"`,
-    resizer: `${NO_RESIZER}"failed to check if plugin supports controller resize: ${UNKNOWN}"`,
-  },
-]
-
-/** Starts a sidecar whose driver gives `answer` to `method`. Expects exit code 1. Returns the last log line. */
-async function lastLineOf(
-  t: TestContext,
-  { method = '', answer = BROKEN, ...options }: Partial<DriverOptions> & { method?: string; answer?: Script },
-): Promise<string | undefined> {
-  const driver = await t.driver(options)
-  driver.on(method, answer)
-  const sidecar = await t.sidecar({ driver })
-  equal((await sidecar.end()).code, 1)
-  return sidecar.lines.at(-1)
+/** Driver answers that end a sidecar at its start. */
+const FAILURES: Readonly<Record<string, Answers>> = {
+  'Probe fails with Internal': { Probe: [BROKEN] },
+  'GetPluginInfo fails': { GetPluginInfo: [BROKEN] },
+  'GetPluginInfo returns no name': { GetPluginInfo: [NAMELESS] },
+  'GetPluginCapabilities fails': { GetPluginCapabilities: [BROKEN] },
+  'ControllerGetCapabilities fails': { ControllerGetCapabilities: [BROKEN] },
 }
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
+  const starts = startsOf(app, 'start-up', import.meta.filename)
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
   test('a sidecar without a driver logs a line every 10 s, and exits after 30 s', { long: 'emulator' }, async (t) => {
@@ -137,10 +93,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((first?.timeoutMs ?? 0) > 0 && (first?.timeoutMs ?? 0) <= 1050, `${first?.timeoutMs}`)
   })
 
-  for (const { what, method, answer, [app]: expected } of FAILURES) {
-    test(`the sidecar exits with 1 if ${what}`, async (t) => {
-      assertContains(await lastLineOf(t, { method, answer }), expected.replace('DRIVER', t.driverName))
-    })
+  for (const [what, answers] of Object.entries(FAILURES)) {
+    starts(`the sidecar exits with 1 if ${what}`, { starts: [{ driver: {}, answers }] })
   }
 
   test('the sidecar ignores capabilities with unknown numbers', async (t) => {
@@ -203,38 +157,33 @@ attacher('GetPluginCapabilities and ControllerGetCapabilities share a time-out o
 
 const resizer = testsOf('resizer', 'start-up')
 
-resizer('the resizer exits with 1 if the driver lacks CONTROLLER_SERVICE', async (t) => {
-  const line = await lastLineOf(t, { controllerService: false })
-  assertContains(line, '"Failed to create CSI resizer" err="CSI driver does not support controller service"')
+const ends = startsOf('resizer', 'start-up', import.meta.filename)
+
+ends('the resizer exits with 1 if the driver lacks CONTROLLER_SERVICE', {
+  starts: [{ driver: { controllerService: false } }],
 })
 
-resizer('the resizer exits with 255 if the driver supports neither expansion nor modification', async (t) => {
-  const driver = await t.driver({ controller: ['PUBLISH_UNPUBLISH_VOLUME'] })
-  const sidecar = await t.sidecar({ driver })
-  equal((await sidecar.end()).code, 255)
-  const line = sidecar.linesWith('CSI driver does not support resize nor modify')[0] ?? ''
-  ok(line.startsWith('F'), sidecar.stderr)
-  ok(sidecar.linesWith('"Resize not supported"').length === 1)
-  ok(sidecar.linesWith('"Modify not supported"').length === 1)
+ends('the resizer exits with 255 if the driver supports neither expansion nor modification', {
+  starts: [
+    {
+      driver: { controller: ['PUBLISH_UNPUBLISH_VOLUME'] },
+      logs: ['"Resize not supported"', '"Modify not supported"'],
+    },
+  ],
 })
 
-resizer('the resizer exits with 1 if NodeGetCapabilities fails', async (t) => {
-  const controller = ['MODIFY_VOLUME'] as const
-  const line = await lastLineOf(t, { controller: [...controller], method: 'NodeGetCapabilities', answer: BROKEN })
-  const text = 'failed to check if plugin supports node resize: error getting node capabilities'
-  assertContains(line, `"Failed to create CSI resizer" err="${text}: ${BROKEN_TEXT}"`)
+ends('the resizer exits with 1 if NodeGetCapabilities fails', {
+  starts: [{ driver: { controller: ['MODIFY_VOLUME'] }, answers: { NodeGetCapabilities: [BROKEN] } }],
 })
 
-for (const [label, failing, part, check] of [
-  ['access modes', 1, 'resizer', 'the SINGLE_NODE_MULTI_WRITER capability'],
-  ['modifications', 2, 'modifier', 'controller modify'],
+const EXPANDS = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: ControllerRpc.EXPAND_VOLUME } } }] } }
+
+for (const [label, answers] of [
+  ['access modes', [EXPANDS, BROKEN]],
+  ['modifications', [EXPANDS, EXPANDS, BROKEN]],
 ] as const) {
-  resizer(`the resizer exits with 1 if the ControllerGetCapabilities call about ${label} fails`, async (t) => {
-    const expansion = { reply: { capabilities: [{ type: { $case: 'rpc', value: { type: 9 } } }] } }
-    const answer = (_: unknown, nth: number): DriverReply => (nth === failing ? BROKEN : expansion)
-    const text = `failed to check if plugin supports ${check}: error getting controller capabilities: ${BROKEN_TEXT}`
-    const line = await lastLineOf(t, { method: 'ControllerGetCapabilities', answer })
-    assertContains(line, `"Failed to create CSI ${part}" err="${text}"`)
+  ends(`the resizer exits with 1 if the ControllerGetCapabilities call about ${label} fails`, {
+    starts: [{ driver: {}, answers: { ControllerGetCapabilities: answers } }],
   })
 }
 

@@ -3,72 +3,66 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { memoryLimit } from '../../harness/process/memory.ts'
-import { lastLogLine } from '../../harness/process/sidecar.ts'
+import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import { startsOf } from '../../rows/starts.ts'
 import { scene, work } from '../../rows/work.ts'
 
-const GATES_TEXT = { attacher: 'failed to store flag gates', resizer: 'Failed to set feature gates' }
-const CONFIG_TEXT = { attacher: 'Failed to build a Kubernetes config', resizer: 'Failed to create cluster config' }
-const CLIENT_TEXT = { attacher: 'Failed to create a Clientset', resizer: 'Failed to create kube client' }
 const OTHER_GATES: Readonly<Record<'attacher' | 'resizer', readonly string[]>> = {
   attacher: ['VolumeAttributesClass', 'AnnotateFsResize'],
   resizer: ['MutableCSINodeAllocatableCount'],
 }
-const IN_CLUSTER =
-  'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined'
-const DISABLED = 'Feature LoggingAlphaOptions is disabled'
-const BURST = 'burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0'
 
-/** Kubeconfigs that can be read, but from which no client can be created, and the error. */
-const INVALID_KUBECONFIGS: readonly (readonly [cluster: object, user: object, err: string])[] = [
-  [
-    { 'certificate-authority-data': 'eA==' },
-    {},
-    'unable to load root certificates: unable to parse bytes as PEM block',
-  ],
-  [
-    { 'insecure-skip-tls-verify': true },
-    {},
-    'specifying a root certificates file with the insecure flag is not allowed',
-  ],
-  [{}, { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' }, ''],
-  [{ server: '127.0.0.1:1/path' }, {}, 'host must be a URL or a host:port pair: \\"127.0.0.1:1/path\\"'],
+const LOGGING = [
+  ['--logging-format=x'],
+  ['--logging-format='],
+  ['--logging-format=json', '--vmodule=a=1'],
+  ['--log-flush-frequency=0'],
+  ['--log-flush-frequency=-1s'],
+  ['--log-json-split-stream'],
+  ['--log-text-split-stream=true'],
+  ['--log-json-info-buffer-size=1Ki'],
+  ['--log-text-info-buffer-size=1'],
 ]
 
-const LOGGING: readonly (readonly [args: readonly string[], err: string])[] = [
-  [['--logging-format=x'], 'format: Invalid value: \\"x\\": Unsupported log format'],
-  [['--logging-format='], 'format: Invalid value: \\"\\": Unsupported log format'],
-  [['--logging-format=json', '--vmodule=a=1'], 'vmodule: Forbidden: Only supported for text log format'],
-  [['--log-flush-frequency=0'], 'flushFrequency: Invalid value: \\"0s\\": Must be greater than zero'],
-  [['--log-flush-frequency=-1s'], 'flushFrequency: Invalid value: \\"-1s\\": Must be greater than zero'],
-  [['--log-json-split-stream'], `options.json.splitStream: Forbidden: ${DISABLED}`],
-  [['--log-text-split-stream=true'], `options.text.splitStream: Forbidden: ${DISABLED}`],
-  [['--log-json-info-buffer-size=1Ki'], `options.json.infoBufferSize: Forbidden: ${DISABLED}`],
-  [['--log-text-info-buffer-size=1'], `options.text.infoBufferSize: Forbidden: ${DISABLED}`],
-]
+const config = (t: TestContext): string => `--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`
+
+/** Returns the argument for a file with this text. */
+function kubeconfigFile(t: TestContext, name: string, text: string): string {
+  const file = join(t.folder, name)
+  writeFileSync(file, text)
+  return `--kubeconfig=${file}`
+}
+
+/** Kubeconfigs that can be read, but from which no client can be created. */
+const UNUSABLE: Readonly<Record<string, { readonly cluster?: object; readonly user?: object }>> = {
+  'no-authority.json': { cluster: { 'certificate-authority-data': 'eA==' } },
+  'insecure.json': { cluster: { 'insecure-skip-tls-verify': true } },
+  'no-url.json': { cluster: { server: '127.0.0.1:1/path' } },
+}
+
+function unusable(t: TestContext, name: string): string {
+  const { cluster, user } = UNUSABLE[name] ?? {}
+  const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
+    clusters: [{ cluster: object }]
+  }
+  Object.assign(document.clusters[0].cluster, cluster)
+  return kubeconfigFile(t, name, JSON.stringify(document))
+}
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'start-up')
-  const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
+  const starts = startsOf(app, 'start-up', import.meta.filename)
 
-  test('invalid logging options end the sidecar with one log line and exit code 1', async (t) => {
-    for (const [args, err] of LOGGING) {
-      const outcome = await t.exec(args)
-      equal(
-        [outcome.code, outcome.lines.length, lastLogLine(outcome)],
-        [1, 1, `E "LoggingConfiguration is invalid" err="${err}"`],
-      )
-    }
+  starts('invalid logging options end the sidecar with exit code 1 and the reason', {
+    starts: LOGGING.map((args) => ({ args })),
   })
 
-  test('an unknown feature gate ends the process with exit code 1 and an error line', async (t) => {
-    for (const gate of ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]]) {
-      const outcome = await t.exec([`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'])
-      equal(outcome.code, 1)
-      const gatePair = app === 'attacher' ? ` featureGates={"${gate}":true}` : ''
-      equal(lastLogLine(outcome), `E "${GATES_TEXT[app]}" err="unrecognized feature gate: ${gate}"${gatePair}`)
-    }
+  starts('an unknown feature gate ends the process with exit code 1 and an error line', {
+    starts: ['Nope', 'Topology', 'LoggingAlphaOptions', 'ContextualLogging', ...OTHER_GATES[app]].map((gate) => ({
+      args: [`--feature-gates=${gate}=true`, '--kubeconfig=/nonexistent'],
+    })),
   })
 
   test('setting a GA feature gate logs a warning', async (t) => {
@@ -84,97 +78,63 @@ for (const app of ['attacher', 'resizer'] as const) {
     )
   })
 
-  test('--metrics-address together with --http-endpoint ends the process with exit code 1', async (t) => {
-    const outcome = await t.exec(['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'])
-    const stop = app === 'resizer' ? '.' : ''
-    equal(outcome.code, 1)
-    equal(lastLogLine(outcome), `E "Only one of \`--metrics-address\` and \`--http-endpoint\` can be set${stop}"`)
+  starts('--metrics-address together with --http-endpoint ends the process with exit code 1', {
+    starts: [{ args: ['--metrics-address=:1', '--http-endpoint=:2', '--kubeconfig=/nonexistent'] }],
   })
 
-  test('a missing or broken cluster configuration ends the process with exit code 1 and the reason', async (t) => {
-    const bad = join(t.folder, 'bad.yaml')
-    writeFileSync(bad, 'bad: [')
-    const empty = join(t.folder, 'empty.json')
-    writeFileSync(empty, '{}')
-    for (const [args, err] of [
-      [[], IN_CLUSTER],
-      [['--kubeconfig=/nonexistent'], 'stat /nonexistent: no such file or directory'],
-      [
-        [`--kubeconfig=${empty}`],
-        'invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable',
-      ],
-    ] as const) {
-      const outcome = await t.exec(args)
-      equal([outcome.code, lastLogLine(outcome)], [1, `E "${CONFIG_TEXT[app]}" err="${err}"`])
-      ok(outcome.lines.some((line) => line.startsWith('I') && / "Version" version="v?\d/.test(line)))
-    }
-    const broken = await t.exec([`--kubeconfig=${bad}`])
+  starts('a missing or empty cluster configuration ends the process with exit code 1 and the reason', {
+    starts: [{}, { args: ['--kubeconfig=/nonexistent'] }, { args: (t) => [kubeconfigFile(t, 'empty.json', '{}')] }],
+  })
+
+  test('a broken cluster configuration ends the process with exit code 1 and the name of the file', async (t) => {
+    const [flag, bad = ''] = kubeconfigFile(t, 'bad.yaml', 'bad: [').split('=')
+    const broken = await t.exec([`${flag}=${bad}`])
     equal(broken.code, 1)
-    ok(
-      lastLogLine(broken).startsWith(`E "${CONFIG_TEXT[app]}" err="error loading config file \\"${bad}\\": `),
-      lastLogLine(broken),
-    )
+    assertContains(lastLogLine(broken), `err="error loading config file \\"${bad}\\": `)
+    ok(broken.lines.some((line) => line.startsWith('I') && / "Version" version="v?\d/.test(line)))
   })
 
-  test('a service account without a token ends the process with exit code 1', async (t) => {
-    const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' }
-    const outcome = await t.exec([], { env })
-    equal(outcome.code, 1)
-    equal(
-      lastLogLine(outcome),
-      `E "${CONFIG_TEXT[app]}" err="open /var/run/secrets/kubernetes.io/serviceaccount/token: no such file or directory"`,
-    )
+  starts('a service account without a token ends the process with exit code 1', {
+    starts: [{ env: { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' } }],
   })
 
-  test('a kubeconfig from which no client can be created ends the process with exit code 1', async (t) => {
-    for (const [cluster, user, err] of INVALID_KUBECONFIGS) {
-      const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
-        clusters: [{ cluster: object }]
-      }
-      Object.assign(document.clusters[0].cluster, cluster)
-      const file = join(t.folder, 'unusable.json')
-      writeFileSync(file, JSON.stringify(document))
-      const outcome = await t.exec([`--kubeconfig=${file}`])
-      equal(outcome.code, 1)
-      ok(lastLogLine(outcome).startsWith(`E "${CLIENT_TEXT[app]}" err="${err}`), outcome.stderr)
-      if (app === 'resizer') continue
-      const earlier = await t.exec([`--kubeconfig=${file}`, '--worker-threads=0'])
-      ok(lastLogLine(earlier).includes('Option -worker-threads must be greater than zero'), earlier.stderr)
-    }
+  starts('a kubeconfig from which no client can be created ends the process with exit code 1', {
+    starts: Object.keys(UNUSABLE).map((name) => ({ args: (t) => [unusable(t, name)] })),
   })
 
-  test('a --kube-api-burst of 0 or less ends the sidecar with exit code 1', async (t) => {
-    for (const burst of ['0', '-1']) {
-      const outcome = await t.exec([config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`])
-      equal([outcome.code, lastLogLine(outcome)], [1, `E "${CLIENT_TEXT[app]}" err="${BURST}"`])
-    }
+  test('a kubeconfig with an invalid client certificate ends the process with exit code 1', async (t) => {
+    const user = { 'client-certificate-data': 'eA==', 'client-key-data': 'eA==' }
+    const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, user)
+    const { code, lines } = await t.exec([kubeconfigFile(t, 'certificate.json', JSON.stringify(document))])
+    equal(code, 1)
+    assertContains(lines.at(-1), app === 'attacher' ? 'Failed to create a Clientset' : 'Failed to create kube client')
   })
 
-  test('a driver address that is not a Unix socket ends the process at once with exit code 1', async (t) => {
-    for (const address of ['tcp://1.2.3.4:5', 'relative/path', '']) {
-      const outcome = await t.exec([config(t), `--csi-address=${address}`])
-      const text = 'OnConnectionLoss callback only supported for unix:// addresses'
-      const expected =
-        app === 'attacher'
-          ? `E "Failed to connect to the CSI driver" err="${text}" csiAddress="${address}"`
-          : `E "Failed to create CSI client" err="failed to connect to CSI driver: ${text}"`
-      equal([outcome.code, lastLogLine(outcome)], [1, expected])
-    }
+  starts('a --kube-api-burst of 0 or less ends the sidecar with exit code 1', {
+    starts: ['0', '-1'].map((burst) => ({
+      args: (t) => [config(t), '--kube-api-qps=5', `--kube-api-burst=${burst}`],
+    })),
+  })
+
+  starts('a driver address that is not a Unix socket ends the process at once with exit code 1', {
+    starts: ['tcp://1.2.3.4:5', 'relative/path', ''].map((address) => ({
+      args: (t) => [config(t), `--csi-address=${address}`],
+    })),
   })
 }
 
-const attacher = testsOf('attacher', 'start-up')
+const attacher = startsOf('attacher', 'start-up', import.meta.filename)
 
-attacher('--worker-threads=0 ends the attacher with exit code 1', async (t) => {
-  const outcome = await t.exec([`--kubeconfig=${t.kubeconfig('https://127.0.0.1:1', 'x')}`, '--worker-threads=0'])
-  equal([outcome.code, lastLogLine(outcome)], [1, 'E "Option -worker-threads must be greater than zero"'])
-  const earlier = await t.exec(['--kubeconfig=/nonexistent', '--worker-threads=0'])
-  ok(lastLogLine(earlier).includes('Failed to build a Kubernetes config'))
+attacher('--worker-threads=0 ends the attacher with exit code 1, after a missing kubeconfig and before a broken one', {
+  starts: [
+    { args: (t) => [config(t), '--worker-threads=0'] },
+    { args: ['--kubeconfig=/nonexistent', '--worker-threads=0'] },
+    { args: (t) => [unusable(t, 'insecure.json'), '--worker-threads=0'] },
+  ],
 })
 
-attacher('the attacher validates the feature gates before it prints the version', async (t) => {
-  const outcome = await t.exec(['--feature-gates=Nope=true', '--version'])
-  equal([outcome.code, outcome.stdout], [1, ''])
+attacher('the attacher validates the feature gates before it prints the version', {
+  starts: [{ args: ['--feature-gates=Nope=true', '--version'] }],
 })
 
 const resizer = testsOf('resizer', 'start-up')

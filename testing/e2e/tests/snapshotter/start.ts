@@ -1,11 +1,11 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { EVENTS, LEASES, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
-import type { TestContext } from '../../harness/context.ts'
-import type { DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
+import type { DriverReply } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import type { Answers } from '../../rows/actions.ts'
 import {
   createClass,
   createContent,
@@ -20,119 +20,70 @@ import {
   snapshotDriver,
   snapshotTaken,
 } from '../../rows/snapshotter/scene.ts'
+import { startsOf } from '../../rows/starts.ts'
 
 const test = testsOf('snapshotter', 'start')
 const app = 'snapshotter'
 const ELECTION = ['--leader-election', '--leader-election-namespace=default']
 const INTERNAL = { code: 13, message: 'no' }
 
-/** Starts the sidecar with these arguments, and waits until it ends. */
-async function ended(
-  t: TestContext,
-  args: readonly string[],
-  prepare: (driver: FakeDriver) => void = () => undefined,
-): Promise<{ readonly code: number | null; readonly text: string; readonly driver: FakeDriver }> {
-  const driver = await t.driver({ controller: SNAPSHOTS })
-  prepare(driver)
-  const sidecar = await t.sidecar({ app, driver, args })
-  const { code } = await sidecar.end()
-  return { code, text: sidecar.stderr, driver }
+const starts = startsOf(app, 'start', import.meta.filename)
+
+const REFUSALS: Readonly<Record<string, readonly string[]>> = {
+  'an unknown flag': ['--extra-create-metadat'],
+  'an unknown feature gate': ['--feature-gates=X=true'],
+  'two addresses': ['--metrics-address=:0'],
+  'a missing kubeconfig, before the check for two HTTP addresses': ['--metrics-address=:0', '--kubeconfig=/none'],
+  'an empty prefix': ['--snapshot-name-prefix='],
+  'an unknown log format': ['--logging-format=x'],
+  'an unknown gate with --version': ['--feature-gates=X=true', '--version'],
+  'a kubeconfig that does not exist': ['--kubeconfig=/none'],
+  'leader election with --node-deployment, before the check of the kubeconfig': [
+    '--node-deployment',
+    '--leader-election',
+    '--kubeconfig=/none',
+  ],
+  'an empty name prefix for group snapshots': ['--groupsnapshot-name-prefix='],
+  'a missing NODE_NAME': ['--node-deployment'],
+  'leader election with --node-deployment': ['--node-deployment', '--leader-election'],
 }
 
-const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
-
-const refusals: readonly (readonly [label: string, args: readonly string[], code: number, line: string])[] = [
-  ['an unknown flag', ['--extra-create-metadat'], 2, 'flag provided but not defined: -extra-create-metadat'],
-  [
-    'an unknown feature gate',
-    ['--feature-gates=X=true'],
-    255,
-    'Error while parsing feature gates: unrecognized feature gate: X',
-  ],
-  ['two addresses', ['--metrics-address=:0'], 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
-  [
-    'a missing kubeconfig, before the check for two HTTP addresses',
-    ['--metrics-address=:0', '--kubeconfig=/none'],
-    1,
-    'stat /none: no such file or directory',
-  ],
-  ['an empty prefix', ['--snapshot-name-prefix='], 1, 'Snapshot name prefix cannot be of length 0'],
-  ['an unknown log format', ['--logging-format=x'], 1, 'LoggingConfiguration is invalid'],
-  ['an unknown gate with --version', ['--feature-gates=X=true', '--version'], 255, 'unrecognized feature gate: X'],
-  ['a kubeconfig that does not exist', ['--kubeconfig=/none'], 1, 'stat /none: no such file or directory'],
-  [
-    'leader election with --node-deployment, before the check of the kubeconfig',
-    ['--node-deployment', '--leader-election', '--kubeconfig=/none'],
-    1,
-    'Leader election cannot happen when node-deployment is set to true',
-  ],
-  [
-    'an HTTP address that cannot be opened',
-    ['--http-endpoint=192.0.2.1:1', '--metrics-path=/m'],
-    255,
-    'Failed to start HTTP server at specified address ("192.0.2.1:1") and metrics path ("/m"): listen tcp 192.0.2.1:1: bind: cannot assign requested address',
-  ],
-  [
-    'an empty name prefix for group snapshots',
-    ['--groupsnapshot-name-prefix='],
-    1,
-    'group snapshot name prefix cannot be of length 0',
-  ],
-  ['a missing NODE_NAME', ['--node-deployment'], 255, NO_NODE],
-  [
-    'leader election with --node-deployment',
-    ['--node-deployment', '--leader-election'],
-    1,
-    'Leader election cannot happen when node-deployment is set to true',
-  ],
-]
-
-for (const [label, args, code, line] of refusals) {
-  test(`the snapshotter ends at its start because of ${label}`, { target: 'emulator' }, async (t) => {
-    const { code: exitCode, text } = await ended(t, args)
-    equal(exitCode, code)
-    ok(text.includes(line), text)
+for (const [label, args] of Object.entries(REFUSALS)) {
+  starts(`the snapshotter ends at its start because of ${label}`, {
+    starts: [{ args, driver: { controller: SNAPSHOTS } }],
   })
 }
 
-test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emulator', only: 'ours' }, async (t) => {
-  const { code, text } = await ended(t, ['--snapshot-name-uuid-length=33'])
-  equal(code, 1)
-  ok(text.includes('Snapshot name uuid length must be between -1 and 32'), text)
+test('the snapshotter ends at its start because of an HTTP address that cannot be opened', WITHOUT_API, async (t) => {
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  const sidecar = await t.sidecar({ app, driver, args: ['--http-endpoint=192.0.2.1:1', '--metrics-path=/m'] })
+  equal((await sidecar.end()).code, 255)
+  const text = 'Failed to start HTTP server at specified address ("192.0.2.1:1") and metrics path ("/m")'
+  const [line = ''] = sidecar.linesWith(text)
+  ok(line.endsWith(': listen tcp 192.0.2.1:1: bind: cannot assign requested address'), sidecar.stderr)
 })
 
-const DRIVERS: Readonly<Record<string, readonly [prepare: (driver: FakeDriver) => void, line: string]>> = {
-  'refuses GetPluginInfo': [
-    (driver) => driver.on('GetPluginInfo', INTERNAL),
-    'error getting CSI driver name: rpc error: code = Internal desc = no',
-  ],
-  'has no name': [
-    (driver) => driver.on('GetPluginInfo', { reply: { name: '', vendorVersion: '1', manifest: {} } }),
-    'error getting CSI driver name: driver name is empty',
-  ],
-  'refuses Probe': [
-    (driver) => driver.on('Probe', INTERNAL),
-    'error waiting for CSI driver to be ready: CSI driver probe failed: rpc error: code = Internal desc = no',
-  ],
-  'refuses ControllerGetCapabilities': [
-    (driver) => driver.on('ControllerGetCapabilities', INTERNAL),
-    'error determining if driver supports create/delete snapshot operations: rpc error: code = Internal desc = no',
-  ],
-  'does not support snapshots': [
-    (driver) => driver.setCapabilities({ controller: [] }),
-    'csi.example.com does not support ControllerCreateSnapshot',
-  ],
+test('an invalid --snapshot-name-uuid-length ends the process', { target: 'emulator', only: 'ours' }, async (t) => {
+  const driver = await t.driver({ controller: SNAPSHOTS })
+  const sidecar = await t.sidecar({ app, driver, args: ['--snapshot-name-uuid-length=33'] })
+  equal((await sidecar.end()).code, 1)
+  ok(sidecar.stderr.includes('Snapshot name uuid length must be between -1 and 32'), sidecar.stderr)
+})
+
+const DRIVERS: Readonly<Record<string, Answers>> = {
+  'refuses GetPluginInfo': { GetPluginInfo: [INTERNAL] },
+  'has no name': { GetPluginInfo: [{ reply: { name: '', vendorVersion: '1', manifest: {} } }] },
+  'refuses Probe': { Probe: [INTERNAL] },
+  'refuses ControllerGetCapabilities': { ControllerGetCapabilities: [INTERNAL] },
 }
 
-for (const [label, [prepare, line]] of Object.entries(DRIVERS)) {
-  test(`the snapshotter ends at its start if the driver ${label}`, WITHOUT_API, async (t) => {
-    const { code, text, driver } = await ended(t, [], prepare)
-    equal(code, 1)
-    ok(text.includes(line), text)
-    // If GetPluginInfo fails or returns no name, the start ends before the first Probe.
-    equal(driver.callsOf('Probe').length, line.startsWith('error getting CSI driver name') ? 0 : 1)
+for (const [label, answers] of Object.entries(DRIVERS)) {
+  starts(`the snapshotter ends at its start if the driver ${label}`, {
+    starts: [{ driver: { controller: SNAPSHOTS }, answers }],
   })
 }
+
+starts('the snapshotter ends at its start if the driver does not support snapshots', { starts: [{ driver: {} }] })
 
 test('--version prints to standard output, and --help prints the flags to standard error', WITHOUT_API, async (t) => {
   const version = await t.exec(['--version'])
