@@ -27,21 +27,22 @@ export interface DialOptions {
   readonly clock: Clock
 }
 
-const CONNECT_MS = 30_000
-const HANDSHAKE_MS = 10_000
+const CONNECT_TIMEOUT_MS = 30_000
+const HANDSHAKE_TIMEOUT_MS = 10_000
 /** The idle time before TCP keep-alive probes a connection, to notice a peer that has vanished. */
-const PROBE_MS = 30_000
+const KEEP_ALIVE_DELAY_MS = 30_000
 
 export function dialer({ address, open, tls, clock }: DialOptions): Dial {
   /** The last TLS session, which the next handshake resumes to save time. */
   let session: Buffer | undefined
   const connect = (signal?: AbortSignal): Promise<Socket> =>
-    withTimeLimit({ clock, ms: CONNECT_MS, signal, late: () => dialTimeout(address.host, address.port) }, (limited) =>
-      open(address, limited),
+    withTimeLimit(
+      { clock, ms: CONNECT_TIMEOUT_MS, signal, late: () => dialTimeout(address.host, address.port) },
+      (limited) => open(address, limited),
     )
   const secure = async (socket: Socket, signal?: AbortSignal): Promise<Socket> => {
     const options: ConnectionOptions = { ...tlsOptions(address, await tls?.()), ...(session && { session }) }
-    return withTimeLimit({ clock, ms: HANDSHAKE_MS, signal, late: handshakeTimeout }, (limited) =>
+    return withTimeLimit({ clock, ms: HANDSHAKE_TIMEOUT_MS, signal, late: handshakeTimeout }, (limited) =>
       handshake(connectTls({ ...options, socket }), limited, (fresh) => {
         session = fresh
       }),
@@ -50,7 +51,7 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
   return async (signal) => {
     const socket = await connect(signal)
     socket.setNoDelay(true)
-    socket.setKeepAlive(true, PROBE_MS)
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
     if (tls === undefined) return socket
     try {
       return await secure(socket, signal)

@@ -12,7 +12,7 @@ export interface PoolOptions {
 }
 
 /** The time after which an idle connection is closed. API servers and load balancers close it after 90 s. */
-const IDLE_MS = 50_000
+const MAX_IDLE_MS = 50_000
 /** The maximum number of parallel dials. Many callers need few dials, because other connections are released soon. */
 const MAX_DIALING = 8
 
@@ -176,9 +176,9 @@ export class ConnectionPool {
 
   #sweepLater(): void {
     if (this.#cancelSweep !== undefined) return
-    this.#cancelSweep = this.#options.clock.schedule(IDLE_MS, () => {
+    this.#cancelSweep = this.#options.clock.schedule(MAX_IDLE_MS, () => {
       this.#cancelSweep = undefined
-      const limit = this.#options.clock.monotonic() - IDLE_MS
+      const limit = this.#options.clock.monotonic() - MAX_IDLE_MS
       // The list is sorted by age: its first connection has been idle for the longest time.
       const fresh = this.#idle.findIndex(({ since }) => since > limit)
       const old = this.#idle.splice(0, fresh < 0 ? this.#idle.length : fresh)

@@ -144,19 +144,19 @@ function ipBytes(netstat: string, name: string): number | undefined {
   return value === undefined ? undefined : Number(value)
 }
 
-const BEAT_MS = 5000
+const BEAT_INTERVAL_MS = 5000
 
 /** Starts the timer, and exposes its longest delay since the last exposition as a metric. */
 export function watchEventLoop(clock: Clock, metrics: Metrics): EventLoopWatch {
-  let nextBeatAt = clock.monotonic() + BEAT_MS
+  let nextBeatAt = clock.monotonic() + BEAT_INTERVAL_MS
   let worst = 0
   const overdueMs = (): number => Math.max(clock.monotonic() - nextBeatAt, 0)
   const beat = (): void => {
     worst = Math.max(worst, overdueMs())
-    nextBeatAt = clock.monotonic() + BEAT_MS
-    cancel = clock.schedule(BEAT_MS, beat)
+    nextBeatAt = clock.monotonic() + BEAT_INTERVAL_MS
+    cancel = clock.schedule(BEAT_INTERVAL_MS, beat)
   }
-  let cancel = clock.schedule(BEAT_MS, beat)
+  let cancel = clock.schedule(BEAT_INTERVAL_MS, beat)
   metrics.reading({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'Longest delay of the event loop since the last scrape.',

@@ -4,7 +4,7 @@ import type { KeyOrder, KeyPriority } from './key-order.ts'
 /** The number of different keys in a row whose refusals show that too many keys run. Fewer keys may fail by themselves. */
 const MIN_REFUSED = 3
 /** After an idle time this long, an earlier refusal says nothing about the next keys. */
-const FORGET_MS = MINUTE
+const FORGET_AFTER_IDLE_MS = MINUTE
 
 /** The order that a limit of parallel keys is added to. */
 export interface AdaptiveOrderOptions {
@@ -62,7 +62,7 @@ export class AdaptiveOrder implements KeyOrder {
 
   pop(): string | undefined {
     const now = this.#options.clock.monotonic()
-    if (this.#started.size === 0 && now - this.#idleSince >= FORGET_MS) this.#forget()
+    if (this.#started.size === 0 && now - this.#idleSince >= FORGET_AFTER_IDLE_MS) this.#forget()
     if (this.#limit.isFull) return undefined
     const key = this.#options.order.pop()
     if (key === undefined) return undefined

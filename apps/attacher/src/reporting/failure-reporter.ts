@@ -35,7 +35,7 @@ const OBJECTS_PER_SCAN = Math.floor((WRITES_PER_SECOND * SCAN_INTERVAL_MS) / 100
 /** The limit of recoveries whose events are not written yet. Further recoveries get no event. */
 const MAX_RECOVERED = 500
 /** The pause after the API server has refused an event. */
-const REFUSED_MS = 10 * 60_000
+const PAUSE_AFTER_REFUSAL_MS = 10 * 60_000
 
 /** Remembers, even after a lost lease, that the API server refuses events, so that the refusal is logged once. */
 export class EventPermission {
@@ -47,7 +47,7 @@ export class EventPermission {
   }
 
   refuse(clock: Clock, log: Logger, error: unknown): void {
-    this.#refusedUntil = clock.monotonic() + REFUSED_MS
+    this.#refusedUntil = clock.monotonic() + PAUSE_AFTER_REFUSAL_MS
     if (this.#logged) return
     this.#logged = true
     log.warn('Events about attaching and detaching may not be written', { err: error })

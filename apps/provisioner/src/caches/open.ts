@@ -72,7 +72,7 @@ export const CLAIMS_BY_UID = 'uid'
 export const CLAIMS_BY_SOURCE = 'source'
 export const ATTACHMENTS_BY_VOLUME = 'volume'
 
-const RESYNC_MS = 15 * 60_000
+const RESYNC_INTERVAL_MS = 15 * 60_000
 
 export function openCaches({ caches, names, claimFinalizer, attaches, nodes, node }: CachesOptions): ProvisionerCaches {
   return {
@@ -84,13 +84,13 @@ export function openCaches({ caches, names, claimFinalizer, attaches, nodes, nod
         [CLAIMS_BY_UID]: ({ requestedVolume, uid }) => (requestedVolume === undefined ? [] : [uid]),
         [CLAIMS_BY_SOURCE]: sourceIndexKeys,
       },
-      resyncMs: RESYNC_MS,
+      resyncMs: RESYNC_INTERVAL_MS,
     }),
     volumes: caches.open('PersistentVolumes', {
       resource: PERSISTENT_VOLUMES,
       message: PERSISTENT_VOLUME_MESSAGE,
       project: volumeProjection(names, node),
-      resyncMs: RESYNC_MS,
+      resyncMs: RESYNC_INTERVAL_MS,
     }),
     classes: caches.open('StorageClasses', {
       resource: STORAGE_CLASSES,

@@ -6,7 +6,7 @@ interface Check {
 }
 
 /** The pause between two checks of the same node for a claim. */
-const PAUSE_MS = 15 * 60_000
+const CHECK_INTERVAL_MS = 15 * 60_000
 
 /**
  * The delays after which this process checks whether the selected node of a claim has the driver. The driver of a node
@@ -29,7 +29,7 @@ export class NodeDriverChecks {
 
   /** Starts the pause before the next check of the node. Returns its milliseconds. */
   postpone(uid: string, node: string, afterMs: number): number {
-    return this.#start(uid, node, Math.max(PAUSE_MS, afterMs))
+    return this.#start(uid, node, Math.max(CHECK_INTERVAL_MS, afterMs))
   }
 
   /** Forgets a claim that is gone, or that has no other node. */

@@ -22,7 +22,7 @@ interface Detaching {
 /** The time that a volume may stay attached after its last pod: Kubernetes waits that long for a lost node. */
 const MAX_DETACHING_MS = 6 * 60_000
 /** The longest pause between tries while a volume may still be attached. */
-const DETACHING_PAUSE_MS = 8_000
+const MAX_DETACHING_PAUSE_MS = 8_000
 
 /**
  * Claims whose driver refuses to expand a volume in use.
@@ -79,7 +79,7 @@ export class InUseRefusals {
     if (!isRecent) this.#pods.release(claim.key)
     const pause = exponential({ initialMs: backoff.baseMs, maxMs: backoff.maxMs }, detaching.refusals)
     detaching.refusals += 1
-    return isRecent ? Math.min(pause, DETACHING_PAUSE_MS) : pause
+    return isRecent ? Math.min(pause, MAX_DETACHING_PAUSE_MS) : pause
   }
 
   stopWaiting({ key }: Pick<ResizerClaim, 'key'>): void {

@@ -5,7 +5,7 @@ import { type Authorization, bearer, type Credentials } from './cluster-config.t
 import { fileError } from './trusted-roots.ts'
 
 /** The time after which the file is read again. The kubelet renews a token long before it expires. */
-const FRESH_MS = 60_000
+const REREAD_AFTER_MS = 60_000
 
 /**
  * A token in a file that another process renews. It is read again each minute and if the server refuses it. If the file
@@ -33,7 +33,7 @@ export class TokenFile implements Credentials {
   }
 
   authorization(): Authorization | Promise<Authorization> {
-    if (this.#clock.monotonic() - this.#readAt < FRESH_MS) return this.#current
+    if (this.#clock.monotonic() - this.#readAt < REREAD_AFTER_MS) return this.#current
     return this.#reread().then(() => this.#current)
   }
 

@@ -3,13 +3,13 @@ import { type Driver, RpcError } from '@csi-sidecars/csi'
 import { DRIVER_ANSWER_AGE_SECONDS, type Metrics } from '@csi-sidecars/telemetry'
 
 /** The time limit of a Probe. */
-export const PROBE_MS = 5_000
+export const PROBE_TIMEOUT_MS = 5_000
 /** The pause between two Probes, so that frequent requests to /readyz do not load the driver. */
-const PERIOD_MS = 10_000
+const PROBE_INTERVAL_MS = 10_000
 /** How long a request to /readyz waits for a Probe. The kubelet waits one second for the whole answer. */
-const WAIT_MS = 500
+const MAX_WAIT_MS = 500
 /** How long an answer is valid: longer than the period and the time limit of a Probe together. */
-const VALID_MS = 15_000
+const MAX_ANSWER_AGE_MS = 15_000
 
 /**
  * What the record of the driver's answers needs. `probe` is called only while no other call shows that the driver
@@ -59,12 +59,12 @@ export class DriverAnswers {
   async whyNotReady(): Promise<string | undefined> {
     const { clock, driver } = this.#options
     this.#asked = true
-    if (clock.monotonic() - this.#probedAt >= PERIOD_MS) this.#running ??= this.#probe()
+    if (clock.monotonic() - this.#probedAt >= PROBE_INTERVAL_MS) this.#running ??= this.#probe()
     if (this.#running !== undefined) {
-      using wait = deadline(clock, WAIT_MS, { operation: 'waiting for a Probe' })
+      using wait = deadline(clock, MAX_WAIT_MS, { operation: 'waiting for a Probe' })
       await abortable(this.#running, wait.signal).catch(() => {})
     }
-    if (this.#result === 'no answer' || this.#ageMs >= VALID_MS) {
+    if (this.#result === 'no answer' || this.#ageMs >= MAX_ANSWER_AGE_MS) {
       return `CSI driver ${driver.name} has not answered for ${Math.round(this.#ageMs / 1000)} s`
     }
     return this.#result === 'ready' ? undefined : `CSI driver ${driver.name} answers that it is not ready`

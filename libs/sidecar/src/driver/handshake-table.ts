@@ -39,16 +39,16 @@ const CONNECTION: ConnectionFailures = {
   probe: { message: 'Failed to probe the CSI driver' },
 }
 const CAPABILITIES_FAILED = 'Failed to get the capabilities of the CSI driver'
-const LIMIT_MS = 10_000
+const CALL_TIMEOUT_MS = 10_000
 
 /** The handshake of an app that has no Go sidecar, and of several apps in one process. */
 export const DEFAULT_HANDSHAKE: HandshakeTable = {
-  limits: { probeMs: LIMIT_MS, nameMs: LIMIT_MS },
+  limits: { probeMs: CALL_TIMEOUT_MS, nameMs: CALL_TIMEOUT_MS },
   failures: { first: CONNECTION, migrated: () => CONNECTION, name: { message: 'Failed to get the CSI driver name' } },
   questions: () => [
     {
       capabilitiesOf: 'plugin',
-      limitMs: LIMIT_MS,
+      limitMs: CALL_TIMEOUT_MS,
       failure: { message: CAPABILITIES_FAILED, during: 'plugin capabilities' },
     },
   ],

@@ -12,7 +12,7 @@ import {
 } from '@csi-sidecars/csi'
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
 import type { StartContext } from '../process.ts'
-import { DriverAnswers, PROBE_MS } from './answers.ts'
+import { DriverAnswers, PROBE_TIMEOUT_MS } from './answers.ts'
 import { askAgain, askAtStart, stepFailed } from './capability-questions.ts'
 import type { ConnectionFailures, HandshakeTable } from './handshake-table.ts'
 
@@ -97,7 +97,7 @@ export async function openDriver(
 export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
   const address = standard.values['csi-address']
   const probe = (signal: AbortSignal): Promise<boolean> =>
-    probeOnce({ address, clock, log, signal, timeoutMs: PROBE_MS })
+    probeOnce({ address, clock, log, signal, timeoutMs: PROBE_TIMEOUT_MS })
   const answers = new DriverAnswers({ driver, clock, metrics, probe })
   atEnd(() => answers.stop())
   return answers

@@ -7,9 +7,9 @@ import type { HealthChecks } from './server.ts'
 /**
  * The time after which a stalled event loop fails /livez. A process that stalls for ten seconds cannot renew its lease.
  */
-const STALLED_MS = 10_000
+const MAX_STALL_MS = 10_000
 /** The time after which a silent watch fails /livez. Bookmarks arrive about once a minute. */
-const SILENT_MS = 15 * 60_000
+const MAX_SILENCE_MS = 15 * 60_000
 
 /** Computes the answers of the health paths. `started` sets the service after the HTTP server has opened. */
 export class Health {
@@ -40,10 +40,10 @@ export class Health {
 
   #notLive(): string[] {
     const reasons = (this.#service?.caches ?? [])
-      .filter((cache) => cache.silentForMs > SILENT_MS)
+      .filter((cache) => cache.silentForMs > MAX_SILENCE_MS)
       .map((cache) => `nothing heard from the API server for ${cache.name} in ${seconds(cache.silentForMs)}`)
     const overdue = this.#loop.overdueMs()
-    if (overdue > STALLED_MS) reasons.push(`the event loop stands still for ${seconds(overdue)}`)
+    if (overdue > MAX_STALL_MS) reasons.push(`the event loop stands still for ${seconds(overdue)}`)
     return reasons
   }
 

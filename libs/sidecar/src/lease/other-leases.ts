@@ -24,7 +24,7 @@ interface Found {
 }
 
 /** The interval of checks while this process leads. Each check logs an unexpected holder. */
-const REMINDER_MS = 60_000
+const CHECK_INTERVAL_MS = 60_000
 
 /**
  * Checks the Leases of the Go sidecars, for a process whose apps share one Lease. While another process holds one of
@@ -82,7 +82,7 @@ export class OtherLeases {
         const { lease } = found
         log.error(undefined, 'A lease of another sidecar is held: two may act for the same volumes', { lease })
       }
-      await clock.sleep(REMINDER_MS, signal).catch(() => {})
+      await clock.sleep(CHECK_INTERVAL_MS, signal).catch(() => {})
     }
   }
 

@@ -26,7 +26,7 @@ function logsRuns({ values }: StandardFlags): boolean {
 }
 
 /** The longest time for writing the last log lines. */
-const FLUSH_MS = 1000
+const FLUSH_TIMEOUT_MS = 1000
 
 /** Opens the log of the process. If the format or its options are invalid, the log is in text. */
 export function openAppLog(
@@ -40,7 +40,7 @@ export function openAppLog(
   const traceId = logged ? () => runs?.current?.traceId : undefined
   const { v: verbosity, vmodule } = values
   const { log, sink } = openLog({ format, verbosity, vmodule, clock, stream: stderr, traceId })
-  return { log, runs, flush: () => sink.flush(FLUSH_MS) }
+  return { log, runs, flush: () => sink.flush(FLUSH_TIMEOUT_MS) }
 }
 
 /** Throws if a logging option is not supported, and logs that --automaxprocs has no effect. */

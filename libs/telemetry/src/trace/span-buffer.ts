@@ -25,7 +25,7 @@ export interface SpanBufferOptions {
 }
 
 /** The shortest time between two log lines about a failing collector. */
-const REPORT_MS = 60_000
+const REPORT_INTERVAL_MS = 60_000
 
 /**
  * Collects spans and sends them in batches. It contains at most the queue and one batch in progress, even if the
@@ -100,7 +100,7 @@ export class SpanBuffer {
     const { clock, log, endpoint } = this.#options
     this.#failing = true
     const now = clock.monotonic()
-    if (now - this.#reportedAt < REPORT_MS) return
+    if (now - this.#reportedAt < REPORT_INTERVAL_MS) return
     this.#reportedAt = now
     log.warn('Spans could not be exported', { endpoint, err: why })
   }

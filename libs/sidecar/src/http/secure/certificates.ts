@@ -93,7 +93,7 @@ function blocksIn(pem: string): readonly string[] {
 
 const DAYS = 365
 /** The age at which a self-signed certificate is renewed: half of its lifetime. */
-const RENEW_MS = (DAYS * 24 * 60 * 60 * 1000) / 2
+const RENEW_AFTER_MS = (DAYS * 24 * 60 * 60 * 1000) / 2
 
 /** The addresses 127.0.0.1 and ::1. */
 const LOOPBACK = [
@@ -107,7 +107,7 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<KeyPa
   let texts: readonly string[] = []
   return {
     read: async () => {
-      if (clock.now() - madeAt < RENEW_MS) return texts
+      if (clock.now() - madeAt < RENEW_AFTER_MS) return texts
       madeAt = clock.now()
       const { cert, key } = selfSignedCertificate({
         commonName: hostName,

@@ -43,7 +43,7 @@ const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
 }
 
 /** The time limit of a review by the API server. Most scrapers of metrics give up after ten seconds. */
-const ANSWER_MS = 5_000
+const REVIEW_TIMEOUT_MS = 5_000
 
 /** Asks the API server who a client is and whether its request is allowed. */
 export class Reviews {
@@ -82,13 +82,13 @@ export class Reviews {
   }
 
   async #ask<T>(resource: Resource<T>, review: T): Promise<T> {
-    using limit = deadline(this.#clock, ANSWER_MS, { operation: 'a review by the API server' })
+    using limit = deadline(this.#clock, REVIEW_TIMEOUT_MS, { operation: 'a review by the API server' })
     return await this.#client().create(resource, review, { signal: limit.signal })
   }
 }
 
 /** The time for which an answer is cached, as in the delegated authentication of Kubernetes. */
-const FRESH_MS = 10_000
+const CACHE_FOR_MS = 10_000
 const MAX_ANSWERS = 256
 /** The maximum number of reviews at the same time. Only a client that guesses tokens causes more. */
 const MAX_QUESTIONS = 16
@@ -124,7 +124,7 @@ export class ReviewCache<T> {
 
   #store(key: string, value: T): T {
     this.#answers.delete(key)
-    this.#answers.set(key, { value, until: this.#clock.monotonic() + FRESH_MS })
+    this.#answers.set(key, { value, until: this.#clock.monotonic() + CACHE_FOR_MS })
     if (this.#answers.size > MAX_ANSWERS) {
       const [oldest] = this.#answers.keys()
       if (oldest !== undefined) this.#answers.delete(oldest)

@@ -7,7 +7,7 @@ import { authoritiesSource, type KeyPair, pairSource, Reloaded, selfMadeSource }
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */
-const HANDSHAKE_MS = 5_000
+const HANDSHAKE_TIMEOUT_MS = 5_000
 /** The pause between two reads of the files. The kubelet needs up to a minute to update them after a Secret changes. */
 const READ_INTERVAL_MS = 5_000
 /**
@@ -46,7 +46,7 @@ export async function openTls(settings: TlsSettings, options: TlsOptions): Promi
   return {
     create: (limits, answer) => {
       const asks = authorities !== undefined
-      const handshakes = { handshakeTimeout: HANDSHAKE_MS, requestCert: asks, rejectUnauthorized: false }
+      const handshakes = { handshakeTimeout: HANDSHAKE_TIMEOUT_MS, requestCert: asks, rejectUnauthorized: false }
       server = createServer({ ...limits, ...contextOptions(), ...handshakes }, answer)
       return server
     },
