@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import { AdaptivePolicy, BucketPolicy } from './adaptive-policy.ts'
+import type { RoomAfterEnd } from './policy.ts'
 
 const REFUSAL = { retryAfterMs: 1000 }
 
@@ -9,18 +10,18 @@ beforeEach(() => {
 })
 
 const start = (now: number, count = 1): void => {
-  for (let started = 0; started < count; started += 1) expect(policy.admit(now)).toBe(0)
+  for (let started = 0; started < count; started += 1) expect(policy.admitOrWaitMs(now)).toBe(0)
 }
-const succeed = (startedAt: number, now = startedAt): boolean =>
+const succeed = (startedAt: number, now = startedAt): RoomAfterEnd =>
   policy.recordEnd(now, { startedAt, outcome: 'done', waiting: 0 })
-const refuse = (startedAt: number, now = startedAt, waiting = 1): boolean =>
+const refuse = (startedAt: number, now = startedAt, waiting = 1): RoomAfterEnd =>
   policy.recordEnd(now, { startedAt, outcome: REFUSAL, waiting })
 
 test('at the limit of parallel requests, a request starts only when another request ends', () => {
   start(0, 16)
-  expect(policy.admit(0)).toBe(Number.POSITIVE_INFINITY)
+  expect(policy.admitOrWaitMs(0)).toBe(Number.POSITIVE_INFINITY)
   succeed(0)
-  expect(policy.admit(0)).toBe(0)
+  expect(policy.admitOrWaitMs(0)).toBe(0)
 })
 
 describe('a refusal', () => {
@@ -42,7 +43,7 @@ describe('a refusal', () => {
 
   test('a success lets refused requests retry early, but another refusal does not', () => {
     start(0, 2)
-    expect([refuse(0, 1), succeed(0, 2)]).toEqual([false, true])
+    expect([refuse(0, 1), succeed(0, 2)]).toEqual(['unknown', 'hasRoom'])
   })
 })
 
@@ -81,7 +82,7 @@ describe('pauses', () => {
     const waits: number[] = []
     let now = 0
     for (let tried = 0; tried < count; tried += 1) {
-      const wait = policy.admit(now)
+      const wait = policy.admitOrWaitMs(now)
       waits.push(wait)
       now += wait
       if (wait > 0) start(now)
@@ -105,7 +106,7 @@ describe('pauses', () => {
     const pauses = [1, 2, 3, 4, 5, 6].map(() => {
       start(now)
       succeed(now)
-      const pause = policy.admit(now)
+      const pause = policy.admitOrWaitMs(now)
       if (pause === 0) succeed(now)
       now += 1000
       return pause
@@ -116,8 +117,8 @@ describe('pauses', () => {
 
 test('requests of priority `background` use at most half of the parallel requests', () => {
   policy = new AdaptivePolicy(4)
-  expect([1, 2, 3].map(() => policy.admitInBackground(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
-  expect(policy.admit(0)).toBe(0)
+  expect([1, 2, 3].map(() => policy.admitInBackgroundOrWaitMs(0))).toEqual([0, 0, Number.POSITIVE_INFINITY])
+  expect(policy.admitOrWaitMs(0)).toBe(0)
 })
 
 /** Simulates a server that carries out `seats` requests at a time, and workers that send one request after another. */
@@ -146,7 +147,7 @@ function simulate({
         left += 1
       }
     }
-    while (left > 0 && running.length < workers && policy.admit(now) === 0) {
+    while (left > 0 && running.length < workers && policy.admitOrWaitMs(now) === 0) {
       left -= 1
       const seat = seatsFreeAt.findIndex((freeAt) => freeAt <= now)
       if (seat >= 0) seatsFreeAt = seatsFreeAt.with(seat, now + 10 + restMs)
@@ -176,7 +177,7 @@ test.each([
 function startedWithin(policy: BucketPolicy, ms: number): number {
   let now = 0
   for (let started = 0; ; started += 1) {
-    for (let wait = policy.admit(now); wait > 0; wait = policy.admit(now)) {
+    for (let wait = policy.admitOrWaitMs(now); wait > 0; wait = policy.admitOrWaitMs(now)) {
       now += wait
       if (now > ms) return started
     }
@@ -198,7 +199,7 @@ test('an idle rate bucket fills up exactly to its burst', () => {
   const policy = new BucketPolicy({ qps: 5, burst: 2, now: 0 })
   const startedAt = (now: number): number => {
     let started = 0
-    while (policy.admit(now) === 0) started += 1
+    while (policy.admitOrWaitMs(now) === 0) started += 1
     return started
   }
   expect([startedAt(0), startedAt(200), startedAt(3_600_000)]).toEqual([2, 1, 2])
@@ -209,20 +210,20 @@ describe('requests of priority `background`', () => {
     const policy = new BucketPolicy({ qps: 5, burst: 10, now: 0 })
     const spared = (now: number): number => {
       let started = 0
-      while (policy.admitInBackground(now) === 0) started += 1
+      while (policy.admitInBackgroundOrWaitMs(now) === 0) started += 1
       return started
     }
-    expect([spared(0), spared(200), policy.admitInBackground(200)]).toEqual([5, 1, 200])
-    expect(policy.admit(200)).toBe(0)
+    expect([spared(0), spared(200), policy.admitInBackgroundOrWaitMs(200)]).toEqual([5, 1, 200])
+    expect(policy.admitOrWaitMs(200)).toBe(0)
   })
 
   test('a request of priority `background` starts at once with a burst of one or without a rate limit', () => {
-    expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitInBackground(0)).toBe(0)
-    expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitInBackground(0)).toBe(0)
+    expect(new BucketPolicy({ qps: 5, burst: 1, now: 0 }).admitInBackgroundOrWaitMs(0)).toBe(0)
+    expect(new BucketPolicy({ qps: -1, burst: 0, now: 0 }).admitInBackgroundOrWaitMs(0)).toBe(0)
   })
 })
 
 test('a negative rate limit never delays a request', () => {
   const policy = new BucketPolicy({ qps: -1, burst: 0, now: 0 })
-  for (let i = 0; i < 1000; i += 1) expect(policy.admit(0)).toBe(0)
+  for (let i = 0; i < 1000; i += 1) expect(policy.admitOrWaitMs(0)).toBe(0)
 })

@@ -1,5 +1,5 @@
 import { AdaptiveLimit } from '@csi-sidecars/base'
-import type { FlowEnd, FlowPolicy, Refusal } from './policy.ts'
+import type { FlowEnd, FlowPolicy, Refusal, RoomAfterEnd } from './policy.ts'
 
 /** The maximum number of parallel requests and connections, which is more than an API server grants one client. */
 export const MAX_RUNNING = 100
@@ -30,7 +30,7 @@ export class AdaptivePolicy implements FlowPolicy {
     return this.#limit.value
   }
 
-  admit(now: number): number {
+  admitOrWaitMs(now: number): number {
     if (this.#limit.isFull) return Number.POSITIVE_INFINITY
     if (now < this.#pausedUntil) return this.#pausedUntil - now
     this.#limit.begin()
@@ -38,18 +38,18 @@ export class AdaptivePolicy implements FlowPolicy {
   }
 
   /** Admits a `background` request only if less than half of the limit is running, so that other requests find room. */
-  admitInBackground(now: number): number {
-    return this.#limit.running >= this.#limit.value / 2 ? Number.POSITIVE_INFINITY : this.admit(now)
+  admitInBackgroundOrWaitMs(now: number): number {
+    return this.#limit.running >= this.#limit.value / 2 ? Number.POSITIVE_INFINITY : this.admitOrWaitMs(now)
   }
 
-  recordEnd(now: number, { startedAt, outcome, waiting }: FlowEnd): boolean {
+  recordEnd(now: number, { startedAt, outcome, waiting }: FlowEnd): RoomAfterEnd {
     const ran = Math.min(this.#limit.value, this.#limit.running)
     this.#limit.end()
     if (outcome === 'done') this.#succeeded(now)
-    else if (outcome !== 'ignored' && this.#limit.refused({ ran, startedAt, now })) {
+    else if (outcome !== 'inconclusive' && this.#limit.refused({ ran, startedAt, now })) {
       if (ran <= 1) this.#pause(now, outcome, waiting)
     }
-    return outcome === 'done'
+    return outcome === 'done' ? 'hasRoom' : 'unknown'
   }
 
   #succeeded(now: number): void {
@@ -87,7 +87,7 @@ export class BucketPolicy implements FlowPolicy {
     this.#filledAt = options.now
   }
 
-  admit(now: number): number {
+  admitOrWaitMs(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
     // Rounding errors of floating point must not cause a wait.
@@ -97,16 +97,16 @@ export class BucketPolicy implements FlowPolicy {
   }
 
   /** Admits a `background` request only if half of the burst is left. */
-  admitInBackground(now: number): number {
+  admitInBackgroundOrWaitMs(now: number): number {
     if (this.#qps < 0) return 0
     this.#advance(now)
     const missing = 1 + Math.min(this.#burst / 2, this.#burst - 1) - this.#tokens
-    return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admit(now)
+    return missing > 1e-9 ? (missing * 1000) / this.#qps : this.admitOrWaitMs(now)
   }
 
-  /** Returns false: the rate is fixed, so refused requests wait the demanded time. */
-  recordEnd(): boolean {
-    return false
+  /** The rate is fixed, so refused requests wait the demanded time. */
+  recordEnd(): RoomAfterEnd {
+    return 'unknown'
   }
 
   #advance(now: number): void {

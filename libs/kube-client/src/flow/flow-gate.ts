@@ -35,7 +35,7 @@ export class FlowGate {
 
   #enter(since: number, signal?: AbortSignal): Permit | Promise<Permit> {
     const now = this.#clock.monotonic()
-    if (this.#hasNoWaiters && this.#policy.admit(now) === 0) return this.#createPermit(since, now)
+    if (this.#hasNoWaiters && this.#policy.admitOrWaitMs(now) === 0) return this.#createPermit(since, now)
     return this.#queue(this.#waiters, since, signal)
   }
 
@@ -62,7 +62,7 @@ export class FlowGate {
     const asked = this.#clock.monotonic()
     for (let now = asked; now - asked < maxMs; now = this.#clock.monotonic()) {
       signal?.throwIfAborted()
-      const wait = this.#hasNoWaiters ? this.#policy.admitInBackground(now) : BACKGROUND_CHECK_MS
+      const wait = this.#hasNoWaiters ? this.#policy.admitInBackgroundOrWaitMs(now) : BACKGROUND_CHECK_MS
       if (wait === 0) return this.#createPermit(asked, now)
       await this.#clock.sleep(
         Math.min(Math.max(wait, BACKGROUND_CHECK_MS / 10), BACKGROUND_CHECK_MS, asked + maxMs - now),
@@ -98,8 +98,8 @@ export class FlowGate {
       waitedMs: startedAt - askedAt,
       end: (outcome) => {
         const waiting = this.#waiters.size + this.#returnedWaiters.size + this.#refusedWaits.size + 1
-        const hasRoom = this.#policy.recordEnd(this.#clock.monotonic(), { startedAt, outcome, waiting })
-        if (hasRoom) for (const wait of this.#refusedWaits) wait.abort(ROOM)
+        const room = this.#policy.recordEnd(this.#clock.monotonic(), { startedAt, outcome, waiting })
+        if (room === 'hasRoom') for (const wait of this.#refusedWaits) wait.abort(ROOM)
         if (!this.#hasNoWaiters) this.#grantPermits()
       },
     }
@@ -111,7 +111,7 @@ export class FlowGate {
     this.#timer = undefined
     for (const queue of [this.#returnedWaiters, this.#waiters]) {
       for (const give of queue) {
-        const wait = this.#policy.admit(this.#clock.monotonic())
+        const wait = this.#policy.admitOrWaitMs(this.#clock.monotonic())
         if (wait > 0) {
           if (Number.isFinite(wait)) this.#timer = this.#clock.schedule(wait, () => this.#grantPermits())
           return

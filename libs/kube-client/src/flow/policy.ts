@@ -1,5 +1,5 @@
-/** The outcome of a request. `ignored`: the outcome does not show whether the server has room for more requests. */
-export type FlowOutcome = 'done' | 'ignored' | Refusal
+/** The outcome of a request. `inconclusive`: it does not show whether the server has room for more requests. */
+export type FlowOutcome = 'done' | 'inconclusive' | Refusal
 
 /** A refusal with the status code 429. */
 export interface Refusal {
@@ -16,20 +16,20 @@ export interface FlowEnd {
   readonly waiting: number
 }
 
+/** The result of the end of a request. `hasRoom`: the server accepts requests again. */
+export type RoomAfterEnd = 'hasRoom' | 'unknown'
+
 /** Decides when requests may start. It reads no clock: the caller passes the time, in monotonic milliseconds. */
 export interface FlowPolicy {
   /**
    * Returns 0 if one request may start now, and counts it as started. Otherwise returns the milliseconds until the next
    * call, or Infinity if a running request must end first.
    */
-  admit(now: number): number
-  /** Like `admit`, but admits a request of priority `background`: only if enough room is left for other requests. */
-  admitInBackground(now: number): number
-  /**
-   * Records the end of a request. Returns true if the server has room again, so that refused requests need not wait
-   * longer.
-   */
-  recordEnd(now: number, end: FlowEnd): boolean
+  admitOrWaitMs(now: number): number
+  /** Like `admitOrWaitMs`, but admits a request of priority `background`: only if enough room is left for other requests. */
+  admitInBackgroundOrWaitMs(now: number): number
+  /** Records the end of a request. If the server then has room again, refused requests need not wait longer. */
+  recordEnd(now: number, end: FlowEnd): RoomAfterEnd
 }
 
 export type FlowOptions =

@@ -68,7 +68,7 @@ export class Transport {
       streams: this.#streams,
       connections: () => this.#connections(),
       openConnection: (signal, onLost) => this.#exchanges.dial(signal, onLost),
-      readSmall: (connection, signal) => this.#readVersion(connection, signal),
+      readVersion: (connection, signal) => this.#readVersion(connection, signal),
     }
     this.#pathCheck.join(this.#pathUser)
   }
@@ -259,8 +259,11 @@ export class Transport {
   }
 }
 
-/** Returns the outcome of a 429: `ignored` for priority `background`, because the server may limit only such requests. */
+/**
+ * Returns the outcome of a 429: `inconclusive` for priority `background`, because the server may limit only such
+ * requests.
+ */
 function flowOutcomeOf({ request, lane }: ApiCall, { retryAfterMs = 0 }: ApiAnswer): FlowOutcome {
-  if (request.options?.priority === 'background') return 'ignored'
+  if (request.options?.priority === 'background') return 'inconclusive'
   return { retryAfterMs: Math.min(retryAfterMs, lane.maxWaitMs) }
 }
