@@ -129,7 +129,7 @@ describe('acquiring', () => {
     },
   )
 
-  it('a process waits for `eligible` before it requests the lease, and can be stopped during this wait', async () => {
+  it('a process waits for `whenEligible` before it requests the lease, and can be stopped during this wait', async () => {
     const a = new Candidate(server, clock, 'a')
     const ended = a.run(
       (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

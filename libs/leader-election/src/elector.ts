@@ -44,7 +44,7 @@ export interface Election {
   /** Does the leader's work. Must resolve soon after `term.signal` aborts. */
   readonly lead: (term: LeaderTerm) => Promise<void>
   /** Resolves once this process may take part in the election. */
-  readonly eligible: (signal: AbortSignal) => Promise<void>
+  readonly whenEligible: (signal: AbortSignal) => Promise<void>
   /** Ends the election. A leader renews its Lease until `lead` has resolved. */
   readonly stop: AbortSignal
 }
@@ -159,10 +159,10 @@ export class Elector {
   }
 
   /** Waits until this process has the Lease. Returns undefined if `stop` is aborted before. */
-  async #acquire({ eligible, stop }: Election): Promise<Win | undefined> {
+  async #acquire({ whenEligible, stop }: Election): Promise<Win | undefined> {
     const { log } = this.#options
     try {
-      await eligible(stop)
+      await whenEligible(stop)
       stop.throwIfAborted()
       log.info('Attempting to acquire leader lease...', this.#describe)
       return await this.#waitForLease(stop)

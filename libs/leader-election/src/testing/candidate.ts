@@ -46,14 +46,14 @@ export class Candidate {
     return this.terms.at(-1)?.isHeld() === true
   }
 
-  run(eligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
+  run(whenEligible: (signal: AbortSignal) => Promise<void> = async () => {}): Promise<void> {
     const lead = async (term: LeaderTerm): Promise<void> => {
       this.terms.push(term)
       this.#endLead = Promise.withResolvers()
       term.signal.addEventListener('abort', () => this.#endLead.resolve())
       await this.#endLead.promise
     }
-    return this.elector.run({ lead, eligible, stop: this.#stop.signal }).then((outcome) => {
+    return this.elector.run({ lead, whenEligible, stop: this.#stop.signal }).then((outcome) => {
       this.outcome = outcome
     })
   }

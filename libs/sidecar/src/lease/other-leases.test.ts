@@ -71,7 +71,7 @@ describe('the wait before the first term', () => {
 
   it('the process reports its wait when it finds a lease that another sidecar holds', async () => {
     let waits = false
-    others.waits.then(
+    others.whenWaiting.then(
       () => {
         waits = true
       },

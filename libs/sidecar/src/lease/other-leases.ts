@@ -51,7 +51,7 @@ export class OtherLeases {
   }
 
   /** Resolves once `whenFree` waits for a Lease that is held elsewhere or unreadable. */
-  get waits(): Promise<void> {
+  get whenWaiting(): Promise<void> {
     return this.#heldAtFirst.promise
   }
 

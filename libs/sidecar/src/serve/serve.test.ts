@@ -56,7 +56,7 @@ function start(settings: Partial<ServeOptions['settings']> = {}, withElection = 
         name: 'csi-test',
         // The cast is safe: `serve` uses only the members of an elector that `ScriptedElector` has.
         elector: withElection ? (elector as unknown as Elector) : undefined,
-        ...(waits && { waitsForOtherLease: waits }),
+        ...(waits && { whenWaitingForOtherLease: waits }),
         lead: async (lead) => {
           leads.push(lead)
           await aborted(lead.stop)

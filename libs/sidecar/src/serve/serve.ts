@@ -23,9 +23,9 @@ export interface LeaseRole {
   /** The elector. Undefined without leader election: the app always leads. */
   readonly elector: Elector | undefined
   /** Resolves when the app may take part in the election. */
-  readonly eligible?: (signal: AbortSignal) => Promise<void>
-  /** Resolves when `eligible` begins a long wait for the Lease of another sidecar. */
-  readonly waitsForOtherLease?: Promise<void>
+  readonly whenEligible?: (signal: AbortSignal) => Promise<void>
+  /** Resolves when `whenEligible` begins a long wait for the Lease of another sidecar. */
+  readonly whenWaitingForOtherLease?: Promise<void>
   /** Works until `lead.stop` is aborted and running work has ended. */
   readonly lead: (lead: Lead) => Promise<void>
 }
@@ -115,12 +115,14 @@ export async function serve(options: ServeOptions): Promise<ProcessEnding> {
 async function waitBeforeFillingCaches({ roles, driver }: StartedService): Promise<void> {
   // The process does not read the lease before its driver is connected.
   if (driver.state !== 'ready') return
-  await Promise.all(roles.map(waitBeforeFillingCache))
+  await Promise.all(roles.map(waitForFirstLeaseRead))
 }
 
 /** Waits until the lease of a role was read, or until it is known that it cannot be read now. */
-function waitBeforeFillingCache({ elector, waitsForOtherLease }: LeaseRole): Promise<void> | undefined {
-  return waitsForOtherLease === undefined ? elector?.firstRead : Promise.race([elector?.firstRead, waitsForOtherLease])
+function waitForFirstLeaseRead({ elector, whenWaitingForOtherLease }: LeaseRole): Promise<void> | undefined {
+  return whenWaitingForOtherLease === undefined
+    ? elector?.firstRead
+    : Promise.race([elector?.firstRead, whenWaitingForOtherLease])
 }
 
 /** Returns a signal listener. With `settings.releasesLease` the first signal drains work. Otherwise, and if another signal follows, the process ends. */
@@ -208,11 +210,11 @@ async function runElection(
       election.abort(new CancelledError('the controller failed'))
     })
   }
-  const eligible = async (signal: AbortSignal): Promise<void> => {
+  const whenEligible = async (signal: AbortSignal): Promise<void> => {
     await whenReady(service.driver, signal)
-    await role.eligible?.(signal)
+    await role.whenEligible?.(signal)
   }
-  const outcome = await role.elector.run({ lead, stop: election.signal, eligible })
+  const outcome = await role.elector.run({ lead, stop: election.signal, whenEligible })
   if (failures.length > 0) throw failures[0]
   return outcome
 }

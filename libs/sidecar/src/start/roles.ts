@@ -90,8 +90,8 @@ async function roleOfAll(context: StartContext, { name, others, apps, client }: 
   return {
     name: context.name,
     elector,
-    eligible: (signal) => otherLeases.whenFree(signal),
-    waitsForOtherLease: otherLeases.waits,
+    whenEligible: (signal) => otherLeases.whenFree(signal),
+    whenWaitingForOtherLease: otherLeases.whenWaiting,
     lead: async (lead) => {
       const { stop } = lead
       const terms = apps.map((each) =>

@@ -42,9 +42,9 @@ export class ScriptedElector {
     this.clock = clock
   }
 
-  async run({ lead, eligible, stop }: Election): Promise<'stopped' | 'lost'> {
+  async run({ lead, whenEligible, stop }: Election): Promise<'stopped' | 'lost'> {
     for (;;) {
-      await eligible(stop).catch(() => {})
+      await whenEligible(stop).catch(() => {})
       if (stop.aborted) return 'stopped'
       const now = this.clock.monotonic()
       const term = new LeaderTerm({ clock: this.clock, renewDeadlineMs: 1e9, sentAt: now, soleSince: now })
