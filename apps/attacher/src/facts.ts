@@ -11,7 +11,7 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments/status'], verbs: ['patch'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
-  call: 'ControllerPublishVolume',
+  mainMethod: 'ControllerPublishVolume',
   /** The message that the attacher logs when its caches are filled and its work starts. */
   startLine: 'Starting CSI attacher',
   leasePrefix: 'external-attacher-leader-',

@@ -25,7 +25,7 @@ export const facts = {
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
   /** The CSI call for the main work of this sidecar. */
-  call: 'CreateVolume',
+  mainMethod: 'CreateVolume',
   /** The log line that is written when the caches are filled and the work begins. */
   startLine: 'Started provisioner controller',
   /** The prefix of the Lease's name. The name of the driver follows it. */

@@ -19,7 +19,7 @@ export const facts = {
     { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['get', 'list', 'watch'] },
   ],
   /** The CSI method whose call proves to tests and benchmarks that the resizer works. */
-  call: 'ControllerExpandVolume',
+  mainMethod: 'ControllerExpandVolume',
   /** The message that the resizer logs when its caches are filled and its work starts. */
   startLine: 'Starting external resizer',
   /** The prefix of the Lease's name, before the name of the driver. */

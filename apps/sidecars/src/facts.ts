@@ -15,7 +15,7 @@ interface Facts {
   readonly rules: readonly Rule[]
   /** Further RBAC rules of a sidecar that runs on each node. */
   readonly nodeRules?: readonly Rule[]
-  readonly call: string
+  readonly mainMethod: string
   readonly startLine: string
   readonly leasePrefix: string
 }

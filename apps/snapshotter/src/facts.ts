@@ -35,7 +35,7 @@ export const facts = {
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'watch', 'create', 'update'] },
   ],
   /** The CSI method whose call proves to tests and benchmarks that the snapshotter works. */
-  call: 'CreateSnapshot',
+  mainMethod: 'CreateSnapshot',
   /** The log line that is written when this process leads, before its caches are filled. */
   startLine: 'Starting CSI snapshotter',
   /** The prefix of the name of a Lease. The name of the driver comes after it. */

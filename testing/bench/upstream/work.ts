@@ -12,7 +12,7 @@ import type { Measured } from './subject.ts'
 const BUCKET_FULL_MS = 2500
 
 export function workCalls(app: TestedApp, { calls }: FakeDriver): readonly Call[] {
-  return calls.filter(({ method }) => method === FACTS[app].call)
+  return calls.filter(({ method }) => method === FACTS[app].mainMethod)
 }
 
 /** Creates the CSINode or the StorageClass that all work for a driver shares. */

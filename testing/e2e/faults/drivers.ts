@@ -88,7 +88,7 @@ export const driverCases: readonly FaultCase[] = APPS.flatMap((app) =>
 
 async function misdone(t: TestContext, misdeed: Misdeed, random: Random): Promise<void> {
   await using driver = await adoptingDriver(t)
-  const method = FACTS[t.app].call
+  const method = FACTS[t.app].mainMethod
   const answer = (stream: ServerHttp2Stream): void => misdeed(stream, driver)
   const times = between(random, 1, 2)
   const fault = driver.faults.add({ match: { method }, times, action: { kind: 'raw', answer } })

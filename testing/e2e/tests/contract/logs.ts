@@ -22,7 +22,7 @@ async function worked(t: TestContext, args: readonly string[]): Promise<RunningS
 
 for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'logs')
-  const method = `/csi.v1.Controller/${FACTS[app].call}`
+  const method = `/csi.v1.Controller/${FACTS[app].mainMethod}`
 
   test('every log line in text format has the form of klog and goes to stderr', async (t) => {
     const sidecar = await worked(t, ['-v=5'])

@@ -55,7 +55,7 @@ for (const app of ['attacher', 'resizer'] as const) {
       type: 'histogram',
       help: '[ALPHA] Container Storage Interface operation duration with gRPC error code status total',
     })
-    const method_name = `/csi.v1.Controller/${FACTS[app].call}`
+    const method_name = `/csi.v1.Controller/${FACTS[app].mainMethod}`
     const series = bucketsOf(metrics, CSI, ['method_name', method_name])
     equal(boundsOf(series), CSI_BUCKETS)
     const { le: _, ...labels } = series[0]?.labels ?? {}
@@ -85,7 +85,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('the metrics count failed driver calls by the name of their gRPC code', async (t) => {
     const [code, grpc_status_code] = app === 'attacher' ? [1, 'Canceled'] : [9, 'FailedPrecondition']
     const { driver, sidecar } = await scene(t)
-    driver.on(FACTS[app].call, { code, message: 'no' })
+    driver.on(FACTS[app].mainMethod, { code, message: 'no' })
     await begin(t)
     const counted = async (): Promise<number> =>
       (await sidecar.metrics()).value(`${CSI}_count`, { grpc_status_code }) ?? 0
@@ -125,7 +125,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   test('workqueue_retries_total counts the retries of failed operations', async (t) => {
     const args = ['--retry-interval-start=100ms', '--retry-interval-max=100ms']
     const { driver, sidecar } = await scene(t, { args })
-    driver.on(FACTS[app].call, { code: 13, message: 'no' })
+    driver.on(FACTS[app].mainMethod, { code: 13, message: 'no' })
     await begin(t)
     const queue = queues(t)[0] ?? ''
     for (let before = 0; before < 3; ) {

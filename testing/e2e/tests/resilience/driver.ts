@@ -19,7 +19,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'driver loss', { only: 'ours' })
   /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'driver loss')
-  const { call } = FACTS[app]
+  const { mainMethod: call } = FACTS[app]
 
   for (const awayMs of [1000, 3000]) {
     test(`the sidecar repeats running calls when a killed driver returns after ${awayMs / 1000} s`, async (t) => {

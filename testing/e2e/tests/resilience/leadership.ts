@@ -19,7 +19,7 @@ async function replica(t: TestContext, hostname: string, setup: SidecarSetup = {
   return { driver, sidecar }
 }
 
-const calls = (t: TestContext, { driver }: Replica): readonly Call[] => driver.callsOf(FACTS[t.app].call)
+const calls = (t: TestContext, { driver }: Replica): readonly Call[] => driver.callsOf(FACTS[t.app].mainMethod)
 const leads = ({ sidecar }: Replica, within = 15_000) => sidecar.line('became leader, starting', { within })
 
 /** Starts two replicas: a leader, and a standby that waits for the Lease. */
@@ -65,7 +65,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
   /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'leadership')
-  const { call } = FACTS[app]
+  const { mainMethod: call } = FACTS[app]
 
   shared('the metrics of a standby show empty queues', async (t) => {
     const { second } = await leaderAndStandby(t)
