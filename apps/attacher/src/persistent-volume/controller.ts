@@ -2,8 +2,8 @@ import { type Controller, enqueueOn, forgetDeleted, wakeOn } from '@csi-sidecars
 import { SIDECAR } from '../reporting/failure-reporter.ts'
 import { backoffOf } from '../term/settings.ts'
 import type { AttacherTerm } from '../term/term.ts'
-import { undoneBy } from '../term/undone-source.ts'
-import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
+import { watchUndone } from '../term/undone-source.ts'
+import { recordUndone, type UndoneWrite } from '../term/undone-write.ts'
 import { concernsUs, hasLostFinalizer, type ReleaseWakeKind } from './decide.ts'
 import { reconcileVolume } from './reconcile.ts'
 import { onAttachmentGone, onVolume, wakesOnDetach } from './triggers.ts'
@@ -25,10 +25,10 @@ export function volumeController(term: AttacherTerm): Controller<ReleaseWakeKind
     caches: [attachments, volumes],
     sources: [
       forgetDeleted(volumes, ({ uid }) => undone.delete(uid)),
-      undoneBy(
+      watchUndone(
         volumes,
         (event) => hasLostFinalizer(event, settings),
-        ({ uid }) => undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
+        ({ uid }) => undone.set(uid, recordUndone(undone.get(uid), { backoff, clock })),
       ),
       enqueueOn(attachments, onAttachmentGone),
       enqueueOn(volumes, onVolume(settings)),

@@ -170,7 +170,7 @@ function isReported({ operation, object, message, since }: PendingWork, now: num
   return (operation === 'attach' || operation === 'detach') && now - since >= FIRST_EVENT_AFTER_MS
 }
 
-/** Returns the cause of an event: a new try is one, because the event counts the tries. */
+/** Returns the number of tries with the error, so that each further try changes the event, even if its error repeats. */
 function failedTryOf({ tries, message }: PendingWork): string {
   return `${tries} ${message}`
 }

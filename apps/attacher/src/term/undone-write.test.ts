@@ -1,6 +1,6 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { type UndoneWrite, undoneAgain, undoneWaitMs } from './undone-write.ts'
+import { recordUndone, type UndoneWrite, undoneWaitMs } from './undone-write.ts'
 
 const backoff = { baseMs: 1_000, maxMs: 4_000 }
 
@@ -13,7 +13,7 @@ beforeEach(() => {
 
 /** Records that another writer has undone our write. Returns the pause before we repeat the write. */
 function undo(): number {
-  undone = undoneAgain(undone, { backoff, clock })
+  undone = recordUndone(undone, { backoff, clock })
   return undoneWaitMs(undone, clock)
 }
 

@@ -17,7 +17,7 @@ interface UndoneOptions {
 }
 
 /** Records that another writer has undone our write. Counts from zero if the last record is older than any back-off. */
-export function undoneAgain(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
+export function recordUndone(last: UndoneWrite | undefined, { backoff, clock }: UndoneOptions): UndoneWrite {
   const { baseMs, maxMs } = backoff
   const now = clock.monotonic()
   const repeats = last !== undefined && now <= last.untilMs + maxMs ? last.repeats + 1 : 0

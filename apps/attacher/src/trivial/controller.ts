@@ -4,8 +4,8 @@ import { SIDECAR } from '../reporting/failure-reporter.ts'
 import { lifecycleLogs } from '../term/lifecycle-logs.ts'
 import { backoffOf } from '../term/settings.ts'
 import type { AttacherDeps } from '../term/term.ts'
-import { undoneBy } from '../term/undone-source.ts'
-import { type UndoneWrite, undoneAgain } from '../term/undone-write.ts'
+import { watchUndone } from '../term/undone-source.ts'
+import { recordUndone, type UndoneWrite } from '../term/undone-write.ts'
 import { VA_QUEUE } from '../volume-attachment/controller.ts'
 import { attachmentTraceSubject, objectOf } from '../volume-attachment/pending.ts'
 import { isStatusReverted, onAttachment } from '../volume-attachment/triggers.ts'
@@ -24,8 +24,8 @@ export function trivialController(deps: AttacherDeps & { readonly api: KubeClien
     caches: [attachments],
     sources: [
       forgetDeleted(attachments, ({ uid }) => undone.delete(uid)),
-      undoneBy(attachments, isStatusReverted, ({ uid }) =>
-        undone.set(uid, undoneAgain(undone.get(uid), { backoff, clock })),
+      watchUndone(attachments, isStatusReverted, ({ uid }) =>
+        undone.set(uid, recordUndone(undone.get(uid), { backoff, clock })),
       ),
       enqueueOn(attachments, onAttachment(settings.finalizer, log)),
     ],

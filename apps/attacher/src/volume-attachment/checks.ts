@@ -5,7 +5,7 @@ import type { PublishRequest, PublishSource, UsableSource } from '../volumes/cal
 import { type AttachVolumeView, nodeFailureText } from '../volumes/volume-view.ts'
 import type { AttachFacts, CallFacts } from './facts.ts'
 import type { AttachmentView } from './observe.ts'
-import { addFinalizerPatch, type PublishNote } from './patches.ts'
+import { addFinalizerPatch, type PublishRecord } from './patches.ts'
 import type { AttachObstacle, AttachStep, FailStep, LoadSecretStep } from './steps.ts'
 
 /** The result of a check. The checks of an attach come first, in their order. A detach shares some of them. */
@@ -45,13 +45,13 @@ export function csiNodeHasNoId({ view, nodeId }: AttachFacts): AttachCheck {
 
 export function attachmentLacksFinalizer({ view, source, pv, nodeId }: AttachFacts): AttachCheck {
   const { va, settings } = view
-  const note: PublishNote = {
+  const record: PublishRecord = {
     nodeId: checked(nodeId),
     finalizer: settings.finalizer,
     ...(settings.recoverLostVolumes &&
       pv && { remember: { handle: assertUsable(source).csi.volumeHandle, uid: pv.uid } }),
   }
-  return addFinalizerPatch(va, note) === undefined ? undefined : next({ kind: 'addFinalizer', ...note })
+  return addFinalizerPatch(va, record) === undefined ? undefined : next({ kind: 'addFinalizer', ...record })
 }
 
 export function volumeMustBePublished({ view, source, nodeId, capability }: AttachFacts): AttachCheck {

@@ -17,8 +17,8 @@ import { FailureReporter } from '../reporting/failure-reporter.ts'
 import { lifecycleLogs } from '../term/lifecycle-logs.ts'
 import { backoffOf } from '../term/settings.ts'
 import type { AttacherTerm } from '../term/term.ts'
-import { undoneBy } from '../term/undone-source.ts'
-import { undoneAgain } from '../term/undone-write.ts'
+import { watchUndone } from '../term/undone-source.ts'
+import { recordUndone } from '../term/undone-write.ts'
 import { nodeOf, readVolume } from '../volumes/volume-view.ts'
 import { hasStaleError } from './checks.ts'
 import { ATTACHMENT_EVENTS } from './events.ts'
@@ -97,15 +97,15 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
       },
       forgetDeleted(attachments, (va) => memory.forget(va)),
       renewOn(attachments, onDetachWanted),
-      undoneBy(attachments, isStatusReverted, (va) =>
-        memory.update(va, { statusReverted: undoneAgain(memory.recordOf(va).statusReverted, { backoff, clock }) }),
+      watchUndone(attachments, isStatusReverted, (va) =>
+        memory.update(va, { statusReverted: recordUndone(memory.recordOf(va).statusReverted, { backoff, clock }) }),
       ),
-      undoneBy(
+      watchUndone(
         attachments,
         (event) => hasLostFinalizer(event, finalizer),
         (va) =>
           memory.update(va, {
-            finalizerRemoved: undoneAgain(memory.recordOf(va).finalizerRemoved, { backoff, clock }),
+            finalizerRemoved: recordUndone(memory.recordOf(va).finalizerRemoved, { backoff, clock }),
           }),
       ),
       enqueueOn(attachments, onAttachment(finalizer, log), hasError),

@@ -66,8 +66,8 @@ function volumeIsLost({ view, source }: CallFacts): DetachCheck {
     return endPlan({ kind: 'block', message: source.message, waitsFor, obstacle: 'PersistentVolumeMissing' })
   }
   return endPlan<DetachStep>(
-    { kind: 'confirmLost', name },
-    { kind: 'unpublish', request, migrated: false, lost: true },
+    { kind: 'confirmVolumeIsGone', name },
+    { kind: 'unpublish', request, migrated: false, isVolumeLost: true },
     removeFinalizer(view),
   )
 }

@@ -1,7 +1,7 @@
 import { WORK_COMPLETED } from '@csi-sidecars/controller'
 import { CODES, RpcError } from '@csi-sidecars/csi'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { undoneAgain } from '../term/undone-write.ts'
+import { recordUndone } from '../term/undone-write.ts'
 import { apiError } from '../testing/api-error.ts'
 import { deleting, FINALIZED, pv, ReconcileFixture, TIME, va } from '../testing/reconcile-fixture.ts'
 import { FINALIZER, ofPv, view, withFinalizer } from '../testing/views.ts'
@@ -138,7 +138,7 @@ const VA = { uid: 'va1-uid' }
 /** Records that another writer has removed our finalizer from the attachment. */
 function noteRemoval({ memory, clock }: ReconcileFixture): void {
   const backoff = { baseMs: 1_000, maxMs: 60_000 }
-  memory.update(VA, { finalizerRemoved: undoneAgain(memory.recordOf(VA).finalizerRemoved, { backoff, clock }) })
+  memory.update(VA, { finalizerRemoved: recordUndone(memory.recordOf(VA).finalizerRemoved, { backoff, clock }) })
 }
 
 describe('attached attachments', () => {

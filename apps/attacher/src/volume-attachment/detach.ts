@@ -52,7 +52,7 @@ async function performDetach(run: AttachmentRun, steps: readonly DetachStep[]): 
         deps.wake({ kind: 'unpublish', name: request.volumeId })
         break
       }
-      case 'confirmLost':
+      case 'confirmVolumeIsGone':
         await confirmVolumeIsGone(run, step.name)
         break
       case 'removeFinalizer': {
@@ -78,14 +78,14 @@ type Unpublish = DetachStep & { readonly kind: 'unpublish' }
 
 async function unpublish(run: AttachmentRun, step: Unpublish, secret: Readonly<Record<string, string>>): Promise<void> {
   const { deps, signal, log } = run
-  const { request, migrated, lost } = step
+  const { request, migrated, isVolumeLost } = step
   try {
     await deps.driver.unpublish({ ...request, secrets: secretsFrom(secret) }, { migrated, signal, log })
   } catch (error) {
     // NotFound means that the storage has lost the volume too, so it is on no node.
-    if (lost !== true || !isNotFoundByDriver(error)) throw error
+    if (isVolumeLost !== true || !isNotFoundByDriver(error)) throw error
   }
-  if (lost === true) deps.memory.update(run.va, { isLostVolumeDetached: true })
+  if (isVolumeLost === true) deps.memory.update(run.va, { isLostVolumeDetached: true })
 }
 
 /** Throws unless the API server confirms that no volume has this name. */

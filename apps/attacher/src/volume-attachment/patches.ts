@@ -15,7 +15,7 @@ const ANNOTATIONS = '/metadata/annotations'
 const FINALIZERS = '/metadata/finalizers'
 
 /** The data that is stored on a VolumeAttachment before its volume is published. */
-export interface PublishNote {
+export interface PublishRecord {
   readonly nodeId: string
   readonly finalizer: string
   /** The volume to publish. It is stored with `--recover-lost-volumes`. */
@@ -28,7 +28,7 @@ export interface PublishNote {
  */
 export function addFinalizerPatch(
   va: CachedAttachment,
-  { nodeId, finalizer, remember }: PublishNote,
+  { nodeId, finalizer, remember }: PublishRecord,
 ): Patch | undefined {
   const annotations: Record<string, string> = {}
   if (va.nodeId !== nodeId) annotations[NODE_ID_ANNOTATION] = nodeId

@@ -33,8 +33,8 @@ const again = (source: object = {}): AttachmentView['volume'] =>
 describe('missing volume', () => {
   it('a detach uses the handle and the node ID in the annotations of the attachment if its PersistentVolume is gone', () => {
     expect(detach({ volume: ofPv(undefined) })).toEqual([
-      { kind: 'confirmLost', name: 'pv1' },
-      { ...UNPUBLISH, lost: true },
+      { kind: 'confirmVolumeIsGone', name: 'pv1' },
+      { ...UNPUBLISH, isVolumeLost: true },
       REMOVE_FINALIZER,
     ])
   })

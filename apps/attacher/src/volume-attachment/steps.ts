@@ -1,14 +1,14 @@
 import type { WorkSubject } from '@csi-sidecars/controller'
 import type { SecretRef } from '@csi-sidecars/sidecar'
 import type { PublishRequest, UnpublishRequest } from '../volumes/call-source.ts'
-import type { PublishNote } from './patches.ts'
+import type { PublishRecord } from './patches.ts'
 import type { AttachmentWakeEvent } from './wake-events.ts'
 
 export type AttachStep =
   /** Adds our finalizer to the PersistentVolume. The later steps are decided again after this step. */
   | { readonly kind: 'addVolumeFinalizer'; readonly name: string }
   | LoadSecretStep
-  | ({ readonly kind: 'addFinalizer' } & PublishNote)
+  | ({ readonly kind: 'addFinalizer' } & PublishRecord)
   | { readonly kind: 'publish'; readonly request: PublishRequest; readonly migrated: boolean }
   | FailStep
 
@@ -19,11 +19,11 @@ export type DetachStep =
       readonly kind: 'unpublish'
       readonly request: UnpublishRequest
       readonly migrated: boolean
-      /** The PersistentVolume is gone: the request comes from the annotations of the attachment. */
-      readonly lost?: true
+      /** True if the PersistentVolume is gone. The request then comes from annotations. */
+      readonly isVolumeLost?: true
     }
   /** The cache may lag: the API server must confirm that the PersistentVolume is gone. */
-  | { readonly kind: 'confirmLost'; readonly name: string }
+  | { readonly kind: 'confirmVolumeIsGone'; readonly name: string }
   /** The handle of the attached volume is unknown. The detach waits for a change of its PersistentVolume. */
   | {
       readonly kind: 'block'

@@ -16,7 +16,7 @@ import {
 import { type Patch, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import type { CachedAttachment } from '../caches/attachment.ts'
 import { AttachmentGoneError } from './failure.ts'
-import { addFinalizerPatch, type PublishNote, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
+import { addFinalizerPatch, type PublishRecord, removeFinalizerPatch, restoreFinalizerPatch } from './patches.ts'
 
 /** The largest number of tries of a patch whose object other writers keep changing. */
 const TRIES = 3
@@ -60,7 +60,7 @@ export class StoredAttachment {
     return cached?.uid === this.#lastAnswer.uid ? cached : this.#lastAnswer
   }
 
-  /** Reports whether the cache no longer has an attachment with this UID. */
+  /** True also if the cache has a recreated attachment, which has another UID. */
   get hasLeftCache(): boolean {
     return this.#options.attachments.store.get(this.#lastAnswer.key)?.uid !== this.#lastAnswer.uid
   }
@@ -78,8 +78,8 @@ export class StoredAttachment {
   }
 
   /** Adds our finalizer, and what a detach needs to know of the publish. */
-  async addFinalizer(note: PublishNote): Promise<AddedFinalizer<VolumeAttachment>> {
-    return await this.#addFinalizer(note.finalizer, (va) => addFinalizerPatch(va, note))
+  async addFinalizer(record: PublishRecord): Promise<AddedFinalizer<VolumeAttachment>> {
+    return await this.#addFinalizer(record.finalizer, (va) => addFinalizerPatch(va, record))
   }
 
   /** Adds our finalizer again after another writer has removed it. */
