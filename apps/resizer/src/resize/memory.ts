@@ -9,17 +9,17 @@ export class ResizeMemory {
   readonly finallyFailed = new Set<string>()
   readonly infeasibleClaims: InfeasibleClaims
   /** The events about expansions that did not begin, by the UID of the claim. */
-  readonly refusals: EventDeduplicator
+  readonly refusalEvents: EventDeduplicator
 
   constructor(clock: Clock, infeasibleRetryMs: number) {
     this.infeasibleClaims = new InfeasibleClaims(clock, infeasibleRetryMs)
-    this.refusals = new EventDeduplicator({ clock })
+    this.refusalEvents = new EventDeduplicator({ clock })
   }
 
   /** Forgets a claim that is gone. */
   forget({ key, uid }: Pick<ResizerClaim, 'key' | 'uid'>): void {
     this.finallyFailed.delete(key)
     this.infeasibleClaims.remove(key)
-    this.refusals.forget(uid)
+    this.refusalEvents.forget(uid)
   }
 }

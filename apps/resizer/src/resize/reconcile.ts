@@ -126,7 +126,7 @@ async function expand(run: ResizeRun, expansion: ControllerExpansion): Promise<O
   const { api, driver, inUse, settings } = deps
   const { claim, volume } = expansion
   if (inUse?.wasRefused(claim) === true && (await inUse.isUsed(claim, signal))) return recordInUse(run, claim)
-  deps.memory.refusals.forget(claim.uid)
+  deps.memory.refusalEvents.forget(claim.uid)
   recordEvent(run, claim, RESIZE_EVENTS.started(volume.key))
   inUse?.removeRefusal(claim)
   let expanded: Expanded
@@ -165,7 +165,7 @@ function recordInUse(run: ResizeRun, claim: ResizerClaim): Outcome {
 
 /** Records an event about an expansion that did not begin, once for each cause. */
 function recordRefusal(run: ResizeRun, claim: ResizerClaim, text: EventText): void {
-  if (run.deps.memory.refusals.shouldRecord(claim.uid, text.message)) recordEvent(run, claim, text)
+  if (run.deps.memory.refusalEvents.shouldRecord(claim.uid, text.message)) recordEvent(run, claim, text)
 }
 
 function warnOfOldServer({ log }: ResizeRun): void {
