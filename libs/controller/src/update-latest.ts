@@ -14,8 +14,8 @@ export interface LatestUpdate<State, Write, Saved> {
   /** Reads the object, so that `latest` returns its newest state. Absent if `latest` reads the object itself. */
   readonly refresh?: () => Promise<void>
   /**
-   * Reports whether an outdated state may be the reason of a failed write. Default: `isOutdated`. A write that adds a
-   * finalizer also counts invalid writes: the API server refuses new finalizers for an object that is being deleted.
+   * Reports whether an outdated state may be the reason of a failed write. Default: `isOutdated`. For a write that adds
+   * a finalizer, the status Invalid is such a failure: an object in deletion accepts no new finalizers.
    */
   readonly mayBeOutdated?: (refusal: unknown) => boolean
 }

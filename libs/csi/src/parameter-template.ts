@@ -12,7 +12,7 @@ export type VariableValues = Readonly<Record<string, string | null>>
 /** The parameters without templates, and the values to record for the next try. */
 export interface ExpandedParameters {
   readonly parameters: Record<string, string>
-  /** The values of all variables in the parameters, cut but without defaults. */
+  /** The values of all variables, shortened by `|max(...)`. Null in place of a default. */
   readonly values: VariableValues
 }
 
@@ -80,7 +80,7 @@ export function expandParameters(
 }
 
 interface VariableValue {
-  /** The value, cut but without the default. Null: there is none. */
+  /** The value, shortened by `|max(...)`. Null: there is none, so the default applies. */
   readonly value: string | null
   readonly text: string
 }

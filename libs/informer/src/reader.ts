@@ -25,13 +25,19 @@ export type InformerEvent<T> =
       readonly origin: 'change' | 'resync'
     }
   /**
-   * `object` is the last cached state. `version`, if known, is a version at which the object no longer exists. `last`,
-   * if known, is the last stored state, which a watch event has reported. Without `last`, the object was missing in a
-   * list or a read, or the projection rejects it: later states than `object` may have existed. A write that removes
-   * the last finalizer of an object in deletion is never stored, so `last` does not contain it. A watch with a selector
-   * also reports objects that no longer match.
+   * The object was deleted, or the selector of the watch or the projection no longer accepts it. Without `last`, a list
+   * or a read did not contain the object, or the projection rejects it: states after `object` may be unknown. A write
+   * that removes the last finalizer of an object in deletion is never stored.
    */
-  | { readonly type: 'deleted'; readonly object: T; readonly version?: string; readonly last?: T }
+  | {
+      readonly type: 'deleted'
+      /** The last cached state. */
+      readonly object: T
+      /** A version at which the object no longer exists, if known. */
+      readonly version?: string
+      /** The last stored state, which the watch event contains. */
+      readonly last?: T
+    }
 
 /**
  * A read-only view of a cache.

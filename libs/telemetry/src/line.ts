@@ -49,9 +49,10 @@ const LAST = 0.999
 
 /**
  * Returns the wall time in milliseconds, with microseconds as decimals. The decimals come from the monotonic time, so
- * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock. If
- * the clock has no `startedAt`, the offset of the two clocks is first known to a millisecond, so the first lines show no
- * microseconds.
+ * that log lines of one millisecond keep their order. The whole milliseconds are always those of the wall clock.
+ *
+ * Caveats: a clock without `startedAt` does not know the microseconds of its start. Its first times are whole
+ * milliseconds.
  */
 export function preciseTime(clock: Clock): () => number {
   let offset = clock.startedAt ?? clock.now() - clock.monotonic()

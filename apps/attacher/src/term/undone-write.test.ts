@@ -17,7 +17,7 @@ function undo(): number {
   return undoneWaitMs(undone, clock)
 }
 
-describe('undoneAgain', () => {
+describe('recordUndone', () => {
   it('a write that another writer undoes is repeated at once, and then after doubling pauses', async () => {
     const waits: number[] = []
     for (let left = 5; left > 0; left -= 1) {

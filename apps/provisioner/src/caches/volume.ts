@@ -92,7 +92,6 @@ export function isKnown(name: string | undefined, { driver, inTree }: DriverName
   return name !== undefined && (name === driver || name === inTree)
 }
 
-/** Returns the volume without the finalizer that this process writes. */
 export function withoutOurFinalizer(volume: ProvisionerVolume): ProvisionerVolume {
   const others = volume.finalizers?.filter((name) => name !== VOLUME_FINALIZER)
   return { ...volume, finalizers: others?.length ? others : undefined }

@@ -45,7 +45,7 @@ const CAPACITY_CHECKS: readonly PlanCheck<CapacityView, CapacityStep>[] = [
   capacityIsUnknown, // Asks the driver.
 ]
 
-/** The checks of an item after the answer of the driver. */
+/** The checks of a class and a topology segment after the driver has answered GetCapacity. */
 const PUBLICATION_CHECKS: readonly PlanCheck<PublicationView, PublicationStep>[] = [
   objectIsMissing, // Creates the object.
   objectIsOutdated, // Updates the object. Writes nothing if capacity and owner are unchanged.

@@ -96,7 +96,8 @@ export async function releaseSource(run: ClaimRun, claim: ProvisionerClaim): Pro
 export function isRestoring(deps: ClaimDeps, key: string, except?: string): boolean {
   const { claims, settings, uses } = deps
   if (uses.isUsed(snapshotKey(key))) return true
-  // Without the sweep, nothing would remove the finalizer after a claim that only waits is deleted.
+  // If a claim is deleted before its first CreateVolume, only the sweep removes the finalizer of the snapshot. Without the
+  // sweep the finalizer would stay, so claims that only wait do not keep it.
   if (settings.sweepMs <= 0) return false
   return claims.store
     .byIndex(CLAIMS_BY_SOURCE, snapshotKey(key))

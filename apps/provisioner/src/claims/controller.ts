@@ -62,8 +62,9 @@ export function claimControllers(term: TermParts, memory: ClaimMemory): readonly
   const order = new FifoOrder({ workers: settings.workers, reserved: reservedFor(settings.workers) })
   const sweep = (stop: AbortSignal): Promise<void> => {
     const isNeeded = (key: string): boolean => isRestoring(deps, key)
-    const isListed = (key: string, signal: AbortSignal): Promise<boolean> => isRestoringInFreshList(deps, key, signal)
-    return sweepSnapshots({ ...term, intervalMs: settings.sweepMs, isNeeded, isListed }, stop)
+    const isNeededOnServer = (key: string, signal: AbortSignal): Promise<boolean> =>
+      isRestoringInFreshList(deps, key, signal)
+    return sweepSnapshots({ ...term, intervalMs: settings.sweepMs, isNeeded, isNeededOnServer }, stop)
   }
   const claimController: Controller<ClaimWakeKind> = {
     name: 'claims',

@@ -54,9 +54,9 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, classOfCla
   const refs = secretRefsOf(storageClass.parameters, tokens)
   const passed = driverParameters(storageClass.parameters)
   const usesRecord = !deps.memory.knowsEndOfCall(claim.uid)
-  const { parameters, valuesRecord } = settings.parameterTemplates
+  const { parameters, valuesAnnotation } = settings.parameterTemplates
     ? claimParameters({ parameters: passed, claim, volumeName: name, usesRecord })
-    : { parameters: passed, valuesRecord: undefined }
+    : { parameters: passed, valuesAnnotation: undefined }
   const request = createVolumeRequest({
     claim,
     name,
@@ -68,7 +68,7 @@ export async function prepare(run: ClaimRun, claim: ProvisionerClaim, classOfCla
     extraMetadata: settings.extraMetadata,
     mutableParameters: await mutableParameters(run, requestedVolume),
   })
-  return { claim, class: classOfClaim, request, fsType, valuesRecord, refs, capabilities, migrated }
+  return { claim, class: classOfClaim, request, fsType, valuesAnnotation, refs, capabilities, migrated }
 }
 
 /** Returns the request of an uncertain call, with the current values of its Secret. */

@@ -10,8 +10,8 @@ export interface PreparedCreation {
   readonly class: Class
   readonly request: CreateVolumeRequest
   readonly fsType: string
-  /** The annotation that the claim must have before the call, if any. */
-  readonly valuesRecord: string | undefined
+  /** The value of the annotation `PARAMETER_VALUES` that the claim must have before the call. */
+  readonly valuesAnnotation: string | undefined
   readonly refs: SecretRefs
   readonly capabilities: readonly VolumeCapability[]
   /** True if the class belongs to an in-tree plugin. */

@@ -72,8 +72,9 @@ async function addOurFinalizer({ deps, stored }: ClaimRun): Promise<boolean> {
  */
 async function recordParameters(
   run: ClaimRun,
-  { claim, valuesRecord }: Pick<PreparedCreation, 'claim' | 'valuesRecord'>,
+  { claim, valuesAnnotation }: Pick<PreparedCreation, 'claim' | 'valuesAnnotation'>,
 ): Promise<boolean> {
-  if (valuesRecord === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === valuesRecord) return true
-  return await run.stored.edit(withParameterValues(valuesRecord))
+  if (valuesAnnotation === undefined || claim.requestedVolume?.annotations[PARAMETER_VALUES] === valuesAnnotation)
+    return true
+  return await run.stored.edit(withParameterValues(valuesAnnotation))
 }

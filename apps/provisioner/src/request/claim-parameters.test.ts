@@ -38,13 +38,13 @@ describe('claimParameters', () => {
   })
 
   it('names never change, so they are not recorded', () => {
-    const { parameters, valuesRecord } = expand({ a: t('%{pvc.namespace}/%{pvc.name}/%{pv.name}') })
-    expect([parameters['a'], valuesRecord]).toEqual(['ns/data/pvc-u1', undefined])
+    const { parameters, valuesAnnotation } = expand({ a: t('%{pvc.namespace}/%{pvc.name}/%{pv.name}') })
+    expect([parameters['a'], valuesAnnotation]).toEqual(['ns/data/pvc-u1', undefined])
   })
 
   it('records the values of labels and annotations, also missing ones', () => {
     const annotations = { 'example.com/owner': 'ann' }
-    const { parameters, valuesRecord: record } = expand(
+    const { parameters, valuesAnnotation: record } = expand(
       { ...TAGGED, owner: t("%{pvc.annotations['example.com/owner']}") },
       { annotations },
     )

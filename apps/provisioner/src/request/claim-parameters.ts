@@ -20,7 +20,7 @@ export interface ClaimParameters {
    * The annotation that must be on the claim before the call, so that the next process sends the same request. Undefined
    * if the request does not depend on values that a user can change.
    */
-  readonly valuesRecord: string | undefined
+  readonly valuesAnnotation: string | undefined
 }
 
 interface ClaimTemplates {
@@ -33,13 +33,13 @@ interface ClaimTemplates {
 
 /** Replaces the variables in the parameters of a class by the facts about a claim. Throws ProvisionError. */
 export function claimParameters({ parameters, claim, volumeName, usesRecord }: ClaimTemplates): ClaimParameters {
-  if (!Object.values(parameters).some(isTemplate)) return { parameters, valuesRecord: undefined }
+  if (!Object.values(parameters).some(isTemplate)) return { parameters, valuesAnnotation: undefined }
   const earlier = usesRecord
     ? recordedValues(claim.requestedVolume?.annotations[PARAMETER_VALUES], claim.uid)
     : undefined
   try {
     const expanded = expandParameters(parameters, { read: (name) => variableOf(name, claim, volumeName), earlier })
-    return { parameters: expanded.parameters, valuesRecord: parameterRecord(claim.uid, expanded.values) }
+    return { parameters: expanded.parameters, valuesAnnotation: parameterRecord(claim.uid, expanded.values) }
   } catch (cause) {
     throw new ProvisionError(messageOf(cause), { cause })
   }

@@ -43,7 +43,7 @@ export interface SweepOptions {
   /** Reports whether a cached claim needs the snapshot `namespace/name`. */
   readonly isNeeded: (snapshot: string) => boolean
   /** Lists the claims of the namespace, and reports whether a claim needs the snapshot: the cache may lag. */
-  readonly isListed: (snapshot: string, signal: AbortSignal) => Promise<boolean>
+  readonly isNeededOnServer: (snapshot: string, signal: AbortSignal) => Promise<boolean>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -126,7 +126,8 @@ async function sweepOnce(options: SweepOptions, signal: AbortSignal): Promise<vo
   for await (const { items } of api.list(VOLUME_SNAPSHOTS, listing)) {
     for (const key of items) {
       if (options.isNeeded(key)) continue
-      const isNeeded = async (): Promise<boolean> => (await options.isListed(key, signal)) || options.isNeeded(key)
+      const isNeeded = async (): Promise<boolean> =>
+        (await options.isNeededOnServer(key, signal)) || options.isNeeded(key)
       try {
         if (await releaseSnapshot({ api, uses, signal, log, isNeeded }, key))
           log.info('Removed the finalizer of a forgotten restore from a snapshot', { snapshot: key })

@@ -119,7 +119,7 @@ export class UnreferencedVolumes {
     const byLastPart = groupByLastPart(candidates.keys())
     // Running creations and unsaved volumes are read before the PersistentVolumes: a volume whose PersistentVolume is
     // stored meanwhile is then in at least one of them.
-    const uncertain = this.#oldestCreation()
+    const firstUncertainListing = this.#firstUncertainListing()
     for (const { created } of memory.unsavedVolumes.values()) candidates.delete(comparableHandle(created.volumeId))
     const released: UnreferencedItem[] = []
     const excludeAndCheck = (pv: ProvisionerVolume): void => {
@@ -129,7 +129,8 @@ export class UnreferencedVolumes {
     }
     await inBatches(volumes.store.values(), excludeAndCheck, { clock })
     const unnamed = [...candidates.values()]
-    const decided = this.#undecidedReason === undefined ? unnamed.filter((each) => each.firstListing < uncertain) : []
+    const decided =
+      this.#undecidedReason === undefined ? unnamed.filter((each) => each.firstListing < firstUncertainListing) : []
     const undecidedCount = unnamed.length - decided.length
     return {
       items: [...decided.map(itemOf), ...released, ...this.#unlistedItems()],
@@ -149,7 +150,7 @@ export class UnreferencedVolumes {
    * Returns the first listing whose new volumes may belong to a running creation. A volume that was listed before the
    * claim existed belongs to another claim.
    */
-  #oldestCreation(): number {
+  #firstUncertainListing(): number {
     let oldest = Number.POSITIVE_INFINITY
     for (const uid of runningCreations(this.#options)) {
       oldest = Math.min(oldest, this.#waitingSince.get(uid) ?? Number.POSITIVE_INFINITY)

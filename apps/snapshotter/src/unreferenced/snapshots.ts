@@ -118,7 +118,7 @@ export class UnreferencedSnapshots {
       for (const handle of [...handlesOf(content), ...membersOf(content)]) candidates.delete(handle)
       if (content.status?.handle === undefined) for (const volume of content.volumes) creating.add(volume)
     }
-    // These are read first: a content that is stored while the contents are read is then still among them.
+    // Lost contents are read before the cache. A content that returns to the cache during this read is then not missed.
     for (const memory of memories) for (const { content } of memory.allLost()) excludeContent(content)
     await inBatches(contents.store.values(), excludeContent, { clock })
     const excludeGroup = (content: Content): void => {

@@ -8,11 +8,14 @@ export interface NetworkPathUser {
   /** All open connections, including streams. */
   connections(): Iterable<HttpConnection>
   openConnection(signal: AbortSignal, onLost: (connection: HttpConnection) => void): Promise<HttpConnection>
-  /** Sends a small request. Resolves with whether it was answered; rejects on abort. */
-  readSmall(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
+  /** Sends a GET of `/version`. Resolves with whether it was answered; rejects on abort. */
+  readVersion(connection: HttpConnection, signal: AbortSignal): Promise<boolean>
 }
 
-/** The delay of the first small read, so that it does not slow the start. Later reads reuse its connection. */
+/**
+ * The delay of the first small read, which is a GET of `/version`, so that it does not slow the start. Later reads reuse
+ * its connection.
+ */
 const FIRST_READ_AFTER_MS = 1000
 /**
  * The time without an answer after which the client sends a small read. This time and the time limit of the read are
@@ -51,7 +54,7 @@ export class NetworkPathCheck {
     this.#users.add(user)
   }
 
-  /** Removes a client, and ends the small reads if it was the last client. */
+  /** Removes a client. Aborts a running read if it was the last client. */
   leave(user: NetworkPathUser, reason: Error): void {
     this.#users.delete(user)
     if (this.#users.size === 0) this.#currentRead?.abort(reason)
@@ -143,7 +146,7 @@ export class NetworkPathCheck {
     try {
       if (
         readConnection !== undefined &&
-        (await readConnection.user.readSmall(readConnection.connection, limit.signal))
+        (await readConnection.user.readVersion(readConnection.connection, limit.signal))
       )
         return
       await this.#readOnNewConnection(user, limit.signal)
@@ -162,6 +165,6 @@ export class NetworkPathCheck {
       if (this.#readConnection?.connection === lost) this.#readConnection = undefined
     })
     this.#readConnection = { connection, user }
-    await user.readSmall(connection, signal)
+    await user.readVersion(connection, signal)
   }
 }
