@@ -51,7 +51,7 @@ export const provisioner: App<typeof PROVISIONER_FLAGS, GateName> = {
   lease: { prefix: '', component: (driverName) => driverName.replaceAll('/', '-') },
   start: {
     flagSyntax: 'pflag',
-    bothAddressesError: 'only one of `--metrics-address` and `--http-endpoint` can be set.',
+    bothAddressesError: { sentence: () => 'only one of `--metrics-address` and `--http-endpoint` can be set.' },
     gatesFailed: { sentence: (causeText) => causeText, exitCode: FATAL },
     configFailed: sentence('Failed to create config', FATAL),
     clientFailed: sentence('Failed to create client', FATAL),

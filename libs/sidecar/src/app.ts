@@ -78,7 +78,7 @@ export interface StartTable {
   /** The message of the log line that ends a failed start, for each step. */
   readonly gatesFailed: string | SentenceFailure
   /** The error if both --metrics-address and --http-endpoint are set. Undefined: only the app itself checks this. */
-  readonly bothAddressesError: string | undefined
+  readonly bothAddressesError: string | SentenceFailure | undefined
   readonly configFailed: string | SentenceFailure
   readonly clientFailed: string | SentenceFailure
   readonly endpointFailed: string | SentenceFailure

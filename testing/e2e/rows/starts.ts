@@ -28,8 +28,8 @@ interface StartsRow {
 }
 
 /**
- * Returns a function that adds a row of starts to a group. The trace of a start has the exit code, the first lines of the
- * standard error or all its warnings and errors, and the names of the calls to the driver.
+ * Returns a function that adds a row of starts to a group. The trace of a start has the exit code, the warnings and
+ * errors or the lines around the list of flags, and the names of the calls to the driver.
  */
 export function startsOf(app: TestedApp, group: string, file: string) {
   const test = testsOf(app, group, { ...WITHOUT_API, isRow: true })
@@ -91,11 +91,15 @@ async function withDriver(t: TestContext, start: Start, args: readonly string[])
 
 const LOG_LINE = /^[IWEF]\d{4} [^\]]*\] /
 
-/** Returns the standard output, and all warnings and errors. Without a log, the first lines of the standard error. */
+/** The line of our help that names the version of the Go sidecar. */
+const REPLACES = /^Takes the place of /
+
+/** Returns the standard output, and all warnings and errors. Without a log, the lines around the list of flags. */
 function textsOf({ stdout, stderr }: End): readonly string[] {
   const printed = stdout.split('\n').filter((line) => line !== '')
   const lines = stderr.split('\n').filter((line) => line !== '')
   const logged = lines.filter((line) => LOG_LINE.test(line))
   const serious = logged.filter((line) => !line.startsWith('I')).map((line) => line[0] + line.replace(LOG_LINE, ' '))
-  return [...printed, ...(logged.length > 0 ? serious : lines.slice(0, 2))]
+  const aroundFlags = lines.filter((line) => !/^\s/.test(line) && !REPLACES.test(line))
+  return [...printed, ...(logged.length > 0 ? serious : new Set(aroundFlags))]
 }

@@ -66,7 +66,7 @@ export function checkCommandLine(
   warnOfLittleMemory({ limit: host.memoryLimit, sidecars: sidecars.length }, log)
   warnOfFips(host.env, log)
   if (sidecars.length > 0 && table.bothAddressesError !== undefined && setsBothAddresses(values)) {
-    throw new StartError(table.bothAddressesError)
+    throw stepError(table.bothAddressesError, undefined, {})
   }
   return early ?? setGates()
 }

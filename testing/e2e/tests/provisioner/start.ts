@@ -4,6 +4,7 @@ import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
+import type { Answers } from '../../rows/actions.ts'
 import {
   calls,
   claimEvent,
@@ -17,21 +18,22 @@ import {
   scene,
   secretParameters,
 } from '../../rows/provisioner/scene.ts'
+import { startsOf } from '../../rows/starts.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
 
-/** Invalid arguments, and the error message. The tests of libs/sidecar check more invalid arguments. */
-const REFUSED: readonly (readonly [args: string, error: string])[] = [
-  ['--nope=1', 'unknown flag: --nope'],
-  ['-nope', "unknown shorthand flag: 'n' in -nope"],
-  ['-=x', "unknown shorthand flag: '=' in -=x"],
-  ['--worker-threads=-1', 'invalid argument "-1" for "--worker-threads" flag: '],
-  ['--volume-name-uuid-length=x', 'invalid argument "x" for "--volume-name-uuid-length" flag: '],
-  ['--strict-topology=yes', 'invalid argument "yes" for "--strict-topology" flag: '],
-  ['--kube-api-burst=a', 'invalid argument "a" for "--kube-api-burst" flag: parse error'],
-  ['--logtostderr=true', 'unknown flag: --logtostderr'],
-  ['--version junk --nonsense', 'unknown flag: --nonsense'],
+/** Invalid arguments. The tests of libs/sidecar check more of them. */
+const REFUSED = [
+  '--nope=1',
+  '-nope',
+  '-=x',
+  '--worker-threads=-1',
+  '--volume-name-uuid-length=x',
+  '--strict-topology=yes',
+  '--kube-api-burst=a',
+  '--logtostderr=true',
+  '--version junk --nonsense',
 ]
 
 const ACCEPTED = [
@@ -49,25 +51,21 @@ const ACCEPTED = [
 ]
 
 const wordsOf = (line: string): string[] => line.split(' ')
-const NO_NODE = 'The NODE_NAME environment variable must be set when using --enable-node-deployment.'
 
-/** Arguments that end the start before the driver is called, the exit code, and a part of the error message. */
-const ENDS: readonly (readonly [args: string, code: number, text: string])[] = [
-  ['--logging-format=xml --feature-gates=X=true', 1, 'LoggingConfiguration is invalid'],
-  ['--feature-gates=X=true --version', 255, 'unrecognized feature gate: X'],
-  ['--node-deployment --version', 255, NO_NODE],
-  ['--metrics-address=:1 --http-endpoint=:2', 1, 'only one of `--metrics-address` and `--http-endpoint` can be set.'],
-  ['--kubeconfig=/nonexistent', 255, 'Failed to create config: stat /nonexistent: no such file or directory'],
-  ['', 255, 'Failed to create config: unable to load in-cluster configuration'],
+/** Arguments that end the start before the driver is called. */
+const ENDS = [
+  '--logging-format=xml --feature-gates=X=true',
+  '--feature-gates=X=true --version',
+  '--node-deployment --version',
+  '--metrics-address=:1 --http-endpoint=:2',
+  '--kubeconfig=/nonexistent',
 ]
 
-test('invalid arguments end the provisioner with the error, the usage and exit code 2', WITHOUT_API, async (t) => {
-  for (const [args, error] of REFUSED) {
-    const { code, stdout, stderr } = await t.exec(wordsOf(args))
-    equal({ args, code, stdout }, { args, code: 2, stdout: '' })
-    ok(stderr.includes(error), `${args}: ${stderr.slice(-300)}`)
-    ok(/Usage of .*csi-(provisioner|sidecars):\n +--/.test(stderr))
-  }
+const starts = startsOf('provisioner', 'start', import.meta.filename)
+
+starts('invalid arguments end the provisioner with the error, the usage and exit code 2', {
+  starts: REFUSED.map((line) => ({ args: wordsOf(line) })),
+  differs: ['command-line-help'],
 })
 
 test('valid arguments with --version print only the version and end with exit code 0', WITHOUT_API, async (t) => {
@@ -92,18 +90,12 @@ test('--help of the provisioner lists all flags and the feature gates', WITHOUT_
   }
 })
 
-test('contradicting or unusable flags end the provisioner before it calls the driver', WITHOUT_API, async (t) => {
-  for (const [args, code, text] of ENDS) {
-    const outcome = await t.exec(wordsOf(args))
-    equal({ args, code: outcome.code }, { args, code })
-    ok(outcome.stderr.includes(text), `${args}: ${outcome.stderr}`)
-  }
+starts('contradicting or unusable flags end the provisioner before it calls the driver', {
+  starts: [...ENDS.map((line) => ({ args: wordsOf(line) })), {}],
 })
 
-test('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', WITHOUT_API, async (t) => {
-  const { code, stderr } = await t.exec(['--kubeconfig=/one'], { env: { KUBECONFIG: '/two' } })
-  equal(code, 255)
-  ok(stderr.includes('Failed to create config: stat /two: no such file or directory'), stderr)
+starts('$KUBECONFIG of the provisioner takes precedence over --kubeconfig', {
+  starts: [{ args: ['--kubeconfig=/one'], env: { KUBECONFIG: '/two' } }],
 })
 
 /** Starts the sidecar with a healthy driver, and waits until the sidecar ends. */
@@ -119,45 +111,25 @@ async function ended(
 }
 
 const INTERNAL = { code: 13, message: 'no' } as const
-const OF_DRIVER = 'rpc error: code = Internal desc = no'
 
 /** Answers of the driver that end the start. */
-const DRIVERS: readonly (readonly [
-  method: string,
-  answer: Parameters<FakeDriver['on']>[1],
-  code: number,
-  text: string,
-])[] = [
-  ['Probe', INTERNAL, 1, `CSI driver probe failed: ${OF_DRIVER}`],
-  ['GetPluginInfo', INTERNAL, 255, `Error getting CSI driver name: ${OF_DRIVER}`],
-  [
-    'GetPluginInfo',
-    { reply: { name: '', vendorVersion: '1', manifest: {} } },
-    255,
-    'Error getting CSI driver name: driver name is empty',
-  ],
-  ['GetPluginCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
-  ['ControllerGetCapabilities', INTERNAL, 255, `Error getting CSI driver capabilities: ${OF_DRIVER}`],
-  [
-    'ControllerGetCapabilities',
-    'hang',
-    255,
-    'Error getting CSI driver capabilities: rpc error: code = DeadlineExceeded desc = context deadline exceeded',
-  ],
+const DRIVERS: readonly Answers[] = [
+  { Probe: [INTERNAL] },
+  { GetPluginInfo: [INTERNAL] },
+  { GetPluginInfo: [{ reply: { name: '', vendorVersion: '1', manifest: {} } }] },
+  { GetPluginCapabilities: [INTERNAL] },
+  { ControllerGetCapabilities: [INTERNAL] },
+  { ControllerGetCapabilities: ['hang'] },
 ]
 
-test('an error of one of the first driver calls ends the provisioner', WITHOUT_API, async (t) => {
-  for (const [method, answer, code, text] of DRIVERS) {
-    const outcome = await ended(t, { args: ['--timeout=1s'], prepare: (driver) => driver.on(method, answer) })
-    equal({ method, code: outcome.code }, { method, code })
-    ok(outcome.text.includes(text), outcome.text)
-  }
+const DRIVER = { controller: ['CREATE_DELETE_VOLUME'] } as const
+
+starts('an error of one of the first driver calls ends the provisioner', {
+  starts: DRIVERS.map((answers) => ({ args: ['--timeout=1s'], driver: DRIVER, answers })),
 })
 
-test('a driver address that is not a path ends the provisioner', WITHOUT_API, async (t) => {
-  const { code, text } = await ended(t, { args: ['--csi-address=tcp://localhost:1'] })
-  equal(code, 1)
-  ok(text.includes('OnConnectionLoss callback only supported for unix:// addresses'), text)
+starts('a driver address that is not a path ends the provisioner', {
+  starts: [{ args: ['--csi-address=tcp://localhost:1'], driver: DRIVER }],
 })
 
 test('an HTTP address in use ends the provisioner', WITHOUT_API, async (t) => {

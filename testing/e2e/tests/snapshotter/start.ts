@@ -30,7 +30,6 @@ const INTERNAL = { code: 13, message: 'no' }
 const starts = startsOf(app, 'start', import.meta.filename)
 
 const REFUSALS: Readonly<Record<string, readonly string[]>> = {
-  'an unknown flag': ['--extra-create-metadat'],
   'an unknown feature gate': ['--feature-gates=X=true'],
   'two addresses': ['--metrics-address=:0'],
   'a missing kubeconfig, before the check for two HTTP addresses': ['--metrics-address=:0', '--kubeconfig=/none'],
@@ -47,6 +46,11 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   'a missing NODE_NAME': ['--node-deployment'],
   'leader election with --node-deployment': ['--node-deployment', '--leader-election'],
 }
+
+starts('the snapshotter ends at its start because of an unknown flag', {
+  starts: [{ args: ['--extra-create-metadat'], driver: { controller: SNAPSHOTS } }],
+  differs: ['command-line-help'],
+})
 
 for (const [label, args] of Object.entries(REFUSALS)) {
   starts(`the snapshotter ends at its start because of ${label}`, {
