@@ -71,7 +71,7 @@ function defaultText(flag: Flag): string {
     return code(flag.type === 'duration' ? goDuration(flag.default) : String(flag.default))
   }
   const type = FLAG_TYPES[flag.type] as FlagType<unknown>
-  const text = type.show(flag.default)?.replaceAll('"', '') ?? ''
+  const text = type.defaultText(flag.default)?.replaceAll('"', '') ?? ''
   return text === '' ? '' : code(text)
 }
 

@@ -143,6 +143,6 @@ function settingsOf(
     maxEntries: values['max-entries'],
     comparisonPeriodMs: values['reconcile-sync'],
     confirmations: values['reconcile-confirmations'],
-    recordErrorCode: gates.enabled('MutableCSINodeAllocatableCount'),
+    recordErrorCode: gates.isEnabled('MutableCSINodeAllocatableCount'),
   }
 }

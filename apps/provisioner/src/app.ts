@@ -138,7 +138,7 @@ async function openOwnCapacity(
 }
 
 function warnOfGate({ gates, startLog }: ProvisionerAppParts): void {
-  if (!gates.enabled('CrossNamespaceVolumeDataSource')) return
+  if (!gates.isEnabled('CrossNamespaceVolumeDataSource')) return
   startLog.warn("Feature gate CrossNamespaceVolumeDataSource has no effect: data sources have the claim's namespace")
 }
 
@@ -193,7 +193,7 @@ function settingsOf(
     parameterTemplates: values['parameter-templates'],
     publishReadOnly: values['controller-publish-readonly'],
     topology:
-      gates.enabled('Topology') &&
+      gates.isEnabled('Topology') &&
       driver.capabilities.plugin.services.has(PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS),
     preventModeConversion: values['prevent-volume-mode-conversion'],
     ...asked,
@@ -204,7 +204,7 @@ function settingsOf(
     immediateTopology: values['immediate-topology'],
     unreferencedIntervalMs: values['unreferenced-check-interval'],
     unreferencedHandleFilter: values['unreferenced-handle-filter'],
-    attributesClasses: gates.enabled('VolumeAttributesClass'),
+    attributesClasses: gates.isEnabled('VolumeAttributesClass'),
   }
 }
 

@@ -115,7 +115,7 @@ function chooseOperations({ capabilities }: Driver, log: Logger): SupportedOpera
 function chooseControllers(openParts: ResizerAppParts): AppControllers {
   const { flags, gates, env, client, driver, caches, backlog, clock, log } = openParts
   const choice = chooseOperations(driver, log)
-  const modifies = choice.modifies && gates.enabled('VolumeAttributesClass')
+  const modifies = choice.modifies && gates.isEnabled('VolumeAttributesClass')
   const { expands } = choice
   const resyncMs = flags.values['resync-period']
   const nodeName = nodeNameOf(flags, env)
@@ -158,7 +158,7 @@ function settingsOf(
     retryStartMs: values['retry-interval-start'],
     retryMaxMs: values['retry-interval-max'],
     handleInUse: values['handle-volume-inuse-error'],
-    annotateFsResize: gates.enabled('AnnotateFsResize'),
+    annotateFsResize: gates.isEnabled('AnnotateFsResize'),
     extraMetadata: values['extra-modify-metadata'],
     nodeDeployment: values['node-deployment'],
   }

@@ -160,7 +160,7 @@ async function groupKindsOf({
   signal,
   ...openParts
 }: SnapshotterAppParts): Promise<GroupKinds | undefined> {
-  if (!gates.enabled(GROUPS)) return undefined
+  if (!gates.isEnabled(GROUPS)) return undefined
   const groupKinds = new GroupKinds({ ...openParts, timeoutMs: flags.values.timeout })
   return (await groupKinds.ask(signal)) === 'absent' ? undefined : groupKinds
 }

@@ -66,12 +66,12 @@ export class Backlog {
     })
     const of = (value: (each: PendingSeries) => number) => () =>
       series.map((each) => ({ labels: this.#labels(each), value: value(each) }))
-    metrics.series({ ...PENDING_WORK, read: of(({ count }) => count) })
-    metrics.series({
+    metrics.addSeries({ ...PENDING_WORK, read: of(({ count }) => count) })
+    metrics.addSeries({
       ...PENDING_WORK_OLDEST_SECONDS,
       read: of(({ oldest }) => (this.#clock.now() - oldest) / 1000),
     })
-    metrics.series({ ...STUCK_WORK, read: () => this.#stuck(series) })
+    metrics.addSeries({ ...STUCK_WORK, read: () => this.#stuck(series) })
   }
 
   /** Adds the pending work of a controller. The returned function removes it. */

@@ -85,7 +85,7 @@ export class Correlator {
     report.stored = { name: metadata.name, count, firstTimestamp }
   }
 
-  /** Returns the memory of an object. Forgets the object whose last event is the oldest. */
+  /** Returns the facts about an object. Forgets the object with the oldest event. */
   #subjectOf({ target, type }: Occurrence): Subject {
     const { apiVersion, kind, namespace, name, uid } = target
     const key = [apiVersion, kind, namespace, name, uid, type].join('\0')

@@ -36,7 +36,7 @@ export class Body {
     this.#limits = { body, refusal }
   }
 
-  /** Begins the body of a response. Ends the connection if the announced length exceeds the limit. */
+  /** Ends the connection if the announced length of the body exceeds the limit. */
   begin(head: ResponseHead): void {
     this.#refused = head.status >= 300
     const length = Number(head.header('content-length') ?? 0)

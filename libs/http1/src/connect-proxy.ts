@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
+import { type Address, type OpenStream, openTcp, whenReady } from './dial.ts'
 import { handshakeError, hostPort, NetworkError } from './network-error.ts'
 import { portOf } from './port.ts'
 
@@ -9,15 +9,15 @@ const MAX_HEAD_BYTES = 16 * 1024
 
 /** Opens connections through an HTTP proxy (`http:` or `https:`), each in a separate CONNECT tunnel. */
 export function throughHttpProxy(proxy: URL): OpenStream {
-  const secure = proxy.protocol === 'https:'
-  const at: Address = {
+  const isHttps = proxy.protocol === 'https:'
+  const proxyAddress: Address = {
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: portOf(proxy),
   }
   return async (target, signal) => {
-    const plain = await openTcp(at, signal)
+    const plain = await openTcp(proxyAddress, signal)
     try {
-      const socket = secure ? await overTls(plain, at.host, signal) : plain
+      const socket = isHttps ? await overTls(plain, proxyAddress.host, signal) : plain
       await tunnel(socket, connectRequest(target, proxy), signal)
       return socket
     } catch (error) {
@@ -29,7 +29,7 @@ export function throughHttpProxy(proxy: URL): OpenStream {
 
 function overTls(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
   const servername = isIP(host) ? {} : { servername: host }
-  return ready(connectTls({ socket, host, ...servername }), 'secureConnect', { signal, describe: handshakeError })
+  return whenReady(connectTls({ socket, host, ...servername }), 'secureConnect', { signal, describe: handshakeError })
 }
 
 function connectRequest(target: Address, proxy: URL): string {
@@ -67,7 +67,7 @@ async function tunnel(socket: Socket, request: string, signal: AbortSignal): Pro
   socket.write(request)
   try {
     const describe = (error: unknown): Error => new NetworkError(`proxyconnect tcp: ${String(error)}`, { cause: error })
-    await ready(socket, 'tunnel', { signal, describe })
+    await whenReady(socket, 'tunnel', { signal, describe })
   } finally {
     socket.off('readable', onReadable)
   }

@@ -26,7 +26,7 @@ export class EndOfStreamError extends Error {
  * - A sink never receives bytes that arrived before its request was sent. Such bytes make the connection unusable.
  * - `onLost` is called once, no matter which side ends the connection.
  *
- * Caveats: `usable` must be true when an exchange begins. A connection has no time limit of its own: `exchange` and
+ * Caveats: `isUsable` must be true when an exchange begins. A connection has no time limit of its own: `exchange` and
  * `openStream` have them.
  *
  * Errors: the error of the socket, a ProtocolError, an EndOfStreamError, or the error given to `destroy`.
@@ -39,12 +39,12 @@ export class HttpConnection implements ResponseSink {
   /** The monotonic time when the connection was opened. */
   readonly openedAt: number
   /** The monotonic time of the peer's last bytes, or at first of the opening. */
-  heardAt: number
+  lastHeardAt: number
   #sink: ExchangeSink | undefined
-  #answered = false
-  #lost = false
+  #hasAnswered = false
+  #isLost = false
   /** The number of exchanges so far. The peer may have closed a connection that has already served an exchange. */
-  exchanges = 0
+  exchangeCount = 0
 
   /** `onLost` is called once, when the connection can no longer be used. */
   constructor(socket: Socket, { clock, onLost }: { clock: Clock; onLost: (connection: HttpConnection) => void }) {
@@ -52,7 +52,7 @@ export class HttpConnection implements ResponseSink {
     this.#clock = clock
     this.#onLost = onLost
     this.openedAt = clock.monotonic()
-    this.heardAt = this.openedAt
+    this.lastHeardAt = this.openedAt
     socket.on('data', (bytes: Buffer) => this.#receive(bytes))
     socket.on('end', () => this.#lose(undefined))
     socket.on('error', (error) => this.#lose(error))
@@ -60,21 +60,21 @@ export class HttpConnection implements ResponseSink {
   }
 
   /** True if another exchange may begin. */
-  get usable(): boolean {
-    if (this.#lost || this.#sink !== undefined) return false
-    return this.exchanges === 0 || (this.#parser.keepAlive && !hasUnreadBytes(this.#socket))
+  get isUsable(): boolean {
+    if (this.#isLost || this.#sink !== undefined) return false
+    return this.exchangeCount === 0 || (this.#parser.keepAlive && !hasUnreadBytes(this.#socket))
   }
 
   /** True if any part of the answer to the last exchange has arrived. */
-  get answered(): boolean {
-    return this.#answered
+  get hasAnswered(): boolean {
+    return this.#hasAnswered
   }
 
   /** Writes the request to the socket at once. `sink` receives the answer, and then `end` or `fail`. */
   begin(request: string, sink: ExchangeSink): void {
-    this.exchanges += 1
+    this.exchangeCount += 1
     this.#sink = sink
-    this.#answered = false
+    this.#hasAnswered = false
     this.#parser.expect(this)
     this.#socket.write(request)
   }
@@ -109,9 +109,9 @@ export class HttpConnection implements ResponseSink {
   }
 
   #receive(bytes: Buffer): void {
-    if (this.#lost) return
-    this.#answered = true
-    this.heardAt = this.#clock.monotonic()
+    if (this.#isLost) return
+    this.#hasAnswered = true
+    this.lastHeardAt = this.#clock.monotonic()
     try {
       this.#parser.push(bytes)
     } catch (thrown) {
@@ -120,14 +120,14 @@ export class HttpConnection implements ResponseSink {
   }
 
   #lose(error: Error | undefined): void {
-    if (this.#lost) return
-    this.#lost = true
+    if (this.#isLost) return
+    this.#isLost = true
     const complete = error === undefined && this.#parser.close()
     const sink = this.#sink
     this.#sink = undefined
     this.#socket.destroy()
     this.#onLost(this)
-    if (!complete) sink?.fail(error ?? new EndOfStreamError(this.#answered), this.#answered)
+    if (!complete) sink?.fail(error ?? new EndOfStreamError(this.#hasAnswered), this.#hasAnswered)
   }
 }
 

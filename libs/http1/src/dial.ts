@@ -37,12 +37,12 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
   let session: Buffer | undefined
   const connect = (signal?: AbortSignal): Promise<Socket> =>
     withTimeLimit(
-      { clock, ms: CONNECT_TIMEOUT_MS, signal, late: () => dialTimeout(address.host, address.port) },
+      { clock, ms: CONNECT_TIMEOUT_MS, signal, timeoutError: () => dialTimeout(address.host, address.port) },
       (limited) => open(address, limited),
     )
   const secure = async (socket: Socket, signal?: AbortSignal): Promise<Socket> => {
     const options: ConnectionOptions = { ...tlsOptions(address, await tls?.()), ...(session && { session }) }
-    return withTimeLimit({ clock, ms: HANDSHAKE_TIMEOUT_MS, signal, late: handshakeTimeout }, (limited) =>
+    return withTimeLimit({ clock, ms: HANDSHAKE_TIMEOUT_MS, signal, timeoutError: handshakeTimeout }, (limited) =>
       handshake(connectTls({ ...options, socket }), limited, (fresh) => {
         session = fresh
       }),
@@ -65,7 +65,7 @@ export function dialer({ address, open, tls, clock }: DialOptions): Dial {
 
 export const openTcp: OpenStream = ({ host, port }, signal) => {
   const socket = connectTcp({ host, port })
-  return ready(socket, 'connect', { signal, describe: (error) => dialError(error, host, port) })
+  return whenReady(socket, 'connect', { signal, describe: (error) => dialError(error, host, port) })
 }
 
 async function handshake(
@@ -74,11 +74,11 @@ async function handshake(
   onSession: (session: Buffer) => void,
 ): Promise<TLSSocket> {
   socket.on('session', onSession)
-  return ready(socket, 'secureConnect', { signal, describe: handshakeError })
+  return whenReady(socket, 'secureConnect', { signal, describe: handshakeError })
 }
 
 /** Resolves with the socket when the socket emits `event`. An earlier error, end or abort destroys the socket. */
-export function ready<S extends Socket>(
+export function whenReady<S extends Socket>(
   socket: S,
   event: string,
   { signal, describe }: { readonly signal: AbortSignal; readonly describe: (error: unknown) => Error },
@@ -106,20 +106,20 @@ export function ready<S extends Socket>(
   })
 }
 
-interface Limit {
+interface TimeLimit {
   readonly clock: Clock
   readonly ms: number
   readonly signal: AbortSignal | undefined
   /** Returns the error of a connection that was not open within the time limit. */
-  late(): Error
+  timeoutError(): Error
 }
 
-async function withTimeLimit<T>(limit: Limit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function withTimeLimit<T>(limit: TimeLimit, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using scope = deadline(limit.clock, limit.ms, { operation: 'connect', signal: limit.signal })
   try {
     return await run(scope.signal)
   } catch (error) {
-    throw error === scope.signal.reason && error instanceof DeadlineError ? limit.late() : error
+    throw error === scope.signal.reason && error instanceof DeadlineError ? limit.timeoutError() : error
   }
 }
 

@@ -21,11 +21,11 @@ export interface ExchangeLimits {
 export class ExchangeError extends Error {
   override readonly name = 'ExchangeError'
   /** True if a part of the response was received. */
-  readonly answered: boolean
+  readonly hasAnswered: boolean
 
   constructor(cause: Error, answered: boolean) {
     super(cause.message, { cause })
-    this.answered = answered
+    this.hasAnswered = answered
   }
 }
 
@@ -40,11 +40,11 @@ export class ExchangeError extends Error {
  */
 export function exchange(connection: HttpConnection, request: string, limits: ExchangeLimits): Promise<ServerReply> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Collector(connection, limits, { resolve, reject }))
+    connection.begin(request, new ReplyCollector(connection, limits, { resolve, reject }))
   })
 }
 
-class Collector implements ExchangeSink {
+class ReplyCollector implements ExchangeSink {
   readonly #connection: HttpConnection
   readonly #signal: AbortSignal | undefined
   readonly #cancelTimer: Cancel

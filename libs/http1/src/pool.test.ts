@@ -77,8 +77,8 @@ test('the pool hands out the connection that was released last, so that the othe
   await clock.advance(30_000)
   expect(pool.acquire()).toBe(second)
   await clock.advance(30_000)
-  expect(first.usable).toBe(false)
-  expect(second.usable).toBe(true)
+  expect(first.isUsable).toBe(false)
+  expect(second.isUsable).toBe(true)
   expect(clock.pending).toBe(0)
 })
 
@@ -102,8 +102,8 @@ test('the pool closes idle connections if the credentials change', async () => {
   const first = await a
   if (typeof first === 'string') throw new Error(first)
   pool.release(first)
-  pool.renew()
-  expect(first.usable).toBe(false)
+  pool.destroyIdle()
+  expect(first.isUsable).toBe(false)
 })
 
 test('a closed pool returns no connection and closes released connections', async () => {
@@ -116,6 +116,6 @@ test('a closed pool returns no connection and closes released connections', asyn
   expect(await waiting).toBe('the client is closed')
   expect(await acquire()).toBe('the client is closed')
   pool.release(first)
-  expect(first.usable).toBe(false)
+  expect(first.isUsable).toBe(false)
   expect(clock.pending).toBe(0)
 })

@@ -17,7 +17,7 @@ const MAX_IDLE_MS = 50_000
 const MAX_DIALING = 8
 
 interface Waiter {
-  give(connection: HttpConnection): void
+  hand(connection: HttpConnection): void
   fail(error: unknown): void
 }
 
@@ -44,7 +44,7 @@ export class ConnectionPool {
   /** The idle connections. The last released is used first, so that others expire. */
   readonly #idle: Idle[] = []
   readonly #waiters = new Set<Waiter>()
-  readonly #open = new Set<HttpConnection>()
+  readonly #openConnections = new Set<HttpConnection>()
   readonly #closing = new AbortController()
   #dialing = 0
   #cancelSweep: Cancel | undefined
@@ -57,10 +57,10 @@ export class ConnectionPool {
   acquire(signal?: AbortSignal): HttpConnection | Promise<HttpConnection> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason)
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      if (idle.connection.usable) return idle.connection
+      if (idle.connection.isUsable) return idle.connection
       idle.connection.destroy(new CancelledError('the connection is not kept'))
     }
-    return this.#wait(signal)
+    return this.#waitForConnection(signal)
   }
 
   /** Opens a new connection, even beyond the limit, because idle ones may be dead. */
@@ -71,18 +71,18 @@ export class ConnectionPool {
 
   /** All open connections, idle or not. */
   get connections(): Iterable<HttpConnection> {
-    return this.#open
+    return this.#openConnections
   }
 
   /** Returns a connection to the pool, or closes it if unusable. */
   release(connection: HttpConnection): void {
-    if (!connection.usable || this.#closing.signal.aborted) {
+    if (!connection.isUsable || this.#closing.signal.aborted) {
       connection.destroy(new CancelledError('the connection is not kept'))
       return
     }
     const waiter = this.#nextWaiter()
     if (waiter !== undefined) {
-      waiter.give(connection)
+      waiter.hand(connection)
     } else {
       this.#idle.push({ connection, since: this.#options.clock.monotonic() })
       this.#sweepLater()
@@ -97,22 +97,22 @@ export class ConnectionPool {
     for (const waiter of this.#waiters) waiter.fail(reason)
     this.#waiters.clear()
     this.#idle.length = 0
-    for (const connection of this.#open) connection.destroy(reason)
+    for (const connection of this.#openConnections) connection.destroy(reason)
   }
 
   /** Closes the idle connections, so that the next connections use the new credentials. */
-  renew(): void {
+  destroyIdle(): void {
     for (const { connection } of this.#idle.splice(0)) connection.destroy(new CancelledError('credentials changed'))
   }
 
   #add(socket: Socket): HttpConnection {
     const { clock } = this.#options
     const connection = new HttpConnection(socket, { clock, onLost: (lost) => this.#forget(lost) })
-    this.#open.add(connection)
+    this.#openConnections.add(connection)
     return connection
   }
 
-  #wait(signal: AbortSignal | undefined): Promise<HttpConnection> {
+  #waitForConnection(signal: AbortSignal | undefined): Promise<HttpConnection> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const leave = (): void => {
@@ -120,7 +120,7 @@ export class ConnectionPool {
         removeAbortListener()
       }
       const waiter: Waiter = {
-        give: (connection) => {
+        hand: (connection) => {
           leave()
           resolve(connection)
         },
@@ -140,7 +140,7 @@ export class ConnectionPool {
 
   #dialMore(): void {
     const maxDialing = Math.min(this.#waiters.size, MAX_DIALING)
-    const room = this.#options.maxConnections - this.#open.size
+    const room = this.#options.maxConnections - this.#openConnections.size
     while (this.#dialing < maxDialing && this.#dialing < room) this.#dialOne()
   }
 
@@ -168,7 +168,7 @@ export class ConnectionPool {
   }
 
   #forget(connection: HttpConnection): void {
-    this.#open.delete(connection)
+    this.#openConnections.delete(connection)
     const at = this.#idle.findIndex((idle) => idle.connection === connection)
     if (at >= 0) this.#idle.splice(at, 1)
     this.#dialMore()

@@ -27,57 +27,57 @@ const MAX_HEAD_BYTES = 64 * 1024
 const MAX_CHUNK_LINE_BYTES = 1024
 
 type State =
-  | { readonly at: 'idle' }
-  | { readonly at: 'head' }
-  | { readonly at: 'body'; left: number }
-  | { readonly at: 'bodyUntilClose' }
-  | { readonly at: 'chunkSize' }
-  | { readonly at: 'chunk'; left: number }
-  | { readonly at: 'chunkEnd' }
-  | { readonly at: 'trailers' }
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'head' }
+  | { readonly kind: 'body'; left: number }
+  | { readonly kind: 'bodyUntilClose' }
+  | { readonly kind: 'chunkSize' }
+  | { readonly kind: 'chunk'; left: number }
+  | { readonly kind: 'chunkEnd' }
+  | { readonly kind: 'trailers' }
 
-const CHUNK_SIZE: State = { at: 'chunkSize' }
-const CHUNK_END: State = { at: 'chunkEnd' }
-const TRAILERS: State = { at: 'trailers' }
+const CHUNK_SIZE: State = { kind: 'chunkSize' }
+const CHUNK_END: State = { kind: 'chunkEnd' }
+const TRAILERS: State = { kind: 'trailers' }
 
 /**
  * Reads responses to GET, POST, PUT, PATCH and DELETE from the bytes of one connection, one after the other. Throws a
  * ProtocolError for bytes that HTTP/1.1 does not allow.
  */
 export class ResponseParser {
-  #state: State = { at: 'idle' }
+  #state: State = { kind: 'idle' }
   #sink: ResponseSink | undefined
   /** The bytes of the last push. `#at` is a position in them. */
   #bytes = NOTHING
-  #at = 0
+  #position = 0
   /** The bytes of an incomplete head or line. The bytes of bodies are passed on at once. */
   #partial: Buffer | undefined
   #keepAlive = true
 
   /** True if another response may follow on this connection. */
   get keepAlive(): boolean {
-    return this.#keepAlive && this.#state.at === 'idle'
+    return this.#keepAlive && this.#state.kind === 'idle'
   }
 
   /** Prepares for the next response, which `sink` receives. */
   expect(sink: ResponseSink): void {
     this.#sink = sink
-    this.#state = { at: 'head' }
+    this.#state = { kind: 'head' }
   }
 
   /** Reads bytes of the connection. Must not be called after a ProtocolError. */
   push(bytes: Buffer): void {
     this.#bytes = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes])
     this.#partial = undefined
-    this.#at = 0
-    while (this.#at < this.#bytes.length && this.#step()) {}
+    this.#position = 0
+    while (this.#position < this.#bytes.length && this.#step()) {}
     this.#bytes = NOTHING
   }
 
   /** Called at the end of the connection. Returns whether the end completes the response. */
   close(): boolean {
     this.#keepAlive = false
-    if (this.#state.at !== 'bodyUntilClose') return false
+    if (this.#state.kind !== 'bodyUntilClose') return false
     this.#end()
     return true
   }
@@ -85,49 +85,49 @@ export class ResponseParser {
   /** Reads one part of the response. Returns false, and keeps the bytes, if the part is incomplete. */
   #step(): boolean {
     const state = this.#state
-    switch (state.at) {
+    switch (state.kind) {
       case 'idle':
         this.#keepAlive = false
-        throw new ProtocolError(isHttp2(this.#bytes, this.#at) ? NO_HTTP_1 : 'unsolicited response')
+        throw new ProtocolError(isHttp2(this.#bytes, this.#position) ? NO_HTTP_1 : 'unsolicited response')
       case 'head':
         return this.#readHead()
       case 'body':
       case 'chunk':
         return this.#readCounted(state)
       case 'bodyUntilClose':
-        this.#sink?.data(this.#upTo(this.#bytes.length))
+        this.#sink?.data(this.#takeUntil(this.#bytes.length))
         return true
       case 'chunkSize':
         return this.#readChunkSize()
       case 'chunkEnd':
       case 'trailers':
-        return this.#readLine(state.at)
+        return this.#readLine(state.kind)
     }
   }
 
   #readHead(): boolean {
-    const end = this.#bytes.indexOf(HEAD_END, this.#at)
+    const end = this.#bytes.indexOf(HEAD_END, this.#position)
     if (end < 0) {
-      if (isHttp2(this.#bytes, this.#at)) throw new ProtocolError(NO_HTTP_1)
+      if (isHttp2(this.#bytes, this.#position)) throw new ProtocolError(NO_HTTP_1)
       return this.#keepPartial(MAX_HEAD_BYTES)
     }
-    const head = parseHead(this.#bytes.toString('latin1', this.#at, end))
-    this.#at = end + HEAD_END.length
+    const head = parseHead(this.#bytes.toString('latin1', this.#position, end))
+    this.#position = end + HEAD_END.length
     // Skips 100 Continue and other interim responses.
     if (head.status < 200) return true
     this.#keepAlive = head.keepAlive
     this.#state = bodyState(head)
     this.#sink?.head(head)
-    if (this.#state.at === 'body' && this.#state.left === 0) this.#end()
+    if (this.#state.kind === 'body' && this.#state.left === 0) this.#end()
     return true
   }
 
-  #readCounted(state: State & { at: 'body' | 'chunk' }): boolean {
-    const data = this.#upTo(Math.min(this.#at + state.left, this.#bytes.length))
+  #readCounted(state: State & { kind: 'body' | 'chunk' }): boolean {
+    const data = this.#takeUntil(Math.min(this.#position + state.left, this.#bytes.length))
     state.left -= data.length
     this.#sink?.data(data)
     if (state.left > 0) return true
-    if (state.at === 'body') this.#end()
+    if (state.kind === 'body') this.#end()
     else this.#state = CHUNK_END
     return true
   }
@@ -136,27 +136,27 @@ export class ResponseParser {
   #readChunkSize(): boolean {
     const bytes = this.#bytes
     let size = 0
-    let at = this.#at
+    let at = this.#position
     for (let digit = hexDigit(bytes[at]); digit >= 0; digit = hexDigit(bytes[at])) {
       size = size * 16 + digit
       at += 1
     }
-    const digits = at - this.#at
+    const digits = at - this.#position
     const end = bytes[at] === CARRIAGE_RETURN ? at + 1 : bytes.indexOf(LINE_FEED, at)
     if (end < 0 || end >= bytes.length) return this.#keepPartial(MAX_CHUNK_LINE_BYTES)
     const extension = bytes.toString('latin1', at, end + 1)
-    if (digits === 0 || digits > MAX_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
-    this.#at = end + 1
-    this.#state = size === 0 ? TRAILERS : { at: 'chunk', left: size }
+    if (digits === 0 || digits > MAX_CHUNK_SIZE_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
+    this.#position = end + 1
+    this.#state = size === 0 ? TRAILERS : { kind: 'chunk', left: size }
     return true
   }
 
   #readLine(at: 'chunkEnd' | 'trailers'): boolean {
-    const end = this.#bytes.indexOf(LINE_FEED, this.#at)
+    const end = this.#bytes.indexOf(LINE_FEED, this.#position)
     if (end < 0) return this.#keepPartial(MAX_CHUNK_LINE_BYTES)
-    const length = end - 1 - this.#at
+    const length = end - 1 - this.#position
     if (length < 0 || this.#bytes[end - 1] !== CARRIAGE_RETURN) throw malformedChunks()
-    this.#at = end + 1
+    this.#position = end + 1
     if (at === 'chunkEnd') {
       if (length > 0) throw malformedChunks()
       this.#state = CHUNK_SIZE
@@ -167,22 +167,22 @@ export class ResponseParser {
   }
 
   /** Returns the bytes up to `end`, and moves the position there. */
-  #upTo(end: number): Buffer {
-    const part = this.#bytes.subarray(this.#at, end)
-    this.#at = end
+  #takeUntil(end: number): Buffer {
+    const part = this.#bytes.subarray(this.#position, end)
+    this.#position = end
     return part
   }
 
   #keepPartial(maxBytes: number): false {
-    const rest = this.#bytes.subarray(this.#at)
+    const rest = this.#bytes.subarray(this.#position)
     if (rest.length > maxBytes) throw new ProtocolError('response header is too long')
     this.#partial = rest
     return false
   }
 
   #end(): void {
-    if (this.#at < this.#bytes.length) this.#keepAlive = false
-    this.#state = { at: 'idle' }
+    if (this.#position < this.#bytes.length) this.#keepAlive = false
+    this.#state = { kind: 'idle' }
     const sink = this.#sink
     this.#sink = undefined
     sink?.end()
@@ -190,7 +190,7 @@ export class ResponseParser {
 }
 
 /** The offset of the type in an HTTP/2 frame, after the three bytes of the length. */
-const TYPE = 3
+const FRAME_TYPE_OFFSET = 3
 const SETTINGS = 4
 const GOAWAY = 7
 /** The maximum length of the first HTTP/2 frame of a server. */
@@ -198,8 +198,8 @@ const MAX_FIRST_FRAME_BYTES = 16_384
 
 /** Reports whether bytes begin with the first HTTP/2 frame of a server: SETTINGS or GOAWAY. */
 function isHttp2(bytes: Buffer, at: number): boolean {
-  const type = bytes[at + TYPE]
-  return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, TYPE) <= MAX_FIRST_FRAME_BYTES
+  const type = bytes[at + FRAME_TYPE_OFFSET]
+  return (type === SETTINGS || type === GOAWAY) && bytes.readUIntBE(at, FRAME_TYPE_OFFSET) <= MAX_FIRST_FRAME_BYTES
 }
 
 interface ParsedHead extends ResponseHead {
@@ -231,19 +231,19 @@ function headerIn(head: string, name: string): string | undefined {
 }
 
 function bodyState(head: ParsedHead): State {
-  if (head.status === 204 || head.status === 304) return { at: 'body', left: 0 }
+  if (head.status === 204 || head.status === 304) return { kind: 'body', left: 0 }
   const coding = head.header('transfer-encoding')
   if (coding !== undefined) {
     if (coding.toLowerCase() !== 'chunked') throw new ProtocolError(`unsupported transfer encoding "${coding}"`)
     return CHUNK_SIZE
   }
   const length = head.header('content-length')
-  if (length === undefined) return { at: 'bodyUntilClose' }
+  if (length === undefined) return { kind: 'bodyUntilClose' }
   if (!/^\d{1,15}$/.test(length)) throw new ProtocolError(`bad Content-Length "${length}"`)
-  return { at: 'body', left: Number(length) }
+  return { kind: 'body', left: Number(length) }
 }
 
-const MAX_DIGITS = 12
+const MAX_CHUNK_SIZE_DIGITS = 12
 const CHUNK_EXTENSION = /^[ \t]*(?:;[^\n]*)?\r\n$/
 
 /** Returns the value of a hexadecimal digit, or -1 for any other byte. */

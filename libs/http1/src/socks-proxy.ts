@@ -1,6 +1,6 @@
 import { isIP, isIPv4, type Socket } from 'node:net'
 import { messageOf } from '@csi-sidecars/base'
-import { type Address, type OpenStream, openTcp, ready } from './dial.ts'
+import { type Address, type OpenStream, openTcp, whenReady } from './dial.ts'
 import { hostPort, NetworkError } from './network-error.ts'
 
 const VERSION = 5
@@ -8,7 +8,7 @@ const NO_AUTHENTICATION = 0
 const USER_AND_PASSWORD = 2
 const CONNECT = 1
 const IPV4 = 1
-const NAME = 3
+const HOST_NAME = 3
 const IPV6 = 4
 /** The length of an IP address in the proxy's reply, by address type. Names have no fixed length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [IPV4]: 4, [IPV6]: 16 }
@@ -27,46 +27,48 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 /** Opens connections through a SOCKS5 proxy. The proxy resolves names, with `socks5:` as with `socks5h:`. */
 export function throughSocksProxy(proxy: URL): OpenStream {
-  const at: Address = {
+  const proxyAddress: Address = {
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: proxy.port === '' ? 1080 : Number(proxy.port),
   }
   return async (target, signal) => {
-    const socket = await openTcp(at, signal)
+    const socket = await openTcp(proxyAddress, signal)
     try {
-      const replies = new Replies(socket, signal)
+      const replies = new ReplyReader(socket, signal)
       await negotiate(socket, replies, proxy)
       await connect(socket, replies, target)
-      replies.giveBack()
+      replies.unreadRest()
       return socket
     } catch (error) {
       socket.destroy()
       if (signal.aborted) throw signal.reason
-      const proxyAt = hostPort(at.host, at.port)
+      const proxyAt = hostPort(proxyAddress.host, proxyAddress.port)
       const message = `socks connect tcp ${proxyAt}->${hostPort(target.host, target.port)}: ${messageOf(error)}`
       throw new NetworkError(message, { cause: error })
     }
   }
 }
 
-async function negotiate(socket: Socket, replies: Replies, { username, password }: URL): Promise<void> {
+async function negotiate(socket: Socket, replies: ReplyReader, { username, password }: URL): Promise<void> {
   const methods = username === '' ? [NO_AUTHENTICATION] : [NO_AUTHENTICATION, USER_AND_PASSWORD]
   socket.write(Buffer.from([VERSION, methods.length, ...methods]))
   const [version, method] = await replies.readExactly(2)
   expectVersion(version)
   if (method === NO_AUTHENTICATION) return
   if (method !== USER_AND_PASSWORD || username === '') throw new NetworkError('no acceptable authentication methods')
-  socket.write(Buffer.concat([Buffer.from([1]), short(decoded(username)), short(decoded(password))]))
+  socket.write(
+    Buffer.concat([Buffer.from([1]), withLengthByte(decodePart(username)), withLengthByte(decodePart(password))]),
+  )
   const [, status] = await replies.readExactly(2)
   if (status !== 0) throw new NetworkError('username/password authentication failed')
 }
 
-async function connect(socket: Socket, replies: Replies, { host, port }: Address): Promise<void> {
-  socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), addressOf(host), portOf(port)]))
+async function connect(socket: Socket, replies: ReplyReader, { host, port }: Address): Promise<void> {
+  socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), addressBytes(host), portBytes(port)]))
   const [version, status = 0, , kind = 0] = await replies.readExactly(4)
   expectVersion(version)
   if (status !== 0) throw new NetworkError(`unknown error ${REFUSALS[status] ?? `unknown code: ${status}`}`)
-  const length = kind === NAME ? (await replies.readExactly(1))[0] : ADDRESS_BYTES[kind]
+  const length = kind === HOST_NAME ? (await replies.readExactly(1))[0] : ADDRESS_BYTES[kind]
   if (length === undefined) throw new NetworkError(`unknown address type ${kind}`)
   await replies.readExactly(length + 2)
 }
@@ -75,8 +77,8 @@ function expectVersion(version: number | undefined): void {
   if (version !== VERSION) throw new NetworkError(`unexpected protocol version ${version}`)
 }
 
-function addressOf(host: string): Buffer {
-  if (isIP(host) === 0) return Buffer.concat([Buffer.from([NAME]), short(Buffer.from(host))])
+function addressBytes(host: string): Buffer {
+  if (isIP(host) === 0) return Buffer.concat([Buffer.from([HOST_NAME]), withLengthByte(Buffer.from(host))])
   if (isIPv4(host)) return Buffer.from([IPV4, ...host.split('.').map(Number)])
   return Buffer.concat([Buffer.from([IPV6]), ipv6Bytes(host)])
 }
@@ -94,22 +96,22 @@ function groupsOf(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
 }
 
-function portOf(port: number): Buffer {
+function portBytes(port: number): Buffer {
   return Buffer.from([port >> 8, port & 255])
 }
 
 /** Returns the bytes with their length in one byte before them. */
-function short(bytes: Buffer): Buffer {
+function withLengthByte(bytes: Buffer): Buffer {
   if (bytes.length > 255) throw new NetworkError('FQDN, username or password too long')
   return Buffer.concat([Buffer.from([bytes.length]), bytes])
 }
 
-function decoded(part: string): Buffer {
+function decodePart(part: string): Buffer {
   return Buffer.from(decodeURIComponent(part))
 }
 
 /** Reads the replies of the proxy in pieces of a known length. */
-class Replies {
+class ReplyReader {
   readonly #socket: Socket
   readonly #signal: AbortSignal
   #bytes: Buffer = Buffer.alloc(0)
@@ -125,7 +127,7 @@ class Replies {
       const more: Buffer | null = this.#socket.read()
       if (more !== null) this.#bytes = Buffer.concat([this.#bytes, more])
       else
-        await ready(this.#socket, 'readable', {
+        await whenReady(this.#socket, 'readable', {
           signal: this.#signal,
           describe: (error) => new NetworkError(messageOf(error)),
         })
@@ -136,7 +138,7 @@ class Replies {
   }
 
   /** Puts the bytes after the last reply, which belong to the stream, back. */
-  giveBack(): void {
+  unreadRest(): void {
     if (this.#bytes.length > 0) this.#socket.unshift(this.#bytes)
   }
 }

@@ -36,7 +36,7 @@ export function openStream(
   options: StreamOptions,
 ): Promise<StreamOpening> {
   return new Promise((resolve, reject) => {
-    connection.begin(request, new Opener(connection, options, { resolve, reject }))
+    connection.begin(request, new StreamOpener(connection, options, { resolve, reject }))
   })
 }
 
@@ -45,7 +45,7 @@ interface Settle {
   reject(error: unknown): void
 }
 
-class Opener implements ExchangeSink {
+class StreamOpener implements ExchangeSink {
   readonly #connection: HttpConnection
   readonly #sink: StreamSink
   readonly #signal: AbortSignal | undefined
@@ -70,13 +70,13 @@ class Opener implements ExchangeSink {
     }
   }
 
-  get #streaming(): boolean {
+  get #isStreaming(): boolean {
     return this.#head !== undefined && this.#head.status < 300
   }
 
   head(head: ResponseHead): void {
     this.#head = head
-    if (!this.#streaming) {
+    if (!this.#isStreaming) {
       this.#refusal.begin(head)
       return
     }
@@ -86,7 +86,7 @@ class Opener implements ExchangeSink {
   }
 
   data(bytes: Buffer): void {
-    if (this.#streaming) return this.#sink.data(bytes)
+    if (this.#isStreaming) return this.#sink.data(bytes)
     this.#refusal.push(bytes)
     if (!this.#refusal.isRefusalComplete) return
     this.end()
@@ -94,7 +94,7 @@ class Opener implements ExchangeSink {
   }
 
   end(): void {
-    if (this.#streaming) {
+    if (this.#isStreaming) {
       this.#sink.end()
       return
     }
@@ -104,7 +104,7 @@ class Opener implements ExchangeSink {
   }
 
   fail(error: Error, answered: boolean): void {
-    if (this.#streaming) {
+    if (this.#isStreaming) {
       this.#sink.fail(error)
       return
     }

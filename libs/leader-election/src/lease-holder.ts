@@ -36,7 +36,7 @@ export class LeaseHolder {
     this.#timeoutMs = options.timeoutMs
   }
 
-  /** The last known holder of the Lease. Undefined before a read or without a Lease. */
+  /** The last known holder of the Lease. Undefined if none is known. */
   get holder(): string | undefined {
     return this.#observed && recordOf(this.#observed.lease).holder
   }

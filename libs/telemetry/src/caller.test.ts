@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { parseFrame, siteAt, writtenSite } from './caller.ts'
+import { parseFrame, parseSite, siteAt } from './caller.ts'
 
 describe('stack frames', () => {
   test.each([
@@ -29,7 +29,7 @@ test.each([
 test.each([
   ['csi/connect.ts:45', 'csi', 'connect.ts', 45],
   ['attacher/main.ts:7', 'attacher', 'main.ts', 7],
-])('`writtenSite` reads and caches the call site %s that the build has written', (text, folder, file, line) => {
-  expect(writtenSite(text)).toEqual({ folder, file, line })
-  expect(writtenSite(text)).toBe(writtenSite(text))
+])('`parseSite` reads and caches the call site %s that the build has written', (text, folder, file, line) => {
+  expect(parseSite(text)).toEqual({ folder, file, line })
+  expect(parseSite(text)).toBe(parseSite(text))
 })

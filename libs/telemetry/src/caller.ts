@@ -25,7 +25,7 @@ export function callSite(callee: Callable): CallSite {
 }
 
 /** Parses the call site that the build has written into a log call: `csi/connect.ts:45`. */
-export function writtenSite(text: string): CallSite {
+export function parseSite(text: string): CallSite {
   return lookUp(text, (written) => {
     const colon = written.lastIndexOf(':')
     return siteAt(written.slice(0, colon), Number(written.slice(colon + 1)))

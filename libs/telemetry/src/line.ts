@@ -45,7 +45,7 @@ export function mergePairs(first: Pairs, second: Pairs | undefined): Pairs {
 }
 
 /** The largest fraction of a millisecond that has whole microseconds. */
-const LAST = 0.999
+const MAX_FRACTION = 0.999
 
 /**
  * Returns the wall time in milliseconds, with microseconds as decimals. The decimals come from the monotonic time, so
@@ -60,8 +60,8 @@ export function preciseTime(clock: Clock): () => number {
     const wholeMs = clock.now()
     const monotonic = clock.monotonic()
     const fraction = monotonic + offset - wholeMs
-    if (fraction >= 0 && fraction < 1) return wholeMs + Math.min(Math.round(fraction * 1000) / 1000, LAST)
-    const nearest = fraction >= 1 && fraction < 2 ? LAST : 0
+    if (fraction >= 0 && fraction < 1) return wholeMs + Math.min(Math.round(fraction * 1000) / 1000, MAX_FRACTION)
+    const nearest = fraction >= 1 && fraction < 2 ? MAX_FRACTION : 0
     offset = wholeMs + nearest - monotonic
     return wholeMs + nearest
   }

@@ -47,11 +47,11 @@ describe('stuck readers', () => {
   test('the log drops records beyond its buffer while its reader is stuck, and later reports their number', () => {
     const { stream, sink, reported } = piped()
     for (const record of ['12345\n', '67890\n', 'lost1\n', 'lost2\n']) sink.write(record)
-    expect({ dropped: sink.dropped, reported }).toEqual({ dropped: 2, reported: [] })
+    expect({ dropped: sink.droppedCount, reported }).toEqual({ dropped: 2, reported: [] })
     stream.readAll()
     sink.write('later\n')
     stream.readAll()
-    expect({ dropped: sink.dropped, reported, read: stream.read }).toEqual({
+    expect({ dropped: sink.droppedCount, reported, read: stream.read }).toEqual({
       dropped: 2,
       reported: [2],
       read: ['12345\n', '67890\n', 'later\n'],
@@ -76,7 +76,7 @@ describe('closed streams', () => {
     stream.break()
     sink.write('a\n')
     await sink.flush(500)
-    expect({ dropped: sink.dropped, waiting: stream.writableLength }).toEqual({ dropped: 1, waiting: 0 })
+    expect({ dropped: sink.droppedCount, waiting: stream.writableLength }).toEqual({ dropped: 1, waiting: 0 })
   })
 })
 
@@ -100,7 +100,7 @@ test('the log reports the number of dropped lines in the format of the log', () 
   const { log, sink } = openLog({ format: 'json', verbosity: 0, clock: new FakeClock(), stream })
   const line = 'x'.repeat(600_000)
   for (let count = 0; count < 4; count += 1) log.info(line)
-  expect(sink.dropped).toBe(2)
+  expect(sink.droppedCount).toBe(2)
   stream.readAll()
   log.info('back')
   stream.readAll()

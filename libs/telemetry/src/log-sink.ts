@@ -8,7 +8,7 @@ export interface LogSink {
   /** Resolves when all records are written, the stream is closed, or `ms` have passed. */
   flush(ms: number): Promise<void>
   /** The number of records dropped so far. */
-  readonly dropped: number
+  readonly droppedCount: number
 }
 
 /** The part of a Writable that the sink needs, for example `process.stderr`. */
@@ -50,26 +50,26 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
  */
 export function createLogSink(options: LogSinkOptions): LogSink {
   const { stream, clock, maxBufferedBytes = MAX_BUFFERED_BYTES, onDropped } = options
-  let broken = false
-  let dropped = 0
-  let reported = 0
+  let isBroken = false
+  let droppedCount = 0
+  let reportedCount = 0
   stream.on('error', () => {
-    broken = true
+    isBroken = true
   })
   const write = (record: string): void => {
-    if (broken || stream.writableLength > maxBufferedBytes) {
-      dropped += 1
+    if (isBroken || stream.writableLength > maxBufferedBytes) {
+      droppedCount += 1
       return
     }
-    if (dropped > reported) {
-      const records = dropped - reported
-      reported = dropped
+    if (droppedCount > reportedCount) {
+      const records = droppedCount - reportedCount
+      reportedCount = droppedCount
       onDropped?.(records)
     }
     stream.write(record)
   }
   const flush = (ms: number): Promise<void> => {
-    if (broken || stream.writableLength === 0) return Promise.resolve()
+    if (isBroken || stream.writableLength === 0) return Promise.resolve()
     return new Promise((resolve) => {
       const cancel = clock.schedule(ms, resolve)
       stream.write('', () => {
@@ -81,8 +81,8 @@ export function createLogSink(options: LogSinkOptions): LogSink {
   return {
     write,
     flush,
-    get dropped() {
-      return dropped
+    get droppedCount() {
+      return droppedCount
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '@csi-sidecars/base'
-import { type CallSite, callSite, writtenSite } from './caller.ts'
+import { type CallSite, callSite, parseSite } from './caller.ts'
 import { jsonFormat } from './json-format.ts'
 import type { Format, LogLine } from './line.ts'
 import { mergePairs, type Pairs } from './line.ts'
@@ -110,7 +110,7 @@ class LevelLogger implements Verbose, VerboseAt {
   }
 
   infoAt(site: string, message: string, pairs?: Pairs): void {
-    this.#info(this.line(writtenSite(site), message, pairs))
+    this.#info(this.line(parseSite(site), message, pairs))
   }
 
   error(error: unknown, message: string, pairs?: Pairs): void {
@@ -118,7 +118,7 @@ class LevelLogger implements Verbose, VerboseAt {
   }
 
   errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
-    this.#info(this.line(writtenSite(site), message, withError(error, pairs)))
+    this.#info(this.line(parseSite(site), message, withError(error, pairs)))
   }
 
   #info(line: LogLine): void {
@@ -148,7 +148,7 @@ class ContextLogger extends LevelLogger implements Logger, LoggerAt {
   }
 
   warnAt(site: string, message: string, pairs?: Pairs): void {
-    this.#warn(this.line(writtenSite(site), message, pairs))
+    this.#warn(this.line(parseSite(site), message, pairs))
   }
 
   override error(error: unknown, message: string, pairs?: Pairs): void {
@@ -156,7 +156,7 @@ class ContextLogger extends LevelLogger implements Logger, LoggerAt {
   }
 
   override errorAt(site: string, ...[error, message, pairs]: Parameters<Logger['error']>): void {
-    this.#error(error, this.line(writtenSite(site), message, pairs))
+    this.#error(error, this.line(parseSite(site), message, pairs))
   }
 
   fatal(message: string): void {
@@ -164,7 +164,7 @@ class ContextLogger extends LevelLogger implements Logger, LoggerAt {
   }
 
   fatalAt(site: string, message: string): void {
-    this.#fatal(writtenSite(site), message)
+    this.#fatal(parseSite(site), message)
   }
 
   v(level: number): Verbose | undefined {
@@ -172,7 +172,7 @@ class ContextLogger extends LevelLogger implements Logger, LoggerAt {
   }
 
   vAt(site: string, level: number): Verbose | undefined {
-    return this.#at(level, () => writtenSite(site))
+    return this.#at(level, () => parseSite(site))
   }
 
   with(pairs: Pairs): Logger {

@@ -75,7 +75,7 @@ describe('the exposition', () => {
   test('the exposition omits a metric whose read function returns no value', async () => {
     const metrics = new Metrics()
     let value: number | undefined
-    metrics.reading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
+    metrics.addReading({ name: 'r_total', help: 'h', type: 'counter', read: () => value })
     expect(await metrics.text()).toBe('')
     value = 1048576
     expect(await metrics.text()).toBe('# HELP r_total h\n# TYPE r_total counter\nr_total 1.048576e+06\n')
@@ -87,7 +87,7 @@ test('a series with a read function shows its current values and labels in each 
   let values = [1, 2]
   const read = (): { labels: { name: string }; value: number }[] =>
     values.map((value) => ({ labels: { name: `n${value}` }, value }))
-  metrics.series({ name: 's', help: 'h', labels: ['name'], read })
+  metrics.addSeries({ name: 's', help: 'h', labels: ['name'], read })
   expect(await metrics.text()).toBe('# HELP s h\n# TYPE s gauge\ns{name="n1"} 1\ns{name="n2"} 2\n')
   values = []
   expect(await metrics.text()).toBe('')
@@ -152,9 +152,9 @@ describe('histograms', () => {
     ])
   })
 
-  test('`zero` makes a histogram series visible before its first observation', async () => {
+  test('`createAtZero` makes a histogram series visible before its first observation', async () => {
     const metrics = new Metrics()
-    metrics.histogram({ ...named, buckets: [1] }).zero({ name: 'q' })
+    metrics.histogram({ ...named, buckets: [1] }).createAtZero({ name: 'q' })
     expect(await metrics.text()).toMatch(/^n_count\{name="q"\} 0$/m)
   })
 

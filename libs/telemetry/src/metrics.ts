@@ -29,7 +29,7 @@ export interface Gauge<L extends string> {
 export interface Histogram<L extends string> {
   observe(labels: MetricLabels<L>, value: number): void
   /** Creates the series, so that the exposition shows it before the first observation. */
-  zero(labels: MetricLabels<L>): void
+  createAtZero(labels: MetricLabels<L>): void
 }
 
 /** A metric without labels. Its value is stored elsewhere and is read for each exposition. */
@@ -62,7 +62,7 @@ export class Metrics {
     return this.#metric('counter', spec.name, () => {
       const table = this.#numbers('counter', spec)
       const inc = (values?: MetricLabels<L>, by = 1): void => {
-        table.of(values ?? {}).value += by
+        table.getOrCreate(values ?? {}).value += by
       }
       return { inc }
     })
@@ -72,7 +72,7 @@ export class Metrics {
     return this.#metric('gauge', spec.name, () => {
       const table = this.#numbers('gauge', spec)
       const set = (values: MetricLabels<L>, value: number): void => {
-        table.of(values).value = value
+        table.getOrCreate(values).value = value
       }
       return { set, remove: (values: MetricLabels<L>) => table.delete(values) }
     })
@@ -84,8 +84,8 @@ export class Metrics {
       const samples = (each: Distribution, of: MetricLabels<string>) => each.samples(name, of)
       this.#families.push(() => ({ name, help, type: 'histogram', values: table.samples(samples) }))
       return {
-        observe: (values: MetricLabels<L>, value: number) => table.of(values).observe(value),
-        zero: (values: MetricLabels<L>) => void table.of(values),
+        observe: (values: MetricLabels<L>, value: number) => table.getOrCreate(values).observe(value),
+        createAtZero: (values: MetricLabels<L>) => void table.getOrCreate(values),
       }
     })
   }
@@ -106,14 +106,14 @@ export class Metrics {
     return metric
   }
 
-  reading({ name, help, type, read }: ReadingSpec): void {
+  addReading({ name, help, type, read }: ReadingSpec): void {
     this.#families.push(() => {
       const value = read()
       return { name, help, type, values: value === undefined ? [] : [{ value, labels: {} }] }
     })
   }
 
-  series({ name, help, read }: SeriesSpec): void {
+  addSeries({ name, help, read }: SeriesSpec): void {
     this.#families.push(() => ({ name, help, type: 'gauge', values: [...read()] }))
   }
 

@@ -21,12 +21,12 @@ export function processStartSeconds(): number {
  * the metrics are read. Metrics that need `proc` are omitted if it does not exist.
  */
 export function registerProcessMetrics(metrics: Metrics, proc = '/proc/self'): void {
-  for (const reading of [...processReadings(), ...procReadings(proc), ...nodeReadings()]) metrics.reading(reading)
+  for (const reading of [...processReadings(), ...procReadings(proc), ...nodeReadings()]) metrics.addReading(reading)
 }
 
 type Reading = readonly [name: string, type: ReadingSpec['type'], help: string, read: () => number | undefined]
 
-function* specs(readings: readonly Reading[]): Generator<ReadingSpec> {
+function* toSpecs(readings: readonly Reading[]): Generator<ReadingSpec> {
   for (const [name, type, help, read] of readings) yield { name, type, help, read }
 }
 
@@ -36,7 +36,7 @@ function processReadings(): Iterable<ReadingSpec> {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   }
-  return specs([
+  return toSpecs([
     [
       'process_start_time_seconds',
       'gauge',
@@ -50,7 +50,7 @@ function processReadings(): Iterable<ReadingSpec> {
 
 function procReadings(proc: string): Iterable<ReadingSpec> {
   const read = (file: string): string => readIfThere(() => readFileSync(`${proc}/${file}`, 'latin1')) ?? ''
-  return specs([
+  return toSpecs([
     [
       'process_open_fds',
       'gauge',
@@ -87,7 +87,7 @@ function procReadings(proc: string): Iterable<ReadingSpec> {
 
 function nodeReadings(): Iterable<ReadingSpec> {
   const { eventLoopUtilization } = performance
-  return specs([
+  return toSpecs([
     [
       'nodejs_heap_used_bytes',
       'gauge',
@@ -157,7 +157,7 @@ export function watchEventLoop(clock: Clock, metrics: Metrics): EventLoopWatch {
     cancel = clock.schedule(BEAT_INTERVAL_MS, beat)
   }
   let cancel = clock.schedule(BEAT_INTERVAL_MS, beat)
-  metrics.reading({
+  metrics.addReading({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'Longest delay of the event loop since the last scrape.',
     type: 'gauge',

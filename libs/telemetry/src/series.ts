@@ -33,11 +33,11 @@ export class MetricSeries<S> {
   constructor(names: readonly string[], create: () => S) {
     this.#names = names
     this.#create = create
-    if (names.length === 0) this.of({})
+    if (names.length === 0) this.getOrCreate({})
   }
 
   /** Returns the state of a series. Creates the series if it does not exist. */
-  of(labels: MetricLabels<string>): S {
+  getOrCreate(labels: MetricLabels<string>): S {
     const key = this.#keyOf(labels)
     const existing = this.#series.get(key)
     if (existing !== undefined) return existing.state

@@ -38,10 +38,10 @@ function globSource(pattern: string): string | undefined {
     if (character === '*') source += '[^/]*'
     else if (character === '?') source += '[^/]'
     else if (character === '[') {
-      const klass = classAt(characters, at + 1)
-      if (klass === undefined) return undefined
-      source += klass.source
-      at = klass.end
+      const characterClass = characterClassAt(characters, at + 1)
+      if (characterClass === undefined) return undefined
+      source += characterClass.source
+      at = characterClass.end
     } else if (character === '\\') {
       at += 1
       const literal = characters[at]
@@ -53,7 +53,7 @@ function globSource(pattern: string): string | undefined {
 }
 
 /** Parses the character class behind the bracket at `start - 1`. `end` is the index of its closing bracket. */
-function classAt(characters: readonly string[], start: number): { source: string; end: number } | undefined {
+function characterClassAt(characters: readonly string[], start: number): { source: string; end: number } | undefined {
   let at = start
   let source = '['
   if (characters[at] === '^') {

@@ -189,7 +189,7 @@ export class Lanes implements KeyOrder {
     )
   }
 
-  /** Returns the number of keys that other lanes may still start in addition to the workers. */
+  /** Returns how many keys other lanes may still start in addition to the workers. */
   #reservedByOthers(lane: KeyLane): number {
     return this.#lanes.reduce(
       (sum, other) => (other === lane ? sum : sum + Math.max(0, other.reserved - other.inWork)),

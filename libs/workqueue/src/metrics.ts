@@ -104,8 +104,8 @@ export class QueueMetrics {
     const labels = { name }
     this.#adds.inc(labels, 0)
     this.#retries.inc(labels, 0)
-    this.#queueDuration.zero(labels)
-    this.#workDuration.zero(labels)
+    this.#queueDuration.createAtZero(labels)
+    this.#workDuration.createAtZero(labels)
     return tracks
   }
 

@@ -41,7 +41,7 @@ interface StoredAttachmentOptions {
  */
 export class StoredAttachment {
   readonly #options: StoredAttachmentOptions
-  /** The attachment in the last answer of the API server to this run. Before the first answer: the cached one. */
+  /** The attachment in the last answer to this run. Initially, the cached attachment. */
   #lastAnswer: CachedAttachment
 
   constructor(va: CachedAttachment, options: StoredAttachmentOptions) {
@@ -49,7 +49,7 @@ export class StoredAttachment {
     this.#options = options
   }
 
-  /** The attachment in the last answer of the API server to this run. Before the first answer: the cached one. */
+  /** The attachment in the last answer to this run. Initially, the cached attachment. */
   get lastAnswer(): CachedAttachment {
     return this.#lastAnswer
   }
@@ -65,7 +65,7 @@ export class StoredAttachment {
     return this.#options.attachments.store.get(this.#lastAnswer.key)?.uid !== this.#lastAnswer.uid
   }
 
-  /** Asks the API server whether the attachment is gone. False if it does not answer. */
+  /** Reports whether the API server no longer has the attachment. False without an answer. */
   async isGone(): Promise<boolean> {
     if (this.hasLeftCache) return true
     const { signal } = this.#options

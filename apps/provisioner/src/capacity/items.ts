@@ -137,7 +137,7 @@ export class CapacityItems {
     ] as const
     for (const [name, which, read] of gauges) {
       const help = `[ALPHA] Number of CSIStorageCapacity objects ${which}.`
-      metrics.reading({ name: `csistoragecapacities_${name}`, help, type: 'gauge', read })
+      metrics.addReading({ name: `csistoragecapacities_${name}`, help, type: 'gauge', read })
     }
   }
 }

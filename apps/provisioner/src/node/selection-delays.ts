@@ -3,7 +3,7 @@ import type { LocalNode } from './local-node.ts'
 
 interface Waiting {
   readonly attempts: number
-  /** The time of the next attempt to select this node. Undefined until `waitMs` is called again. */
+  /** The next attempt to select this node. Undefined until `waitMs` is called again. */
   readonly dueAtMs: number | undefined
 }
 

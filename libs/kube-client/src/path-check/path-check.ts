@@ -70,7 +70,9 @@ export class NetworkPathCheck {
   closeSilentConnections(sentAt: number): void {
     const waitedMs = this.#clock.monotonic() - sentAt
     if (waitedMs < MIN_UNANSWERED_MS) return
-    const silent = [...this.#connections()].filter(({ openedAt, heardAt }) => openedAt < sentAt && heardAt <= sentAt)
+    const silent = [...this.#connections()].filter(
+      ({ openedAt, lastHeardAt }) => openedAt < sentAt && lastHeardAt <= sentAt,
+    )
     if (silent.length === 0) return
     const pairs = { waited: `${Math.round(waitedMs / 1000)}s`, connections: silent.length }
     this.#log.warn('No answer from the API server, closing the connections that are older than the request', pairs)
@@ -133,7 +135,7 @@ export class NetworkPathCheck {
     const oldest = Math.min(...this.#streams().map(({ openedAt }) => openedAt))
     let heardAt = Number.NEGATIVE_INFINITY
     for (const connection of this.#connections()) {
-      if (connection.openedAt <= oldest + OPENED_TOGETHER_MS) heardAt = Math.max(heardAt, connection.heardAt)
+      if (connection.openedAt <= oldest + OPENED_TOGETHER_MS) heardAt = Math.max(heardAt, connection.lastHeardAt)
     }
     return heardAt
   }
@@ -153,7 +155,7 @@ export class NetworkPathCheck {
     } catch (error) {
       this.#log.v(4)?.info('No answer to a small read from the API server', { err: error })
       const late = limit.signal.reason instanceof DeadlineError
-      if (late && readConnection !== undefined && !readConnection.connection.answered)
+      if (late && readConnection !== undefined && !readConnection.connection.hasAnswered)
         this.closeSilentConnections(sentAt)
     } finally {
       this.#currentRead = undefined

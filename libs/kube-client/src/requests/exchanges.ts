@@ -41,7 +41,7 @@ export class Exchanges {
   async send(call: ApiCall, connection: HttpConnection): Promise<ApiAnswer | undefined> {
     const { clock, metrics } = this.#options
     const { method, options } = call.request
-    const isReused = connection.exchanges > 0
+    const isReused = connection.exchangeCount > 0
     const startedAt = clock.monotonic()
     try {
       const text = this.#prepare(call)
@@ -55,12 +55,12 @@ export class Exchanges {
       this.#options.onAnswered(call)
       return answerOf(call.request, head, body)
     } catch (error) {
-      if (isReused && !connection.answered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
+      if (isReused && !connection.hasAnswered && call.signal?.aborted) this.#options.onUnanswered(call, startedAt)
       if (!(error instanceof ExchangeError)) throw error
       metrics.recordExchange(method, clock.monotonic() - startedAt, { sent: sizeOf(call.request), received: undefined })
       this.#countAttempt(call, '<error>')
       // Only a read is repeated, because the server may have carried out a write before it closed the connection.
-      if (!isReused || error.answered || call.isWrite || call.hasReconnected) {
+      if (!isReused || error.hasAnswered || call.isWrite || call.hasReconnected) {
         throw unansweredError(call, error.cause, { origin: this.#origin, sent: true })
       }
       call.hasReconnected = true

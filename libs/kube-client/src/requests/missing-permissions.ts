@@ -39,7 +39,7 @@ export class MissingPermissions {
   constructor({ clock, log, metrics }: { readonly clock: Clock; readonly log: Logger; readonly metrics?: Metrics }) {
     this.#clock = clock
     this.#log = log
-    metrics?.series({ ...MISSING_PERMISSION, read: () => this.#series() })
+    metrics?.addSeries({ ...MISSING_PERMISSION, read: () => this.#series() })
   }
 
   /** Records that the API server has refused the request with 403. Logs the rule at most every ten minutes. */

@@ -226,7 +226,7 @@ export class Transport {
     } catch (error) {
       throw this.#exchanges.unsentError(call, error)
     }
-    if (credentials.certificate() !== undefined) call.lane.pool.renew()
+    if (credentials.certificate() !== undefined) call.lane.pool.destroyIdle()
     return true
   }
 

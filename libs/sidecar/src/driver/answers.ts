@@ -49,7 +49,7 @@ export class DriverAnswers {
     this.#unsubscribe = driver.subscribe(({ type }) => {
       if (type === 'ready') this.#record('ready')
     })
-    metrics.series({
+    metrics.addSeries({
       ...DRIVER_ANSWER_AGE_SECONDS,
       read: () => (this.#asked ? [{ labels: { driver_name: driver.name }, value: this.#ageMs / 1000 }] : []),
     })

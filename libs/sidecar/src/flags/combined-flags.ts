@@ -108,7 +108,7 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
   )
   if (parsed.kind !== 'flags') return parsed
   const { values, explicitFlags } = parsed.flags as FlagsOfApp
-  const running = chosen(apps, String(values['controllers']))
+  const running = chooseApps(apps, String(values['controllers']))
   if ('error' in running) return { kind: 'refused', error: running.error }
   const idle = apps.filter((app) => !running.apps.includes(app))
   for (const app of idle) {
@@ -126,7 +126,7 @@ export function parseCombined<A extends FlaggedApp>(choice: AppChoice<A>, args: 
     kind: 'flags',
     running: running.apps,
     singleLease: String(values['single-lease']),
-    flagsOf: (app) => pick(app, running.apps, { values, explicitFlags }),
+    flagsOf: (app) => flagsForApp(app, running.apps, { values, explicitFlags }),
     standard: { values, explicitFlags },
   }
 }
@@ -158,7 +158,10 @@ function withAliases(flag: Flag, change: (alias: string) => string[]): Flag {
   return aliases === undefined ? flag : ({ ...rest, aliases: aliases.flatMap(change) } as Flag)
 }
 
-function chosen<A extends FlaggedApp>(apps: readonly A[], text: string): { apps: readonly A[] } | { error: string } {
+function chooseApps<A extends FlaggedApp>(
+  apps: readonly A[],
+  text: string,
+): { apps: readonly A[] } | { error: string } {
   const names = text.split(',').map((name) => name.trim())
   const prefixes = prefixesOf(apps)
   const wrong = names.find((name) => !prefixes.includes(name))
@@ -187,7 +190,7 @@ function isOnlyOfApp(name: string, app: FlaggedApp, running: readonly FlaggedApp
   return has(app) && !running.some(has)
 }
 
-function pick(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp): FlagsOfApp {
+function flagsForApp(app: FlaggedApp, running: readonly FlaggedApp[], all: FlagsOfApp): FlagsOfApp {
   const values: Record<string, unknown> = {}
   const explicitFlags = new Set<string>()
   for (const flag of [...STANDARD_FLAGS, ...app.flags]) {
@@ -220,11 +223,11 @@ const ALL_OF_A_STAGE = ['AllAlpha', 'AllBeta']
 function gatesFor(app: FlaggedApp, running: readonly FlaggedApp[], { values, explicitFlags }: FlagsOfApp): Gates {
   const shared = values['feature-gates'] as Gates
   const prefixedName = `${app.prefix}-feature-gates`
-  const knows = ({ gates }: FlaggedApp, gate: string): boolean =>
+  const knowsGate = ({ gates }: FlaggedApp, gate: string): boolean =>
     ALL_OF_A_STAGE.includes(gate) || Object.hasOwn({ ...gates?.sidecarGates, ...gates?.permanent }, gate)
-  const mine = [...shared].filter(([gate]) => {
-    const others = running.filter((each) => each !== app && knows(each, gate))
-    return knows(app, gate) || (others.length === 0 && running[0] === app)
+  const sharedGates = [...shared].filter(([gate]) => {
+    const others = running.filter((each) => each !== app && knowsGate(each, gate))
+    return knowsGate(app, gate) || (others.length === 0 && running[0] === app)
   })
-  return new Map([...mine, ...(explicitFlags.has(prefixedName) ? (values[prefixedName] as Gates) : [])])
+  return new Map([...sharedGates, ...(explicitFlags.has(prefixedName) ? (values[prefixedName] as Gates) : [])])
 }

@@ -104,24 +104,27 @@ describe('settings', () => {
     ['ReleaseLeaderElectionOnExit=true,AllBeta=false', true, false],
   ])('the gates %j set ReleaseLeaderElectionOnExit to %s and AnnotateFsResize to %s', (text, release, annotate) => {
     const set = gates(RESIZER_GATES, text)
-    expect([set.enabled('ReleaseLeaderElectionOnExit'), set.enabled('AnnotateFsResize')]).toEqual([release, annotate])
+    expect([set.isEnabled('ReleaseLeaderElectionOnExit'), set.isEnabled('AnnotateFsResize')]).toEqual([
+      release,
+      annotate,
+    ])
   })
 
   test('a feature gate in the stage GA can be switched off, and AllBeta does not change it', () => {
-    expect(gates(RESIZER_GATES, 'VolumeAttributesClass=false').enabled('VolumeAttributesClass')).toBe(false)
-    expect(gates(RESIZER_GATES, 'AllBeta=false').enabled('VolumeAttributesClass')).toBe(true)
+    expect(gates(RESIZER_GATES, 'VolumeAttributesClass=false').isEnabled('VolumeAttributesClass')).toBe(false)
+    expect(gates(RESIZER_GATES, 'AllBeta=false').isEnabled('VolumeAttributesClass')).toBe(true)
   })
 
   test('a changed default of a feature gate applies only if the command line does not set the gate', () => {
     const absent = (text: string) => gates(RESIZER_GATES, text).withDefault('VolumeAttributesClass', false)
-    expect(absent('').enabled('VolumeAttributesClass')).toBe(false)
-    expect(absent('VolumeAttributesClass=true').enabled('VolumeAttributesClass')).toBe(true)
-    expect(absent('').enabled('AnnotateFsResize')).toBe(true)
+    expect(absent('').isEnabled('VolumeAttributesClass')).toBe(false)
+    expect(absent('VolumeAttributesClass=true').isEnabled('VolumeAttributesClass')).toBe(true)
+    expect(absent('').isEnabled('AnnotateFsResize')).toBe(true)
   })
 
   test('a feature gate counts as set explicitly if the command line names it, but not if AllBeta sets it', () => {
     const set = gates(RESIZER_GATES, 'AllBeta=true,VolumeAttributesClass=true')
-    expect([set.explicit('VolumeAttributesClass'), set.explicit('AnnotateFsResize')]).toEqual([true, false])
+    expect([set.isExplicit('VolumeAttributesClass'), set.isExplicit('AnnotateFsResize')]).toEqual([true, false])
   })
 })
 

@@ -2,9 +2,9 @@ import { aggregate } from './flag-checks.ts'
 
 /** The feature gates of one app, with their effective values. */
 export interface FeatureGates<N extends string = string> {
-  enabled(name: N): boolean
+  isEnabled(name: N): boolean
   /** Reports whether the command line names the gate. AllAlpha and AllBeta do not count. */
-  explicit(name: N): boolean
+  isExplicit(name: N): boolean
   /** Returns a copy in which the gate has this default. A gate that the command line sets keeps its value. */
   withDefault(name: N, value: boolean): FeatureGates<N>
 }
@@ -90,8 +90,8 @@ function gatesOf<N extends string>(
 ): FeatureGates<N> {
   const all = { alpha: requested.get('AllAlpha'), beta: requested.get('AllBeta'), ga: undefined, deprecated: undefined }
   return {
-    enabled: (name) => requested.get(name) ?? all[gates[name].stage] ?? gates[name].default,
-    explicit: (name) => requested.has(name),
+    isEnabled: (name) => requested.get(name) ?? all[gates[name].stage] ?? gates[name].default,
+    isExplicit: (name) => requested.has(name),
     withDefault: (name, value) => gatesOf({ ...gates, [name]: { ...gates[name], default: value } }, requested),
   }
 }

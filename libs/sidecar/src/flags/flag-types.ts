@@ -40,34 +40,38 @@ export interface FlagType<T> {
   /** The text after the flag's name in the usage. */
   readonly placeholder: string
   /** True if the value may be omitted and is then true. Default: false. */
-  readonly boolean?: boolean
+  readonly isBoolean?: boolean
   /**
    * Parses the text of an argument. Throws an Error with Go's error message if the text is invalid. `before` is the
    * value that earlier arguments have set, and `choices` are the allowed values.
    */
-  read(text: string, before: T | undefined, choices: readonly string[]): T
+  parse(text: string, before: T | undefined, choices: readonly string[]): T
   /** Returns the default's text in the usage. Undefined if Go shows none. */
-  show(value: T): string | undefined
+  defaultText(value: T): string | undefined
 }
 
-const unless = <T>(zero: T, text: (value: T) => string) => {
+const textUnless = <T>(zero: T, text: (value: T) => string) => {
   return (value: T): string | undefined => (value === zero ? undefined : text(value))
 }
 
 export const FLAG_TYPES: { readonly [N in FlagTypeName]: FlagType<FlagValues[N]> } = {
-  bool: { placeholder: '', boolean: true, read: parseGoBool, show: unless(false, String) },
-  switch: { placeholder: '', boolean: true, read: readSwitch, show: () => undefined },
-  string: { placeholder: 'string', read: (text) => text, show: unless('', goQuote) },
-  choice: { placeholder: 'string', read: readChoice, show: unless('', goQuote) },
-  int: { placeholder: 'int', read: parseGoInt, show: unless(0, String) },
-  uint: { placeholder: 'uint', read: parseGoUint, show: unless(0, String) },
-  float: { placeholder: 'float', read: parseGoFloat, show: unless(0, goFloat) },
-  duration: { placeholder: 'duration', read: parseGoDuration, show: unless(0, goDuration) },
-  level: { placeholder: 'value', read: (text) => readStrconv('ParseUint', text, parseGoLevel), show: () => undefined },
-  vmodule: { placeholder: 'value', read: readVmodule, show: () => undefined },
-  quantity: { placeholder: 'value', read: (text) => Quantity.parse(text), show: () => undefined },
-  gates: { placeholder: 'value', read: readGates, show: () => undefined },
-  labels: { placeholder: 'value', read: readLabels, show: () => undefined },
+  bool: { placeholder: '', isBoolean: true, parse: parseGoBool, defaultText: textUnless(false, String) },
+  switch: { placeholder: '', isBoolean: true, parse: readSwitch, defaultText: () => undefined },
+  string: { placeholder: 'string', parse: (text) => text, defaultText: textUnless('', goQuote) },
+  choice: { placeholder: 'string', parse: readChoice, defaultText: textUnless('', goQuote) },
+  int: { placeholder: 'int', parse: parseGoInt, defaultText: textUnless(0, String) },
+  uint: { placeholder: 'uint', parse: parseGoUint, defaultText: textUnless(0, String) },
+  float: { placeholder: 'float', parse: parseGoFloat, defaultText: textUnless(0, goFloat) },
+  duration: { placeholder: 'duration', parse: parseGoDuration, defaultText: textUnless(0, goDuration) },
+  level: {
+    placeholder: 'value',
+    parse: (text) => readStrconv('ParseUint', text, parseGoLevel),
+    defaultText: () => undefined,
+  },
+  vmodule: { placeholder: 'value', parse: readVmodule, defaultText: () => undefined },
+  quantity: { placeholder: 'value', parse: (text) => Quantity.parse(text), defaultText: () => undefined },
+  gates: { placeholder: 'value', parse: readGates, defaultText: () => undefined },
+  labels: { placeholder: 'value', parse: readLabels, defaultText: () => undefined },
 }
 
 /** Parses a value with `read`. An invalid value throws an error with the message of Go's strconv package. */
@@ -95,7 +99,7 @@ const PARSERS: Readonly<Partial<Record<FlagTypeName, string>>> = {
 /** Returns the error text of pflag for an invalid value of a flag. */
 export function pflagText(type: FlagTypeName, text: string, error: unknown): string {
   if (!(error instanceof ValueError)) return messageOf(error)
-  if (type === 'duration') return `time: ${error.ofDuration} ${goQuote(text)}`
+  if (type === 'duration') return `time: ${error.durationProblem} ${goQuote(text)}`
   const parser = PARSERS[type]
   return parser === undefined ? error.message : strconvText(parser, text, error)
 }

@@ -68,7 +68,7 @@ export type ParsedFlags<T extends FlagTable> =
  * Parsing ends at the first argument that is not a flag, at `-` and after `--`.
  */
 export function parseFlags<const T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
-  const reader = new Reader(table)
+  const reader = new GoFlagReader(table)
   for (let at = 0; at < args.length; ) {
     const step = reader.read(args, at)
     if (step.kind === 'end') break
@@ -79,7 +79,7 @@ export function parseFlags<const T extends FlagTable>(table: T, args: readonly s
   return { kind: 'flags', flags: { values: reader.values as Flags<T>['values'], explicitFlags: reader.explicitFlags } }
 }
 
-type Step =
+type ReadStep =
   | { readonly kind: 'next'; readonly at: number }
   | { readonly kind: 'end' }
   | { readonly kind: 'help' }
@@ -100,23 +100,23 @@ export class FlagReader {
   }
 
   /** Sets the value of a flag. Throws an error for an invalid text. */
-  protected set(flag: Flag, text: string): void {
+  protected setFlag(flag: Flag, text: string): void {
     const before = this.explicitFlags.has(flag.name) ? this.values[flag.name] : undefined
     // The cast is safe, because the value in `before` was read by the same entry of `FLAG_TYPES`.
     const type = FLAG_TYPES[flag.type] as FlagType<unknown>
-    this.values[flag.name] = type.read(text, before, flag.choices ?? [])
+    this.values[flag.name] = type.parse(text, before, flag.choices ?? [])
     this.explicitFlags.add(flag.name)
   }
 
-  protected unknown(name: string, error: string): RefusedFlags {
+  protected refuseUnknown(name: string, error: string): RefusedFlags {
     const nearest = nearestFlag(name, this.flags.keys())
     return { ...refused(error), ...(nearest !== undefined && { nearest }) }
   }
 }
 
-class Reader extends FlagReader {
+class GoFlagReader extends FlagReader {
   /** Reads the flag at `at`, and its value if that is a separate argument. */
-  read(args: readonly string[], at: number): Step {
+  read(args: readonly string[], at: number): ReadStep {
     const argument = args[at] ?? ''
     if (argument.length < 2 || !argument.startsWith('-') || argument === '--') return { kind: 'end' }
     const body = argument.slice(argument.startsWith('--') ? 2 : 1)
@@ -126,20 +126,20 @@ class Reader extends FlagReader {
     const flag = this.flags.get(name)
     if (flag === undefined) {
       if (name === 'help' || name === 'h') return { kind: 'help' }
-      return this.unknown(name, `flag provided but not defined: -${name}`)
+      return this.refuseUnknown(name, `flag provided but not defined: -${name}`)
     }
     let next = at + 1
     let text = equals < 0 ? undefined : body.slice(equals + 1)
-    if (text === undefined && FLAG_TYPES[flag.type].boolean === true) text = 'true'
+    if (text === undefined && FLAG_TYPES[flag.type].isBoolean === true) text = 'true'
     if (text === undefined) {
       text = args[next]
       next += 1
     }
     if (text === undefined) return refused(`flag needs an argument: -${name}`)
     try {
-      this.set(flag, text)
+      this.setFlag(flag, text)
     } catch (error) {
-      const isBoolean = FLAG_TYPES[flag.type].boolean === true
+      const isBoolean = FLAG_TYPES[flag.type].isBoolean === true
       const subject = isBoolean ? `boolean value ${goQuote(text)} for` : `value ${goQuote(text)} for flag`
       return refused(`invalid ${subject} -${name}: ${messageOf(error)}`)
     }

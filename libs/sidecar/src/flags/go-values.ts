@@ -9,12 +9,12 @@ export class ValueError extends Error {
   override readonly name = 'ValueError'
   readonly problem: ValueProblem
   /** The error message of Go's time package, for example `missing unit in duration`. */
-  readonly ofDuration: string
+  readonly durationProblem: string
 
   constructor(problem: ValueProblem, ofDuration = 'invalid duration') {
     super(problem === 'range' ? 'value out of range' : 'parse error')
     this.problem = problem
-    this.ofDuration = ofDuration
+    this.durationProblem = ofDuration
   }
 }
 
@@ -65,12 +65,12 @@ function parseMagnitude(text: string, max: bigint): bigint {
     value = value * BigInt(base) + BigInt(digit)
     if (value > max) throw new ValueError('range')
   }
-  if (!underscoresFit(text)) throw new ValueError('syntax')
+  if (!areUnderscoresValid(text)) throw new ValueError('syntax')
   return value
 }
 
 /** Reports whether each `_` is between two digits. A prefix such as `0x` counts as a digit. */
-function underscoresFit(text: string): boolean {
+function areUnderscoresValid(text: string): boolean {
   const { prefix, rest = '' } = /^[+-]?(?<prefix>0[xXbBoO])?(?<rest>.*)$/s.exec(text)?.groups ?? {}
   const digit = /^0x/i.test(prefix ?? '') ? '[0-9a-fA-F]' : '[0-9]'
   // regex-bounded: the expression reads only an underscore and the character next to it
@@ -113,7 +113,7 @@ export function parseGoFloat(text: string): number {
     if (special.groups?.['infinity'] === undefined) return Number.NaN
     return text.startsWith('-') ? -Infinity : Infinity
   }
-  if (!underscoresFit(text)) throw new ValueError('syntax')
+  if (!areUnderscoresValid(text)) throw new ValueError('syntax')
   const plain = text.replaceAll('_', '')
   const value = DECIMAL_FLOAT.test(plain) ? Number(plain) : hexFloat(plain)
   if (!Number.isFinite(value)) throw new ValueError('range')
@@ -125,12 +125,12 @@ function hexFloat(text: string): number {
   const digits = `${whole}${fraction}`
   if (exponent === undefined || digits === '') throw new ValueError('syntax')
   const shift = Number(exponent) - 4 * fraction.length
-  const value = scaled(BigInt(`0x${digits}`), shift)
+  const value = timesPowerOfTwo(BigInt(`0x${digits}`), shift)
   return sign === '-' ? -value : value
 }
 
 /** Returns `mantissa` x 2^`shift`. Multiplies in steps, because a single factor could overflow or become zero. */
-function scaled(mantissa: bigint, shift: number): number {
+function timesPowerOfTwo(mantissa: bigint, shift: number): number {
   let value = Number(mantissa)
   for (let left = shift; left !== 0 && value !== 0 && Number.isFinite(value); ) {
     const step = Math.max(-1000, Math.min(1000, left))
@@ -188,16 +188,16 @@ export function goDuration(ms: number): string {
   const sign = nanos < 0n ? '-' : ''
   const size = nanos < 0n ? -nanos : nanos
   if (size < 1_000n) return `${sign}${size}ns`
-  if (size < 1_000_000n) return `${sign}${decimal(size, 1_000n)}\u00b5s`
-  if (size < 1_000_000_000n) return `${sign}${decimal(size, 1_000_000n)}ms`
+  if (size < 1_000_000n) return `${sign}${decimalText(size, 1_000n)}\u00b5s`
+  if (size < 1_000_000_000n) return `${sign}${decimalText(size, 1_000_000n)}ms`
   const minutes = size / 60_000_000_000n
-  const seconds = `${decimal(size % 60_000_000_000n, 1_000_000_000n)}s`
+  const seconds = `${decimalText(size % 60_000_000_000n, 1_000_000_000n)}s`
   if (minutes === 0n) return `${sign}${seconds}`
   const hours = minutes / 60n
   return hours === 0n ? `${sign}${minutes}m${seconds}` : `${sign}${hours}h${minutes % 60n}m${seconds}`
 }
 
-function decimal(value: bigint, unit: bigint): string {
+function decimalText(value: bigint, unit: bigint): string {
   const digits = String((value % unit) + unit).slice(1)
   // regex-bounded: `digits` has one character for each zero of the unit
   const fraction = digits.replace(/0+$/, '')

@@ -44,7 +44,8 @@ class Reader extends FlagReader {
     const equals = body.indexOf('=')
     const name = equals < 0 ? body : body.slice(0, equals)
     const flag = this.flags.get(name)
-    if (flag === undefined) return name === 'help' ? { kind: 'help' } : this.unknown(name, `unknown flag: --${name}`)
+    if (flag === undefined)
+      return name === 'help' ? { kind: 'help' } : this.refuseUnknown(name, `unknown flag: --${name}`)
     const text = equals < 0 ? valueAfter(flag, rest) : body.slice(equals + 1)
     return text === undefined ? refused(`flag needs an argument: --${name}`) : this.#set(flag, name, text)
   }
@@ -58,7 +59,7 @@ class Reader extends FlagReader {
     }
     const following = others.join('')
     if (following.length > 1 && following.startsWith('=')) return this.#set(flag, letter, following.slice(1))
-    if (FLAG_TYPES[flag.type].boolean === true) {
+    if (FLAG_TYPES[flag.type].isBoolean === true) {
       const end = this.#set(flag, letter, 'true')
       return end ?? (following === '' ? undefined : this.short(following, rest))
     }
@@ -70,7 +71,7 @@ class Reader extends FlagReader {
 
   #set(flag: Flag, name: string, text: string): End {
     try {
-      this.set(flag, text)
+      this.setFlag(flag, text)
     } catch (error) {
       const names = name.length === 1 ? `-${name}, --${name}` : `--${name}`
       const why = GO_FLAGS.has(flag.name) ? messageOf(error) : pflagText(flag.type, text, error)
@@ -82,5 +83,5 @@ class Reader extends FlagReader {
 }
 
 function valueAfter(flag: Flag, rest: string[]): string | undefined {
-  return FLAG_TYPES[flag.type].boolean === true ? 'true' : rest.shift()
+  return FLAG_TYPES[flag.type].isBoolean === true ? 'true' : rest.shift()
 }

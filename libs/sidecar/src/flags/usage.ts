@@ -34,7 +34,7 @@ function entryText(spelling: string, help: string, flag: Flag): string {
   const placeholder = quoted?.[1] ?? type.placeholder
   const text = quoted === null ? help : help.replace(quoted[0], placeholder)
   const head = `  ${spelling}${placeholder === '' ? '' : ` ${placeholder}`}`
-  const defaultText = type.show(flag.default)
+  const defaultText = type.defaultText(flag.default)
   const tail = defaultText === undefined ? '' : ` (default ${defaultText})`
   // If a flag has one letter and no placeholder, its help text fits on the same line.
   return `${head}${head.length <= 4 ? '\t' : '\n    \t'}${text.replaceAll('\n', '\n    \t')}${tail}\n`

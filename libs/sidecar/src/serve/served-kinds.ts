@@ -101,7 +101,7 @@ export async function attributesClassGate<N extends string>(
   gates: FeatureGates<N | typeof CLASS>,
   { client, log, signal }: Pick<ServedKindsOptions, 'client' | 'log'> & { readonly signal: AbortSignal },
 ): Promise<FeatureGates<N | typeof CLASS>> {
-  if (gates.explicit(CLASS)) return gates
+  if (gates.isExplicit(CLASS)) return gates
   try {
     if (await servesClasses(client, signal)) {
       log.info('VolumeAttributesClass v1 API is available')

@@ -142,7 +142,7 @@ async function startControllers(
   const context = { ...startContext, tracer: tracing?.tracer, missing: new MissingPermissions(startContext) }
   const config = await loadConfig(context, plan)
   const client = await Promise.try(() => kubeClient(context, config)).catch(failing(table.clientFailed))
-  context.metrics.reading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
+  context.metrics.addReading({ ...API_IN_FLIGHT_LIMIT, type: 'gauge', read: () => client.limits.inFlight })
   const gated = await adaptGatesToServer(context, client, sidecars)
 
   const identity = await identifyDriver(context, handshake)

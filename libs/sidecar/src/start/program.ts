@@ -176,7 +176,7 @@ export function releasesOnExit({ sidecars }: StartPlan): boolean {
   return sidecars.every(({ app, flags }) => {
     if (!Object.hasOwn(app.gates.sidecarGates, name)) return true
     const resolvedGates = resolveGates(app.gates, standardOf(flags).values['feature-gates'])
-    return resolvedGates.kind === 'refused' || resolvedGates.gates.enabled(name)
+    return resolvedGates.kind === 'refused' || resolvedGates.gates.isEnabled(name)
   })
 }
 

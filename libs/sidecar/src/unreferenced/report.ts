@@ -38,7 +38,7 @@ export interface UnreferencedItem {
 
 /** The listings from which the items come, and the number of things that are not in the report. */
 export interface ListingSummary {
-  /** When the last complete listing began, in milliseconds since 1970. Undefined before the first one. */
+  /** The start of the last complete listing, in milliseconds since 1970. Undefined: none. */
   readonly listedAt: number | undefined
   /** The number of entries in that listing. */
   readonly listedCount: number
@@ -118,9 +118,9 @@ export class UnreferencedReport {
           })),
         )
       const listed = () => ofKind().filter(({ listing }) => listing.listedAt !== undefined)
-      metrics.series({ ...count, read: () => sums(() => 1) })
-      metrics.series({ ...bytes, read: () => sums(({ sizeBytes = 0 }) => sizeBytes) })
-      metrics.series({
+      metrics.addSeries({ ...count, read: () => sums(() => 1) })
+      metrics.addSeries({ ...bytes, read: () => sums(({ sizeBytes = 0 }) => sizeBytes) })
+      metrics.addSeries({
         ...missing,
         read: () =>
           listed().map(({ items }) => ({

@@ -102,7 +102,7 @@ function checkConnection(input: Buffer, size: number): void {
   const connection = new HttpConnection(socket as unknown as Socket, { clock: systemClock, onLost: () => (lost += 1) })
   const exchanges: WatchedExchange[] = []
   for (let at = 0; at < input.length; at += size) {
-    if (connection.usable) {
+    if (connection.isUsable) {
       if (exchanges.at(-1)?.isOver === false) throw new Error('a connection with a running exchange was usable')
       const exchange = new WatchedExchange()
       exchanges.push(exchange)
@@ -113,7 +113,7 @@ function checkConnection(input: Buffer, size: number): void {
   socket.emit('end')
   socket.emit('close')
   if (!exchanges.every(({ isOver }) => isOver)) throw new Error('an exchange outlives its connection')
-  if (lost !== 1 || connection.usable) throw new Error(`the connection was lost ${lost} times`)
+  if (lost !== 1 || connection.isUsable) throw new Error(`the connection was lost ${lost} times`)
 }
 
 export const httpConnections: BytesReader = {

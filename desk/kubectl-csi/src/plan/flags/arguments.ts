@@ -57,7 +57,7 @@ function argumentAt(args: readonly string[], at: number, { flags, syntax }: Synt
   const name = short ? 'v' : nameBefore
   const flag = flags.get(name)
   if (flag === undefined) return { kind: 'unknown', name, written: unknownWords(word, next) }
-  const isSwitch = FLAG_TYPES[flag.type].boolean === true
+  const isSwitch = FLAG_TYPES[flag.type].isBoolean === true
   const attached = short ? body.slice(1) : valueAfter
   const value = attached ?? (isSwitch ? 'true' : undefined)
   return {
