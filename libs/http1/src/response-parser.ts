@@ -29,10 +29,10 @@ const MAX_CHUNK_LINE_BYTES = 1024
 type State =
   | { readonly kind: 'idle' }
   | { readonly kind: 'head' }
-  | { readonly kind: 'body'; left: number }
+  | { readonly kind: 'body'; remainingBytes: number }
   | { readonly kind: 'bodyUntilClose' }
   | { readonly kind: 'chunkSize' }
-  | { readonly kind: 'chunk'; left: number }
+  | { readonly kind: 'chunk'; remainingBytes: number }
   | { readonly kind: 'chunkEnd' }
   | { readonly kind: 'trailers' }
 
@@ -118,15 +118,15 @@ export class ResponseParser {
     this.#keepAlive = head.keepAlive
     this.#state = bodyState(head)
     this.#sink?.head(head)
-    if (this.#state.kind === 'body' && this.#state.left === 0) this.#end()
+    if (this.#state.kind === 'body' && this.#state.remainingBytes === 0) this.#end()
     return true
   }
 
   #readCounted(state: State & { kind: 'body' | 'chunk' }): boolean {
-    const data = this.#takeUntil(Math.min(this.#position + state.left, this.#bytes.length))
-    state.left -= data.length
+    const data = this.#takeUntil(Math.min(this.#position + state.remainingBytes, this.#bytes.length))
+    state.remainingBytes -= data.length
     this.#sink?.data(data)
-    if (state.left > 0) return true
+    if (state.remainingBytes > 0) return true
     if (state.kind === 'body') this.#end()
     else this.#state = CHUNK_END
     return true
@@ -147,7 +147,7 @@ export class ResponseParser {
     const extension = bytes.toString('latin1', at, end + 1)
     if (digits === 0 || digits > MAX_CHUNK_SIZE_DIGITS || !CHUNK_EXTENSION.test(extension)) throw malformedChunks()
     this.#position = end + 1
-    this.#state = size === 0 ? TRAILERS : { kind: 'chunk', left: size }
+    this.#state = size === 0 ? TRAILERS : { kind: 'chunk', remainingBytes: size }
     return true
   }
 
@@ -231,7 +231,7 @@ function headerIn(head: string, name: string): string | undefined {
 }
 
 function bodyState(head: ParsedHead): State {
-  if (head.status === 204 || head.status === 304) return { kind: 'body', left: 0 }
+  if (head.status === 204 || head.status === 304) return { kind: 'body', remainingBytes: 0 }
   const coding = head.header('transfer-encoding')
   if (coding !== undefined) {
     if (coding.toLowerCase() !== 'chunked') throw new ProtocolError(`unsupported transfer encoding "${coding}"`)
@@ -240,7 +240,7 @@ function bodyState(head: ParsedHead): State {
   const length = head.header('content-length')
   if (length === undefined) return { kind: 'bodyUntilClose' }
   if (!/^\d{1,15}$/.test(length)) throw new ProtocolError(`bad Content-Length "${length}"`)
-  return { kind: 'body', left: Number(length) }
+  return { kind: 'body', remainingBytes: Number(length) }
 }
 
 const MAX_CHUNK_SIZE_DIGITS = 12

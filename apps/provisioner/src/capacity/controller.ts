@@ -3,7 +3,7 @@ import { type Controller, failureLog, KeyFeed, SETTLED } from '@csi-sidecars/con
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
 import { reconcileCapacity } from './reconcile.ts'
 import type { CapacityDeps } from './run.ts'
-import { changesOf, enqueueAtIntervals, writesOfOthers } from './triggers.ts'
+import { enqueueAtIntervals, enqueueOnChanges, enqueueOnOtherWrites } from './triggers.ts'
 
 /** Refreshes the affected CSIStorageCapacity objects after the driver has created or deleted a volume. */
 export interface CapacityRefresh {
@@ -33,7 +33,7 @@ export function capacityControllers(deps: CapacityDeps): {
     workers: settings.threads,
     backoff,
     caches,
-    sources: [feed.source, writesOfOthers(deps)],
+    sources: [feed.source, enqueueOnOtherWrites(deps)],
     wakers: {},
     // The required objects are unknown until the `csitopology` controller has read the classes and nodes once.
     reconcile: async (key, { signal }) => (isFirst ? SETTLED : await reconcileCapacity(key, { deps, bucket, signal })),
@@ -47,22 +47,22 @@ export function capacityControllers(deps: CapacityDeps): {
     workers: 1,
     backoff,
     caches,
-    sources: [changesOf(classes, segments)],
+    sources: [enqueueOnChanges(classes, segments)],
     wakers: {},
     reconcile: async () => {
-      const changed = items.update()
+      const changed = items.updateItems()
       addAll(isFirst ? items.keys() : changed)
       // CSIStorageCapacity objects of earlier processes may be obsolete. Their reconciliation deletes them.
-      for (const { item } of objects.store.values()) if (items.get(item) === undefined) feed.add(item)
+      for (const { itemKey } of objects.store.values()) if (items.get(itemKey) === undefined) feed.add(itemKey)
       isFirst = false
       return SETTLED
     },
     callsDriver: false,
   }
   const refresh: CapacityRefresh = {
-    created: (pv, className) => addAll(items.inTopologyOf(pv) ?? items.ofClass(className)),
-    failed: (className) => addAll(items.ofClass(className)),
-    deleted: (pv) => addAll(items.inTopologyOf(pv) ?? []),
+    created: (pv, className) => addAll(items.keysInTopologyOf(pv) ?? items.keysOfClass(className)),
+    failed: (className) => addAll(items.keysOfClass(className)),
+    deleted: (pv) => addAll(items.keysInTopologyOf(pv) ?? []),
   }
   return { controllers: [topology, keeper], refresh }
 }

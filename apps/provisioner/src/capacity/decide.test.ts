@@ -9,10 +9,10 @@ const OBJECT: CapacityObject = {
   key: 'ns/one',
   uid: 'one',
   resourceVersion: '1',
-  item: 'key',
+  itemKey: 'key',
   capacity: '1Gi',
   maximum: undefined,
-  owned: true,
+  isOwned: true,
 }
 const SECOND = { ...OBJECT, key: 'ns/two', uid: 'two' }
 const GIB = 1024n ** 3n
@@ -54,7 +54,7 @@ describe('decidePublication', () => {
     ['lacks the maximum size of a volume', OBJECT, { maximum: 5n }, ['update']],
     ['has a maximum size, but the answer has none', { ...OBJECT, maximum: '5' }, {}, ['update']],
     ['has the capacity and the maximum size', { ...OBJECT, maximum: '5' }, { maximum: 5n }, []],
-    ['lacks the owner', { ...OBJECT, owned: false }, {}, ['update']],
+    ['lacks the owner', { ...OBJECT, isOwned: false }, {}, ['update']],
   ])('`decidePublication` plans the write if the object %s', (_state, object, answer, expected) => {
     const capacity = { available: GIB, maximum: undefined, ...answer }
     const plan = decidePublication({ item: ITEM, object, capacity })

@@ -40,7 +40,7 @@ export type PublicationStep =
 
 /** The checks of a class and a topology segment before the driver is asked. */
 const CAPACITY_CHECKS: readonly PlanCheck<CapacityView, CapacityStep>[] = [
-  objectsAreNeedless, // Deletes all objects of an item that should not exist, and all but one of any other item.
+  objectsAreObsolete, // Deletes all objects of an item that should not exist, and all but one of any other item.
   isNotRequired, // Does not ask the driver about an item that should not exist, or whose class is gone.
   capacityIsUnknown, // Asks the driver.
 ]
@@ -61,9 +61,9 @@ export function decidePublication(view: PublicationView): readonly PublicationSt
   return planOf(PUBLICATION_CHECKS, view)
 }
 
-function objectsAreNeedless({ item, objects }: CapacityView): PlanCheckResult<CapacityStep> {
-  const needless = item === undefined ? objects : objects.slice(1)
-  return { steps: needless.map((object) => ({ kind: 'delete', object })), isLast: false }
+function objectsAreObsolete({ item, objects }: CapacityView): PlanCheckResult<CapacityStep> {
+  const obsolete = item === undefined ? objects : objects.slice(1)
+  return { steps: obsolete.map((object) => ({ kind: 'delete', object })), isLast: false }
 }
 
 function isNotRequired({ item, class: storageClass }: CapacityView): PlanCheckResult<CapacityStep> {

@@ -50,7 +50,7 @@ describe('CapacityItems', () => {
   it('no object counts as obsolete before the required objects are known', async () => {
     const metrics = new Metrics()
     const classes = { store: new Map() } as never
-    const objects = { store: { byIndex: () => [], values: () => [{ ...identity('o'), item: 'gone' }].values() } }
+    const objects = { store: { byIndex: () => [], values: () => [{ ...identity('o'), itemKey: 'gone' }].values() } }
     const items = new CapacityItems({
       classes,
       segments: { fixed: {} },
@@ -58,9 +58,9 @@ describe('CapacityItems', () => {
       names: { driver: 'driver', inTree: undefined },
       immediate: false,
     })
-    items.register(metrics)
+    items.registerMetrics(metrics)
     expect(await metrics.text()).toContain('csistoragecapacities_obsolete 0')
-    items.update()
+    items.updateItems()
     expect(await metrics.text()).toContain('csistoragecapacities_obsolete 1')
   })
 })

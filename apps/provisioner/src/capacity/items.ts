@@ -21,8 +21,8 @@ export type SegmentSource = Pick<TopologyCaches, 'nodes' | 'registrations'> | { 
 export interface ItemsOptions {
   readonly classes: ProvisionerCaches['classes']
   readonly segments: SegmentSource
-  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `item`. */
-  readonly objects: { readonly store: Pick<Reader<Cached & { readonly item: string }>, 'byIndex' | 'values'> }
+  /** The existing CSIStorageCapacity objects, each with the key of its class and topology segment in `itemKey`. */
+  readonly objects: { readonly store: Pick<Reader<Cached & { readonly itemKey: string }>, 'byIndex' | 'values'> }
   readonly names: DriverNames
   readonly immediate: boolean
 }
@@ -76,7 +76,7 @@ export function itemsOf(
 
 export const OBJECTS_BY_ITEM = 'item'
 
-/** The CSIStorageCapacity objects that should exist. `update` computes them from the current classes and nodes. */
+/** The CSIStorageCapacity objects that should exist. `updateItems` computes them from the current classes and nodes. */
 export class CapacityItems {
   readonly #options: ItemsOptions
   #items: ReadonlyMap<string, CapacityItem> = new Map()
@@ -96,7 +96,7 @@ export class CapacityItems {
   }
 
   /** Computes the expected CSIStorageCapacity objects. Returns the keys of added and removed objects. */
-  update(): readonly string[] {
+  updateItems(): readonly string[] {
     const { classes, segments, names, immediate } = this.#options
     const list =
       'fixed' in segments ? [segments.fixed] : segmentsOf(segments.registrations.store.values(), segments.nodes.store)
@@ -108,7 +108,7 @@ export class CapacityItems {
   }
 
   /** Returns the keys of the objects for the volume's topology, if it has one. */
-  inTopologyOf({ spec }: PersistentVolume): readonly string[] | undefined {
+  keysInTopologyOf({ spec }: PersistentVolume): readonly string[] | undefined {
     const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms
     if (terms == null) return undefined
     const keys = new Set(
@@ -119,15 +119,15 @@ export class CapacityItems {
     return [...this.#items.values()].filter(({ segments }) => keys.has(segmentsKey(segments))).map(({ key }) => key)
   }
 
-  ofClass(className: string): readonly string[] {
+  keysOfClass(className: string): readonly string[] {
     return [...this.#items.values()].filter((item) => item.className === className).map(({ key }) => key)
   }
 
   /** Registers gauges that count CSIStorageCapacity objects, with the metric names of the Go original. */
-  register(metrics: Metrics): void {
+  registerMetrics(metrics: Metrics): void {
     const { objects } = this.#options
     const isObsolete = (item: string): boolean => this.#isKnown && !this.#items.has(item)
-    const obsolete = (): number => [...objects.store.values()].filter(({ item }) => isObsolete(item)).length
+    const obsolete = (): number => [...objects.store.values()].filter(({ itemKey: key }) => isObsolete(key)).length
     const current = (): number =>
       [...this.#items.keys()].filter((key) => objects.store.byIndex(OBJECTS_BY_ITEM, key).length > 0).length
     const gauges = [

@@ -35,10 +35,10 @@ export interface CapacitySettings extends Manager {
 /** The cached part of a CSIStorageCapacity object with the `managed-by` label of this process. */
 export interface CapacityObject extends Cached {
   /** The key of the StorageClass and the topology segment that the object is for. */
-  readonly item: string
+  readonly itemKey: string
   readonly capacity: string | undefined
   readonly maximum: string | undefined
-  readonly owned: boolean
+  readonly isOwned: boolean
 }
 
 /** The answer of the driver to GetCapacity, in bytes. */
@@ -60,10 +60,10 @@ export function capacityProjection(
       resourceVersion,
       uid,
       // Provisioners write only `matchLabels`. An object with another selector counts as needless, and is deleted.
-      item: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
+      itemKey: isOurs ? itemKey(storageClassName, nodeTopology.matchLabels ?? {}) : `of another kind: ${name}`,
       capacity: intern.text(capacity),
       maximum: intern.text(maximumVolumeSize),
-      owned: isOwned(metadata.ownerReferences, manager.owner),
+      isOwned: isOwned(metadata.ownerReferences, manager.owner),
     }
   }
 }
@@ -76,15 +76,15 @@ function isOwned(references: OwnerReferences, owner: Owner | undefined): boolean
   )
 }
 
-export function isUpToDate({ capacity, maximum, owned }: CapacityObject, answer: Capacity): boolean {
-  return owned && bytesOf(capacity) === answer.available && bytesOf(maximum) === answer.maximum
+export function isUpToDate({ capacity, maximum, isOwned }: CapacityObject, answer: Capacity): boolean {
+  return isOwned && bytesOf(capacity) === answer.available && bytesOf(maximum) === answer.maximum
 }
 
 function bytesOf(text: string | undefined): bigint | undefined {
   return text === undefined ? undefined : Quantity.tryParse(text)?.bytes()
 }
 
-export function newObject(
+export function newCapacityObject(
   item: CapacityItem,
   answer: Capacity,
   manager: Manager & { readonly namespace: string },
@@ -95,26 +95,30 @@ export function newObject(
       generateName: 'csisc-',
       namespace,
       labels: { [DRIVER_LABEL]: driverName, [MANAGER_LABEL]: managedBy },
-      ...(owner && { ownerReferences: [reference(owner)] }),
+      ...(owner && { ownerReferences: [ownerReference(owner)] }),
     },
     storageClassName: item.className,
     nodeTopology: { matchLabels: { ...item.segments } },
-    ...sizes(answer),
+    ...sizeFields(answer),
   }
 }
 
-export function updatedObject(stored: CSIStorageCapacity, answer: Capacity, { owner }: Manager): CSIStorageCapacity {
+export function updatedCapacityObject(
+  stored: CSIStorageCapacity,
+  answer: Capacity,
+  { owner }: Manager,
+): CSIStorageCapacity {
   const { capacity: _old, maximumVolumeSize: _oldMaximum, ...rest } = stored
   const references = stored.metadata?.ownerReferences ?? []
-  const owners = owner === undefined || isOwned(references, owner) ? references : [...references, reference(owner)]
-  return { ...rest, metadata: { ...stored.metadata, ownerReferences: owners }, ...sizes(answer) }
+  const owners = owner === undefined || isOwned(references, owner) ? references : [...references, ownerReference(owner)]
+  return { ...rest, metadata: { ...stored.metadata, ownerReferences: owners }, ...sizeFields(answer) }
 }
 
-function sizes({ available, maximum }: Capacity): Pick<CSIStorageCapacity, 'capacity' | 'maximumVolumeSize'> {
+function sizeFields({ available, maximum }: Capacity): Pick<CSIStorageCapacity, 'capacity' | 'maximumVolumeSize'> {
   const text = (bytes: bigint): string => Quantity.ofBytes(bytes).toString()
   return { capacity: text(available), ...(maximum !== undefined && { maximumVolumeSize: text(maximum) }) }
 }
 
-function reference(owner: Owner): Owner & { readonly controller: true } {
+function ownerReference(owner: Owner): Owner & { readonly controller: true } {
   return { ...owner, controller: true }
 }

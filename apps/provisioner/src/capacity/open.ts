@@ -37,12 +37,12 @@ export async function openCapacity(options: OpenCapacity): Promise<CapacityParts
     namespace: settings.namespace,
     labelSelector: `${DRIVER_LABEL}=${settings.driverName},${MANAGER_LABEL}=${settings.managedBy}`,
     project: capacityProjection(settings),
-    indexes: { [OBJECTS_BY_ITEM]: ({ item }) => [item] },
+    indexes: { [OBJECTS_BY_ITEM]: ({ itemKey }) => [itemKey] },
     resyncMs: 0,
   })
   caches.add(cacheOf('CSIStorageCapacities', objects, clock))
   const items = new CapacityItems({ classes, segments, objects, names, immediate: settings.immediate })
-  items.register(metrics)
+  items.registerMetrics(metrics)
   return { settings, items, objects, segments }
 }
 

@@ -46,13 +46,13 @@ async function followControllers(client: KubeClient, search: OwnerSearch, signal
   const { namespace, podName, level } = search
   let current: Omit<Owner, 'uid'> = { apiVersion: 'v1', kind: 'Pod', name: podName }
   for (let left = level; ; left -= 1) {
-    const { uid = '', ownerReferences = [] } = await read(client, pathOf(current, namespace), signal)
+    const { uid = '', ownerReferences = [] } = await readMetadata(client, pathOf(current, namespace), signal)
     if (left === 0) return { ...current, uid }
     const owner = ownerReferences.find(({ controller }) => controller === true)
     if (owner === undefined) {
       const { apiVersion, kind, name } = current
       const objectName = `${apiVersion}/${kind} ${goQuote(name)} in namespace ${goQuote(namespace)}`
-      throw failed(`${objectName} has no controlling owner, cannot unwind the ownership further`)
+      throw lookUpError(`${objectName} has no controlling owner, cannot unwind the ownership further`)
     }
     const { apiVersion, kind, name } = owner
     // The reference contains all data of the last owner, so no permission to read this owner is needed.
@@ -61,7 +61,7 @@ async function followControllers(client: KubeClient, search: OwnerSearch, signal
   }
 }
 
-async function read(
+async function readMetadata(
   client: KubeClient,
   path: string,
   signal: AbortSignal,
@@ -70,7 +70,7 @@ async function read(
     return ((await client.discover(path, { signal })) as OwnedObject).metadata ?? {}
   } catch (cause) {
     signal.throwIfAborted()
-    throw failed(`get object: ${messageOf(cause)}`, cause)
+    throw lookUpError(`get object: ${messageOf(cause)}`, cause)
   }
 }
 
@@ -80,6 +80,6 @@ function pathOf({ apiVersion, kind, name }: Omit<Owner, 'uid'>, namespace: strin
   return `/${api}/${apiVersion}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`
 }
 
-function failed(why: string, cause?: unknown): StartError {
+function lookUpError(why: string, cause?: unknown): StartError {
   return new StartError(`look up owner(s) of pod: ${why}`, { cause, exitCode: FATAL })
 }

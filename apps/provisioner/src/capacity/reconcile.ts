@@ -3,7 +3,7 @@ import { type Outcome, SETTLED } from '@csi-sidecars/controller'
 import { isConflict, isNotFound } from '@csi-sidecars/kube-client'
 import { CSI_STORAGE_CAPACITIES, namespacedRef } from '@csi-sidecars/kube-types'
 import { type AskDriverStep, decideCapacity, decidePublication, type PublicationStep } from './decide.ts'
-import { type CapacityObject, newObject, updatedObject } from './object.ts'
+import { type CapacityObject, newCapacityObject, updatedCapacityObject } from './object.ts'
 import { observeCapacity } from './observe.ts'
 import type { CapacityRun } from './run.ts'
 
@@ -48,7 +48,7 @@ async function createObject(
   { item, capacity }: PublicationStep & { kind: 'create' },
 ): Promise<void> {
   const { api, objects, settings } = deps
-  const created = newObject(item, capacity, settings)
+  const created = newCapacityObject(item, capacity, settings)
   objects.storeAnswer(await api.create(CSI_STORAGE_CAPACITIES, created, { signal }))
 }
 
@@ -59,7 +59,7 @@ async function updateObject(
 ): Promise<void> {
   const { api, objects, settings } = deps
   const stored = await api.get(CSI_STORAGE_CAPACITIES, namespacedRef(object.key), { signal })
-  const updated = updatedObject(stored, capacity, settings)
+  const updated = updatedCapacityObject(stored, capacity, settings)
   objects.storeAnswer(await api.replace(CSI_STORAGE_CAPACITIES, updated, { signal }))
 }
 

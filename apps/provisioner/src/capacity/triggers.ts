@@ -5,7 +5,7 @@ import { OBJECTS_BY_ITEM, type SegmentSource } from './items.ts'
 import type { CapacityDeps } from './run.ts'
 
 /** Enqueues the same key for all changes of classes and nodes, so that a single run handles many changes. */
-export function changesOf(classes: ProvisionerCaches['classes'], segments: SegmentSource): Source {
+export function enqueueOnChanges(classes: ProvisionerCaches['classes'], segments: SegmentSource): Source {
   return (queue) => {
     const enqueue = (): void => queue.add('')
     const stops = [classes.subscribe(enqueue)]
@@ -21,11 +21,11 @@ export function changesOf(classes: ProvisionerCaches['classes'], segments: Segme
 }
 
 /** Enqueues keys after another client has deleted a required CSIStorageCapacity object or created a needless object. */
-export function writesOfOthers({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
+export function enqueueOnOtherWrites({ objects, items }: Pick<CapacityDeps, 'objects' | 'items'>): Source {
   return (queue) =>
     objects.subscribe((event) => {
       if (event.type === 'updated') return
-      const { item: key } = event.object
+      const { itemKey: key } = event.object
       const required = items.get(key) === undefined ? 0 : 1
       const found = objects.store.byIndex(OBJECTS_BY_ITEM, key).length
       if (event.type === 'added' ? found > required : found < required) queue.add(key)

@@ -39,7 +39,7 @@ async function snapshotContent(
   const restore = { ...request, preventModeConversion: settings.preventModeConversion }
   const key = snapshotKey(`${namespace}/${name}`)
   uses.begin(request.claim.uid, key)
-  return await uses.exclusively(key, signal, async () => {
+  return await uses.runExclusively(key, signal, async () => {
     let source = await snapshotSource(restore, api, signal)
     await protectSnapshot(
       { api, signal, log },
@@ -63,7 +63,7 @@ async function cloneContent(run: ClaimRun, request: ContentSourceRequest): Promi
   const clone = { ...request, original: claims.store.get(`${source.namespace}/${source.name}`) }
   const original = checkOriginal(clone)
   uses.begin(claim.uid, original.uid)
-  return await uses.exclusively(original.uid, signal, async () => {
+  return await uses.runExclusively(original.uid, signal, async () => {
     const content = await cloneSource(clone, api, signal)
     const { kind } = await new StoredClaim(original, { api, claims, signal }).addFinalizer({
       finalizer: CLONE_FINALIZER,

@@ -21,7 +21,7 @@ export interface SnapshotWrite {
 }
 
 /** The state of a snapshot that is restored. */
-export interface ReadSnapshot {
+export interface SnapshotReads {
   /** Returns the snapshot as it was last read. */
   readonly latest: () => VolumeSnapshot
   /** Reads the snapshot again. Throws if it cannot be restored. */
@@ -49,7 +49,7 @@ export interface SweepOptions {
 }
 
 /** Puts our finalizer on the snapshot during the restore. Continues without the finalizer if RBAC forbids the write. */
-export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: ReadSnapshot): Promise<void> {
+export async function protectSnapshot({ api, signal, log }: SnapshotWrite, snapshot: SnapshotReads): Promise<void> {
   try {
     await addFinalizer({
       ...snapshot,
@@ -79,7 +79,7 @@ const WRITE_TRIES = 5
  */
 export function releaseSnapshot(release: SnapshotRelease, key: string): Promise<boolean> {
   const { api, signal, uses, isNeeded } = release
-  return uses.exclusively(snapshotKey(key), signal, async () => {
+  return uses.runExclusively(snapshotKey(key), signal, async () => {
     try {
       const result = await removeFinalizer({
         tries: WRITE_TRIES,

@@ -72,7 +72,7 @@ async function release(key: string, options: ReleaseOptions, run: Run<ReleaseWak
   if (claim === undefined || !isReleasing(claim)) return SETTLED
   run.waitFor({ kind: 'clone', name: cloneKey(key) }, { kind: 'endOfUse', name: claim.uid })
   const stored = new StoredClaim(claim, { api, claims, signal: run.signal })
-  const why = await uses.exclusively(claim.uid, run.signal, async () => {
+  const why = await uses.runExclusively(claim.uid, run.signal, async () => {
     let reason = whyNeeded(claim, options)
     // The reason is checked again after the claim was read, because a clone may have begun during the read.
     if (reason !== undefined) return reason

@@ -25,7 +25,7 @@ export interface RestoreRequest {
 }
 
 /** A checked restore. */
-export interface Restore {
+export interface RestoreSource {
   readonly content: VolumeContentSource
   readonly snapshot: VolumeSnapshot
 }
@@ -35,14 +35,14 @@ export async function snapshotSource(
   restore: RestoreRequest,
   api: Pick<KubeClient, 'get'>,
   signal: AbortSignal,
-): Promise<Restore> {
+): Promise<RestoreSource> {
   const { source } = restore
   const { namespace, name } = source
   const snapshot = await api.get(VOLUME_SNAPSHOTS, { namespace, name }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
     throw sourceError(source, `error getting snapshot ${name} from api server: ${messageOf(cause)}`, { cause })
   })
-  const contentName = boundContent(restore, snapshot)
+  const contentName = boundContentName(restore, snapshot)
   const waitsFor: readonly ClaimWakeEvent[] = [{ kind: 'snapshotContent', name: contentName }]
   const content = await api.get(VOLUME_SNAPSHOT_CONTENTS, { name: contentName }, { signal }).catch((cause: unknown) => {
     signal.throwIfAborted()
@@ -54,7 +54,7 @@ export async function snapshotSource(
   return { snapshot, content: { type: { $case: 'snapshot', value: { snapshotId } } } }
 }
 
-function boundContent({ source }: RestoreRequest, { metadata, status }: VolumeSnapshot): string {
+function boundContentName({ source }: RestoreRequest, { metadata, status }: VolumeSnapshot): string {
   const isProtected = metadata?.finalizers?.includes(SNAPSHOT_FINALIZER) === true
   // Our finalizer shows that the restore began before the snapshot was deleted. The restore must be finished.
   if (metadata?.deletionTimestamp != null && !isProtected) {
@@ -87,7 +87,7 @@ export function whyUnusable(
   if (size !== undefined && requested < size) {
     return `requested volume size ${requested} is less than the size ${size} for the source snapshot ${name}`
   }
-  return whyOtherMode(restore, content)
+  return whyModeIsRefused(restore, content)
 }
 
 /** Returns a warning if the driver must expand the restored volume. */
@@ -109,7 +109,7 @@ function sizesOf(
 }
 
 /** Returns an error text if the volume mode changes without permission, for example from file system to block. */
-function whyOtherMode(
+function whyModeIsRefused(
   { claim, preventModeConversion }: RestoreRequest,
   { metadata, spec }: VolumeSnapshotContent,
 ): string | undefined {

@@ -35,7 +35,7 @@ export class SourceUses {
   }
 
   /** Runs work that adds or removes the finalizer of the source, after all earlier work of this kind. */
-  exclusively<T>(source: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  runExclusively<T>(source: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     return this.#mutex.run(source, signal, work)
   }
 }

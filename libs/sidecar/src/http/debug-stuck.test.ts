@@ -28,11 +28,11 @@ const work = (name: string, change: Partial<PendingWork> = {}): PendingWork => (
 
 let backlog: Backlog
 let pending: PendingWork[]
-let missing: readonly string[]
+let missingPermissions: readonly string[]
 const limits = { inFlight: 100, refusals: undefined }
 beforeEach(() => {
   pending = []
-  missing = []
+  missingPermissions = []
   backlog = new Backlog({ driver: 'csi.example.com', clock: new FakeClock({ now: NOW }), metrics: new Metrics() })
   backlog.join(() => pending)
 })
@@ -43,7 +43,10 @@ interface Body {
   readonly continue?: string
 }
 async function ask(query: Record<string, string> = {}): Promise<Body> {
-  const { status, body, headers } = await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))
+  const { status, body, headers } = await debugStuck(
+    { backlog, limits, missingPermissions },
+    new URLSearchParams(query),
+  )
   expect([status, headers?.['Content-Type']]).toEqual([200, 'application/json'])
   return JSON.parse(body)
 }
@@ -51,14 +54,14 @@ const namesOf = ({ items }: Body): (string | undefined)[] => items.map(({ object
 
 test('/debug/stuck reports how many requests the API server has refused', async () => {
   const refusing = { inFlight: 3, refusals: { count: 312, since: NOW } }
-  const { body } = await debugStuck({ backlog, limits: refusing, missing }, new URLSearchParams())
+  const { body } = await debugStuck({ backlog, limits: refusing, missingPermissions }, new URLSearchParams())
   const apiServer = { refused: 312, since: '2026-01-02T03:04:05.600Z', inFlight: 3 }
   expect(JSON.parse(String(body))).toEqual({ items: [], total: 0, apiServer })
 })
 
 test('/debug/stuck reports missing permissions as RBAC rules that an administrator has to add', async () => {
   const rule = 'volumeattributesclasses.storage.k8s.io: get, list, watch'
-  missing = [rule]
+  missingPermissions = [rule]
   expect(await ask()).toEqual({ items: [], total: 0, missingPermissions: [rule] })
 })
 
@@ -127,14 +130,14 @@ test.each<[Record<string, string>, string]>([
   [{ limit: 'many' }, 'limit "many" is no number above 0\n'],
   [{ continue: 'x' }, 'continue is no token of an earlier answer\n'],
 ])('/debug/stuck refuses the query %j with one line', async (query, body) => {
-  expect(await debugStuck({ backlog, limits, missing }, new URLSearchParams(query))).toMatchObject({
+  expect(await debugStuck({ backlog, limits, missingPermissions }, new URLSearchParams(query))).toMatchObject({
     status: 400,
     body,
   })
 })
 
 test('/debug/stuck returns 503 while the process starts', async () => {
-  expect(await debugStuck({ backlog: undefined, limits, missing }, new URLSearchParams())).toMatchObject({
+  expect(await debugStuck({ backlog: undefined, limits, missingPermissions }, new URLSearchParams())).toMatchObject({
     status: 503,
     body: 'starting\n',
   })

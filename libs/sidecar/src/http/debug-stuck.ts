@@ -21,7 +21,7 @@ export interface StuckReport {
   readonly backlog: Backlog | undefined
   readonly limits: ServerLimits
   /** The RBAC rules that this process lacks. */
-  readonly missing: readonly string[]
+  readonly missingPermissions: readonly string[]
 }
 
 /**
@@ -29,7 +29,7 @@ export interface StuckReport {
  * requests the page after the previous page.
  */
 export async function debugStuck(
-  { backlog, limits, missing }: StuckReport,
+  { backlog, limits, missingPermissions }: StuckReport,
   query: URLSearchParams,
 ): Promise<EndpointReply> {
   if (backlog === undefined) return refuse(503, 'starting')
@@ -40,7 +40,7 @@ export async function debugStuck(
   const token = query.get('continue')
   const after = token === null ? undefined : positionOf(token)
   if (token !== null && after === undefined) return refuse(400, 'continue is no token of an earlier answer')
-  const all = (await backlog.all()).map(placed).sort(byPosition)
+  const all = (await backlog.all()).map(withPosition).sort(byPosition)
   const rest = after === undefined ? all : all.filter((each) => byPosition(each, after) > 0)
   const page = rest.slice(0, Math.min(limit, MAX_LIMIT))
   const last = rest.length > page.length ? page.at(-1) : undefined
@@ -48,7 +48,7 @@ export async function debugStuck(
     items: page.map(({ work }) => itemOf(backlog.driver, work)),
     total: all.length,
     continue: last && tokenOf(last),
-    missingPermissions: missing.length === 0 ? undefined : missing,
+    missingPermissions: missingPermissions.length === 0 ? undefined : missingPermissions,
     apiServer: limits.refusals && refusalsOf(limits.refusals, limits.inFlight),
   }
   return { status: 200, body: `${JSON.stringify(body)}\n`, headers: JSON_HEADERS, compressible: true }
@@ -65,7 +65,7 @@ interface PagePosition {
   readonly id: string
 }
 
-function placed(work: PendingWork): PagePosition & { readonly work: PendingWork } {
+function withPosition(work: PendingWork): PagePosition & { readonly work: PendingWork } {
   return { since: work.since, id: `${work.sidecar} ${work.operation} ${work.key}`, work }
 }
 

@@ -14,7 +14,7 @@ async function notElected(roles: Readonly<Record<string, string | undefined>>): 
     roles: Object.entries(roles).map(([name, unhealthyReason]) => ({ name, elector: { unhealthyReason } })),
     // The test needs no other fields of the service.
   } as unknown as StartedService
-  health.started({ service, answers: ANSWERS })
+  health.setService({ service, answers: ANSWERS })
   const reasons = await health.checks(true).leaderElection?.()
   health.stop()
   return reasons
@@ -36,7 +36,7 @@ describe('readiness', () => {
     const driver = { name: 'csi.example.com', state, lostForMs: 3_000 }
     // The test needs no other fields of the service.
     const service = { driver, caches: [{ name: 'Volumes', synced: false }] } as unknown as StartedService
-    health.started({ service, answers: { whyNotReady: async () => whyNotReady } })
+    health.setService({ service, answers: { whyNotReady: async () => whyNotReady } })
     const reasons = await health.checks(true).ready?.()
     health.stop()
     return reasons

@@ -11,7 +11,7 @@ const MAX_STALL_MS = 10_000
 /** The time after which a silent watch fails /livez. Bookmarks arrive about once a minute. */
 const MAX_SILENCE_MS = 15 * 60_000
 
-/** Computes the answers of the health paths. `started` sets the service after the HTTP server has opened. */
+/** Computes the answers of the health paths. `setService` sets the service after the HTTP server has opened. */
 export class Health {
   readonly #loop: EventLoopWatch
   #service: StartedService | undefined
@@ -21,7 +21,7 @@ export class Health {
     this.#loop = watchEventLoop(clock, metrics)
   }
 
-  started({ service, answers }: { service: StartedService; answers: Pick<DriverAnswers, 'whyNotReady'> }): void {
+  setService({ service, answers }: { service: StartedService; answers: Pick<DriverAnswers, 'whyNotReady'> }): void {
     this.#service = service
     this.#answers = answers
   }
@@ -32,13 +32,13 @@ export class Health {
 
   checks(leaderElection: boolean): HealthChecks {
     return {
-      live: () => this.#notLive(),
-      ready: () => this.#notReady(),
-      ...(leaderElection && { leaderElection: () => this.#notElected() }),
+      live: () => this.#liveFailures(),
+      ready: () => this.#readyFailures(),
+      ...(leaderElection && { leaderElection: () => this.#electionFailures() }),
     }
   }
 
-  #notLive(): string[] {
+  #liveFailures(): string[] {
     const reasons = (this.#service?.caches ?? [])
       .filter((cache) => cache.silentForMs > MAX_SILENCE_MS)
       .map((cache) => `nothing heard from the API server for ${cache.name} in ${seconds(cache.silentForMs)}`)
@@ -48,7 +48,7 @@ export class Health {
   }
 
   /** Returns the reasons why the process is not ready to work. A standby with filled caches is ready. */
-  async #notReady(): Promise<readonly string[]> {
+  async #readyFailures(): Promise<readonly string[]> {
     if (this.#service === undefined) return ['starting']
     const { driver, caches } = this.#service
     const reasons = caches.filter((cache) => !cache.synced).map((cache) => `cache of ${cache.name} is not filled yet`)
@@ -59,7 +59,7 @@ export class Health {
     return reason === undefined ? reasons : [...reasons, reason]
   }
 
-  #notElected(): string[] {
+  #electionFailures(): string[] {
     const roles = this.#service?.roles ?? []
     // If several apps run, each reason begins with the name of the app. The Go sidecars print no name.
     return roles.flatMap(({ name, elector }) => {

@@ -25,14 +25,14 @@ export interface EndpointReply {
 }
 
 /** A GET or HEAD request for one path. */
-export interface Asked {
+export interface EndpointRequest {
   readonly query: URLSearchParams
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
 /** The handlers by path. A path without a handler is not found. */
-export type Routes = ReadonlyMap<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>
+export type Routes = ReadonlyMap<string, (asked: EndpointRequest) => EndpointReply | Promise<EndpointReply>>
 
 /** Returns the refusal of a request for a path, or undefined if the request may be answered. */
 export type EndpointGuard = (request: IncomingMessage, path: string) => Promise<EndpointReply | undefined>
@@ -79,7 +79,7 @@ export async function listenHttp(options: ListenOptions): Promise<HttpServer> {
   const { address, routes, log, secure, guard } = options
   const { host, port } = parseListenAddress(address)
   const respond: RequestListener = (request, response) => {
-    answer({ routes, guard }, request, response).catch((error: unknown) => {
+    sendAnswer({ routes, guard }, request, response).catch((error: unknown) => {
       log.error(error, 'HTTP request failed', { path: request.url })
       response.destroy()
     })
@@ -131,7 +131,7 @@ const UNEXPECTED: EndpointReply = { status: 417, body: '' }
 
 type Answering = Pick<ListenOptions, 'routes' | 'guard'>
 
-async function answer(options: Answering, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function sendAnswer(options: Answering, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const reply = await replyTo(options, request, response)
   const zipped = reply.compressible === true && acceptsGzip(request.headers['accept-encoding'])
   const body = zipped ? await promisify(gzip)(reply.body) : Buffer.from(reply.body)
@@ -148,10 +148,10 @@ async function replyTo(
   if (request.httpVersionMajor === 0) return NO_VERSION
   if (!/^(?:100-continue)?$/i.test(request.headers.expect ?? '')) return UNEXPECTED
   const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(request.url ?? '') ?? []
-  return (await guard?.(request, path)) ?? (await routes.get(path)?.(askedOf(response, query))) ?? NOT_FOUND
+  return (await guard?.(request, path)) ?? (await routes.get(path)?.(endpointRequestOf(response, query))) ?? NOT_FOUND
 }
 
-function askedOf(response: ServerResponse, query: string): Asked {
+function endpointRequestOf(response: ServerResponse, query: string): EndpointRequest {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   return { query: new URLSearchParams(query), signal: gone.signal }

@@ -1,8 +1,8 @@
 import { METRICS_CONTENT_TYPE, type Metrics, processStartSeconds } from '@csi-sidecars/telemetry'
 import { ListenError } from './listen-address.ts'
 import {
-  type Asked,
   type EndpointReply,
+  type EndpointRequest,
   ERROR_HEADERS,
   type HttpServer,
   type ListenOptions,
@@ -50,7 +50,7 @@ const PROFILES_PAGE = 'This process has no profiles of Go.\n'
 function routesOf(options: HttpServerOptions): Routes {
   const { metricsPath, metrics, health = {}, debugStuck, debugUnreferenced, profilesPage } = options
   const { leaderElection, live, ready } = health
-  const routes = new Map<string, (asked: Asked) => EndpointReply | Promise<EndpointReply>>()
+  const routes = new Map<string, (asked: EndpointRequest) => EndpointReply | Promise<EndpointReply>>()
   if (live !== undefined) routes.set('/livez', async () => healthReply('livez', await live()))
   if (ready !== undefined) routes.set('/readyz', async () => healthReply('readyz', await ready()))
   if (leaderElection !== undefined) {

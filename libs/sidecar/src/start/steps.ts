@@ -135,7 +135,7 @@ export async function openEndpoint(
   let backlog: Backlog | undefined
   let unreferenced: UnreferencedReport | undefined
   const setService: HttpEndpoint['setService'] = (service) => {
-    health.started(service)
+    health.setService(service)
     backlog = service.backlog
     unreferenced = service.unreferenced
   }
@@ -149,7 +149,7 @@ export async function openEndpoint(
       : {
           health: health.checks(elects),
           debugStuck: (query: URLSearchParams) =>
-            debugStuck({ backlog, limits: limits(), missing: context.missing?.rules ?? [] }, query),
+            debugStuck({ backlog, limits: limits(), missingPermissions: context.missing?.rules ?? [] }, query),
           debugUnreferenced: () => debugUnreferenced(unreferenced),
         }
   const profilesPage = sidecars.some(({ settings }) => settings.profilesPage === true)

@@ -10,7 +10,7 @@ import { Metrics } from '@csi-sidecars/telemetry'
 import { type RecordingLogger, recordingLogger } from '@csi-sidecars/telemetry/testing'
 import type { Issued } from '@csi-sidecars/testkit'
 import type { HttpServer } from '../http/listener.ts'
-import { guardOf } from '../http/secure/guard.ts'
+import { createGuard } from '../http/secure/guard.ts'
 import type { Reviews } from '../http/secure/reviews.ts'
 import { ciphersOf, type TlsSettings } from '../http/secure/settings.ts'
 import { openTls, type Tls } from '../http/secure/tls.ts'
@@ -69,7 +69,7 @@ export class SecureServer implements AsyncDisposable {
       health: { live: () => [] },
       log,
       secure: create,
-      guard: isAuthenticated ? guardOf({ alwaysAllow: ['/livez', '/open/*'], reviews, log }) : undefined,
+      guard: isAuthenticated ? createGuard({ alwaysAllow: ['/livez', '/open/*'], reviews, log }) : undefined,
     })
   }
 

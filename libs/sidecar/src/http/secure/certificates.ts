@@ -27,10 +27,10 @@ const readText: ReadText = (file) => readFile(file, 'utf8')
 /** The maximum number of tries to read a certificate and a key of the same version. */
 const MAX_READS = 3
 
-export function pairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<KeyPair> {
+export function keyPairSource(certFile: string, keyFile: string, read: ReadText = readText): FileSource<KeyPair> {
   return {
     read: () => readPair(certFile, keyFile, read),
-    parse: ([cert = '', key = '']) => checkedPair({ cert, key }),
+    parse: ([cert = '', key = '']) => assertValidPair({ cert, key }),
     loadedMessage: 'Loaded a new cert/key pair',
     refusedMessage: 'Failed to load the cert/key pair, the one before stays',
   }
@@ -40,7 +40,7 @@ export function pairSource(certFile: string, keyFile: string, read: ReadText = r
 export function authoritiesSource(file: string): FileSource<string> {
   return {
     read: async () => [await readText(file)],
-    parse: ([pem = '']) => acceptedByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),
+    parse: ([pem = '']) => assertAcceptedByOpenSsl({ ca: pem }, checkedAuthorities(pem, file)),
     loadedMessage: 'Loaded a new CA Bundle and Verifier',
     refusedMessage: 'Failed to load the CA bundle, the one before stays',
   }
@@ -55,18 +55,18 @@ async function readPair(certFile: string, keyFile: string, read: ReadText): Prom
 }
 
 /** Checks that the key belongs to the certificate, which Node does not check. The error texts are Go's. */
-function checkedPair(pair: KeyPair): KeyPair {
+function assertValidPair(pair: KeyPair): KeyPair {
   const [first = ''] = blocksIn(pair.cert)
   if (first === '') throw new Error('tls: failed to find any PEM data in certificate input')
   if (!pair.key.includes('-----BEGIN ')) throw new Error('tls: failed to find any PEM data in key input')
   if (!new X509Certificate(first).checkPrivateKey(privateKey(pair.key))) {
     throw new Error('tls: private key does not match public key')
   }
-  return acceptedByOpenSsl(pair, pair)
+  return assertAcceptedByOpenSsl(pair, pair)
 }
 
 /** Throws if OpenSSL refuses the certificates, for example because of a malformed chain or a small key. */
-function acceptedByOpenSsl<T>(context: SecureContextOptions, value: T): T {
+function assertAcceptedByOpenSsl<T>(context: SecureContextOptions, value: T): T {
   createSecureContext(context)
   return value
 }
@@ -102,18 +102,18 @@ const LOOPBACK = [
 ]
 
 /** Returns the source of a self-signed certificate for this host, which is renewed in time. */
-export function selfMadeSource(clock: Clock, hostName: string): FileSource<KeyPair> {
-  let madeAt = Number.NEGATIVE_INFINITY
+export function selfSignedSource(clock: Clock, hostName: string): FileSource<KeyPair> {
+  let createdAt = Number.NEGATIVE_INFINITY
   let texts: readonly string[] = []
   return {
     read: async () => {
-      if (clock.now() - madeAt < RENEW_AFTER_MS) return texts
-      madeAt = clock.now()
+      if (clock.now() - createdAt < RENEW_AFTER_MS) return texts
+      createdAt = clock.now()
       const { cert, key } = selfSignedCertificate({
         commonName: hostName,
         dnsNames: [...new Set([hostName, 'localhost'])],
         addresses: LOOPBACK,
-        now: madeAt,
+        now: createdAt,
         days: DAYS,
       })
       texts = [cert, key]
@@ -126,17 +126,17 @@ export function selfMadeSource(clock: Clock, hostName: string): FileSource<KeyPa
 }
 
 /** A value that is read again from its source. An unusable new value is logged once, and the old value stays. */
-export class Reloaded<T> {
+export class ReloadingFile<T> {
   readonly #source: FileSource<T>
   readonly #log: Logger
   #texts: readonly string[]
-  #complaint: string | undefined
+  #lastError: string | undefined
   value: T
 
   /** Reads the first value. Throws if the source has no valid value. */
-  static async open<T>(source: FileSource<T>, log: Logger): Promise<Reloaded<T>> {
+  static async open<T>(source: FileSource<T>, log: Logger): Promise<ReloadingFile<T>> {
     const texts = await source.read()
-    return new Reloaded(source, { log, texts, value: source.parse(texts) })
+    return new ReloadingFile(source, { log, texts, value: source.parse(texts) })
   }
 
   private constructor(
@@ -150,20 +150,20 @@ export class Reloaded<T> {
   }
 
   /** Reads the source. Returns whether the value has changed. */
-  async readAgain(): Promise<boolean> {
+  async reload(): Promise<boolean> {
     try {
       const texts = await this.#source.read()
       const same = texts.length === this.#texts.length && texts.every((text, index) => text === this.#texts[index])
       // Unchanged files keep the value. Each successful read resets `#complaint`, so that the next failure is logged.
       if (!same) this.value = this.#source.parse(texts)
       this.#texts = texts
-      this.#complaint = undefined
+      this.#lastError = undefined
       if (!same) this.#log.v(2)?.info(this.#source.loadedMessage)
       return !same
     } catch (error) {
       const complaint = messageOf(error)
-      if (complaint !== this.#complaint) this.#log.error(error, this.#source.refusedMessage)
-      this.#complaint = complaint
+      if (complaint !== this.#lastError) this.#log.error(error, this.#source.refusedMessage)
+      this.#lastError = complaint
       return false
     }
   }

@@ -8,7 +8,7 @@ import { ScriptedReviews } from '../../testing/scripted-reviews.ts'
 import { SecureServer } from '../../testing/secure-server.ts'
 import type { HttpServer } from '../listener.ts'
 import { startHttpServer } from '../server.ts'
-import { guardOf } from './guard.ts'
+import { createGuard } from './guard.ts'
 import { Reviews } from './reviews.ts'
 
 let server: HttpServer | undefined
@@ -29,7 +29,7 @@ async function start(api: ScriptedReviews, time = clock): Promise<void> {
     metrics: new Metrics(),
     health: { live: () => [] },
     log,
-    guard: guardOf({ alwaysAllow: ['/livez'], reviews, log }),
+    guard: createGuard({ alwaysAllow: ['/livez'], reviews, log }),
   })
 }
 

@@ -26,10 +26,10 @@ const UNAVAILABLE: EndpointReply = {
 }
 
 /** Returns a guard that first authenticates the client and then authorizes its request. */
-export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGuard {
+export function createGuard({ alwaysAllow, reviews, log }: GuardOptions): EndpointGuard {
   const open = new Set(alwaysAllow.filter((path) => !path.endsWith('/*')))
-  const openBelow = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))
-  let complained = false
+  const openPrefixes = alwaysAllow.filter((path) => path.endsWith('/*')).map((path) => path.slice(0, -1))
+  let hasLoggedError = false
   const review = async (request: IncomingMessage, path: string): Promise<EndpointReply | undefined> => {
     const user = userOfCertificate(request.socket) ?? (await userOfToken(request, reviews))
     if (user === undefined) return UNAUTHORIZED
@@ -38,15 +38,15 @@ export function guardOf({ alwaysAllow, reviews, log }: GuardOptions): EndpointGu
     return (await reviews.allows(user, verb, path)) ? undefined : forbidden(user, verb, path)
   }
   return async (request, path) => {
-    if (open.has(path) || openBelow.some((start) => path.startsWith(start))) return undefined
+    if (open.has(path) || openPrefixes.some((start) => path.startsWith(start))) return undefined
     try {
       const refusal = await review(request, path)
-      complained = false
+      hasLoggedError = false
       return refusal
     } catch (error) {
       // Scrapers repeat their requests, so a lasting failure is logged once.
-      if (!complained) log.error(error, 'Requests to the HTTP endpoint cannot be reviewed', { path })
-      complained = true
+      if (!hasLoggedError) log.error(error, 'Requests to the HTTP endpoint cannot be reviewed', { path })
+      hasLoggedError = true
       return UNAVAILABLE
     }
   }

@@ -1,7 +1,7 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import type { StartContext } from '../../process.ts'
 import type { EndpointGuard, SecureFactory } from '../listener.ts'
-import { guardOf } from './guard.ts'
+import { createGuard } from './guard.ts'
 import { Reviews } from './reviews.ts'
 import { securitySettings } from './settings.ts'
 import { openTls } from './tls.ts'
@@ -26,7 +26,7 @@ export async function openSecurity({ standard, host, clock, log, atEnd }: StartC
     guard: (client: () => KubeClient): EndpointGuard | undefined => {
       if (!authenticated) return undefined
       const reviews = authorize ? new Reviews(clock, client) : undefined
-      return guardOf({ alwaysAllow, reviews, log })
+      return createGuard({ alwaysAllow, reviews, log })
     },
   }
 }

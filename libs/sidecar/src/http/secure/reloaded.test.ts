@@ -1,6 +1,6 @@
 import { recordingLogger } from '@csi-sidecars/telemetry/testing'
 import { expect, test } from '@jest/globals'
-import { type FileSource, Reloaded } from './certificates.ts'
+import { type FileSource, ReloadingFile } from './certificates.ts'
 
 function source(): FileSource<string> & { texts: string[]; unreadable: Error | undefined } {
   return {
@@ -22,22 +22,22 @@ function source(): FileSource<string> & { texts: string[]; unreadable: Error | u
 test('the new content of a reloaded file takes effect, and the change is logged', async () => {
   const from = source()
   const log = recordingLogger()
-  const value = await Reloaded.open(from, log)
-  expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
+  const value = await ReloadingFile.open(from, log)
+  expect([await value.reload(), value.value]).toEqual([false, 'A'])
   from.texts = ['b']
-  expect([await value.readAgain(), value.value]).toEqual([true, 'B'])
-  expect([await value.readAgain(), value.value]).toEqual([false, 'B'])
+  expect([await value.reload(), value.value]).toEqual([true, 'B'])
+  expect([await value.reload(), value.value]).toEqual([false, 'B'])
   expect(log.lines.map(({ message }) => message)).toEqual(['Loaded'])
 })
 
 test('the invalid new content of a reloaded file is logged once, and the old content stays in use', async () => {
   const from = source()
   const log = recordingLogger()
-  const value = await Reloaded.open(from, log)
+  const value = await ReloadingFile.open(from, log)
   from.texts = ['bad']
-  for (let looks = 0; looks < 3; looks += 1) expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.reload(), value.value]).toEqual([false, 'A'])
   from.unreadable = new Error('gone')
-  for (let looks = 0; looks < 3; looks += 1) expect([await value.readAgain(), value.value]).toEqual([false, 'A'])
+  for (let looks = 0; looks < 3; looks += 1) expect([await value.reload(), value.value]).toEqual([false, 'A'])
   expect(log.lines).toMatchObject([
     { level: 'error', message: 'Refused', error: { message: 'cannot use bad' } },
     { level: 'error', message: 'Refused', error: { message: 'gone' } },
@@ -47,10 +47,10 @@ test('the invalid new content of a reloaded file is logged once, and the old con
 test('each time a reloaded file becomes invalid, one log line reports the file', async () => {
   const from = source()
   const log = recordingLogger()
-  const value = await Reloaded.open(from, log)
+  const value = await ReloadingFile.open(from, log)
   for (const text of ['bad', 'a', 'bad']) {
     from.texts = [text]
-    expect(await value.readAgain()).toBe(false)
+    expect(await value.reload()).toBe(false)
   }
   expect(log.lines).toHaveLength(2)
 })
@@ -58,5 +58,5 @@ test('each time a reloaded file becomes invalid, one log line reports the file',
 test('a file that cannot be used at the start of the process is an error', async () => {
   const from = source()
   from.texts = ['bad']
-  await expect(Reloaded.open(from, recordingLogger())).rejects.toThrow('cannot use bad')
+  await expect(ReloadingFile.open(from, recordingLogger())).rejects.toThrow('cannot use bad')
 })

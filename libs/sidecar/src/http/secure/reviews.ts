@@ -28,15 +28,15 @@ interface SubjectAccessReview {
   readonly status?: { readonly allowed?: boolean; readonly denied?: boolean }
 }
 
-const ASKED = { version: 'v1', namespaced: false, subresources: [], kept: false } as const
+const REVIEW_RESOURCE = { version: 'v1', namespaced: false, subresources: [], kept: false } as const
 const TOKEN_REVIEWS: Resource<TokenReview> = {
-  ...ASKED,
+  ...REVIEW_RESOURCE,
   group: 'authentication.k8s.io',
   plural: 'tokenreviews',
   kind: 'TokenReview',
 }
 const SUBJECT_ACCESS_REVIEWS: Resource<SubjectAccessReview> = {
-  ...ASKED,
+  ...REVIEW_RESOURCE,
   group: 'authorization.k8s.io',
   plural: 'subjectaccessreviews',
   kind: 'SubjectAccessReview',
@@ -91,7 +91,7 @@ export class Reviews {
 const CACHE_FOR_MS = 10_000
 const MAX_ANSWERS = 256
 /** The maximum number of reviews at the same time. Only a client that guesses tokens causes more. */
-const MAX_QUESTIONS = 16
+const MAX_RUNNING_REVIEWS = 16
 
 /**
  * Caches answers of the API server for a short time. Equal reviews at the same time share one request. Errors are not
@@ -101,7 +101,7 @@ export class ReviewCache<T> {
   readonly #clock: Clock
   /** The answers, oldest first. */
   readonly #answers = new Map<string, { readonly value: T; readonly until: number }>()
-  readonly #asking = new Map<string, Promise<T>>()
+  readonly #runningReviews = new Map<string, Promise<T>>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -112,13 +112,14 @@ export class ReviewCache<T> {
     const storedAnswer = this.#answers.get(key)
     if (storedAnswer !== undefined && storedAnswer.until > this.#clock.monotonic())
       return Promise.resolve(storedAnswer.value)
-    const asking = this.#asking.get(key)
+    const asking = this.#runningReviews.get(key)
     if (asking !== undefined) return asking
-    if (this.#asking.size >= MAX_QUESTIONS) return Promise.reject(new CancelledError('too many reviews at a time'))
+    if (this.#runningReviews.size >= MAX_RUNNING_REVIEWS)
+      return Promise.reject(new CancelledError('too many reviews at a time'))
     const answer = ask()
       .then((value) => this.#store(key, value))
-      .finally(() => this.#asking.delete(key))
-    this.#asking.set(key, answer)
+      .finally(() => this.#runningReviews.delete(key))
+    this.#runningReviews.set(key, answer)
     return answer
   }
 

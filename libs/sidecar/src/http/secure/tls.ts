@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '@csi-sidecars/base'
 import type { Logger } from '@csi-sidecars/telemetry'
 import type { SecureFactory } from '../listener.ts'
-import { authoritiesSource, type KeyPair, pairSource, Reloaded, selfMadeSource } from './certificates.ts'
+import { authoritiesSource, type KeyPair, keyPairSource, ReloadingFile, selfSignedSource } from './certificates.ts'
 import type { TlsSettings } from './settings.ts'
 
 /** The time limit of a handshake. */
@@ -33,13 +33,14 @@ export interface Tls {
 export async function openTls(settings: TlsSettings, options: TlsOptions): Promise<Tls> {
   const { clock, log, hostName } = options
   const { pair: files, clientCaFile } = settings
-  const source = files === undefined ? selfMadeSource(clock, hostName) : pairSource(files.certFile, files.keyFile)
-  const pair = await Reloaded.open(source, log)
-  const authorities = clientCaFile === undefined ? undefined : await Reloaded.open(authoritiesSource(clientCaFile), log)
+  const source = files === undefined ? selfSignedSource(clock, hostName) : keyPairSource(files.certFile, files.keyFile)
+  const pair = await ReloadingFile.open(source, log)
+  const authorities =
+    clientCaFile === undefined ? undefined : await ReloadingFile.open(authoritiesSource(clientCaFile), log)
   const contextOptions = (): SecureContextOptions => contextOf(settings, pair.value, authorities?.value)
   let server: Server | undefined
   const readFiles = async (): Promise<void> => {
-    const changed = await Promise.all([pair.readAgain(), authorities?.readAgain()])
+    const changed = await Promise.all([pair.reload(), authorities?.reload()])
     if (changed.includes(true)) server?.setSecureContext(contextOptions())
   }
   const again = repeat(clock, readFiles)
