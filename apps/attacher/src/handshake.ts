@@ -46,7 +46,7 @@ export function handshakeOf(values: {
         ControllerRpc.LIST_VOLUMES_PUBLISHED_NODES,
       ],
     },
-    namedFrom: 'name',
+    metricsNameDriverFrom: 'name',
     maxLogLength: values['max-grpc-log-length'],
   }
 }

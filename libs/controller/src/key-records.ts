@@ -13,7 +13,7 @@ export interface ActiveRun {
   readonly subject: WorkSubject | undefined
 }
 
-/** The clock of the records, and where pending work is reported. */
+/** Everything that the records of a controller's keys need. */
 export interface KeyRecordsOptions {
   readonly clock: Clock
   /** Reports pending work. Default: pending work is not reported. */
@@ -43,7 +43,7 @@ export class KeyRecords {
   }
 
   /** Replaces the record of the key by a new one, because the key has other work from now on. */
-  renew(key: string): void {
+  reset(key: string): void {
     if (this.#records.delete(key)) this.getOrCreate(key)
   }
 

@@ -122,7 +122,7 @@ describe('failing keys', () => {
     reconcile = async () => ({ kind: 'retry', cause: unavailable })
     await add('a')
     await clock.advance(500)
-    queue.renew('a')
+    queue.forgetHistory('a')
     expect(only()).toMatchObject({ since: NOW + 500, tries: 0, message: undefined })
     await clock.advance(1000)
     queue.forget('a')

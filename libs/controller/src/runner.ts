@@ -33,8 +33,8 @@ export class Runner implements Enqueuer<string> {
     this.#schedule.add(key, priority)
   }
 
-  renew(key: string): void {
-    this.#records.renew(key)
+  forgetHistory(key: string): void {
+    this.#records.reset(key)
     this.#schedule.resetBackoff(key)
   }
 
@@ -150,6 +150,6 @@ export class Runner implements Enqueuer<string> {
   /** Reports completed work. The key gets a new record, unless it waits. */
   #settled(key: string, { subject }: Active, completesWork: boolean): void {
     if (completesWork && subject !== undefined) this.#records.complete(key, subject)
-    if (this.#schedule.awaitedBy(key).length === 0) this.#records.renew(key)
+    if (this.#schedule.awaitedBy(key).length === 0) this.#records.reset(key)
   }
 }

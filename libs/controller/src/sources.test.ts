@@ -5,8 +5,8 @@ import {
   type Enqueuer,
   enqueueOn,
   forgetDeleted,
+  forgetHistoryOn,
   KeyFeed,
-  renewOn,
   type Source,
   WakeFeed,
   wakeOn,
@@ -54,7 +54,7 @@ let done: string[]
 const queue: Enqueuer<string> = {
   add: (key, priority = 'normal') => done.push(`add ${key}${priority === 'retry' ? ' as retry' : ''}`),
   resetBackoff: (key) => done.push(`reset ${key}`),
-  renew: (key) => done.push(`renew ${key}`),
+  forgetHistory: (key) => done.push(`forget ${key}`),
   wake: ({ kind, name }) => done.push(`wake ${kind} ${name}`),
   forget: (key) => done.push(`forget ${key}`),
   isInWork: (key) => key === 'a',
@@ -103,10 +103,10 @@ test('the trigger of `enqueueOn` can skip a key that is running', () => {
   expect(run(informer, idle)).toEqual(['add c', 'add b'])
 })
 
-test('`renewOn` resets the back-off of the keys of each event, and ignores cached objects', () => {
+test('`forgetHistoryOn` resets the back-off of the keys of each event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const updated = renewOn(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
-  expect(run(informer, updated)).toEqual(['renew a'])
+  const updated = forgetHistoryOn(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
+  expect(run(informer, updated)).toEqual(['forget a'])
 })
 
 test('`wakeOn` wakes the keys that wait for an event, and ignores cached objects', () => {

@@ -17,7 +17,7 @@ export interface Enqueuer<K extends string = never> {
   /** Forgets the failures of the key: its next back-off is the shortest. */
   resetBackoff(key: string): void
   /** Forgets the failures and the age of the key, which has other work. */
-  renew(key: string): void
+  forgetHistory(key: string): void
   /** Runs every key that waits for the event, and resets its back-off. */
   readonly wake: (event: WakeEvent<K>) => void
   /** Forgets the key, because its object is deleted. */
@@ -68,10 +68,10 @@ export function enqueueOn<T>(
  * Forgets the failures of keys whose desired state was replaced. List this source before the source that adds these
  * keys for the same event.
  */
-export function renewOn<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
+export function forgetHistoryOn<T>(informer: Pick<Informer<T, never>, 'subscribe'>, trigger: Trigger<T>): Source {
   return (queue) =>
     informer.subscribe((event) => {
-      for (const key of trigger(event)) queue.renew(key)
+      for (const key of trigger(event)) queue.forgetHistory(key)
     })
 }
 

@@ -3,7 +3,7 @@ import {
   type Enqueuer,
   enqueueOn,
   forgetDeleted,
-  renewOn,
+  forgetHistoryOn,
   type Source,
   type Trigger,
   WakeFeed,
@@ -96,7 +96,7 @@ export function attachmentController(term: AttacherTerm): Controller<AttachmentW
         return () => {}
       },
       forgetDeleted(attachments, (va) => memory.forget(va)),
-      renewOn(attachments, onDetachWanted),
+      forgetHistoryOn(attachments, onDetachWanted),
       watchUndone(attachments, isStatusReverted, (va) =>
         memory.update(va, { statusReverted: recordUndone(memory.recordOf(va).statusReverted, { backoff, clock }) }),
       ),

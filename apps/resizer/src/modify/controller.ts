@@ -1,4 +1,4 @@
-import { type Controller, enqueueOn, forgetDeleted, renewOn, wakeOn } from '@csi-sidecars/controller'
+import { type Controller, enqueueOn, forgetDeleted, forgetHistoryOn, wakeOn } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
 import type { ResizerClaim } from '../caches/claim.ts'
 import type { Informers } from '../caches/open.ts'
@@ -11,7 +11,7 @@ import { ModifyMemory } from './memory.ts'
 import { modificationOf } from './pending.ts'
 import { reconcileModify } from './reconcile.ts'
 import type { ModifyClient } from './run.ts'
-import { callsOfEarlierProcesses, classChanged, onClaim, recreatedClasses, wasTried } from './triggers.ts'
+import { classChanged, onClaim, recallEarlierCalls, retryRecreatedClasses, wasTried } from './triggers.ts'
 
 /** Returns the controller that modifies volumes by the VolumeAttributesClass that their claims request. */
 export function modifyController(
@@ -35,10 +35,10 @@ export function modifyController(
     onStart: () => log.info('Starting external resizer for modify volume', { controller: settings.driverName }),
     caches: [claims, volumes, classes],
     sources: [
-      callsOfEarlierProcesses(claims, memory),
-      recreatedClasses(classes, claims, memory),
+      recallEarlierCalls(claims, memory),
+      retryRecreatedClasses(classes, claims, memory),
       forgetDeleted(claims, (claim) => memory.forget(claim)),
-      renewOn(claims, classChanged),
+      forgetHistoryOn(claims, classChanged),
       enqueueOn(claims, unlessAtRest(onClaim, isAtRest), wasTried),
     ],
     wakers: {

@@ -28,7 +28,7 @@ function matters({ before, after }: ClaimUpdate): boolean {
 }
 
 /** Marks recorded modifications of earlier processes as possibly running. A process may have ended during a call. */
-export function callsOfEarlierProcesses(
+export function recallEarlierCalls(
   { store }: Pick<Informer<ResizerClaim, never>, 'store'>,
   { uncertain }: Pick<ModifyMemory, 'uncertain'>,
 ): Source {
@@ -41,7 +41,7 @@ export function callsOfEarlierProcesses(
 }
 
 /** Forgets the driver's refusals of a class that is recreated, and enqueues the claims that target the class. */
-export function recreatedClasses(
+export function retryRecreatedClasses(
   classes: Pick<Informer<AttributesClass, never>, 'subscribe'>,
   { store }: Pick<Informer<ResizerClaim, never>, 'store'>,
   { infeasibleClaims }: Pick<ModifyMemory, 'infeasibleClaims'>,
@@ -52,7 +52,7 @@ export function recreatedClasses(
       for (const { key, modifyVolumeStatus } of store.values()) {
         if (modifyVolumeStatus?.target !== event.object.key) continue
         infeasibleClaims.remove(key)
-        queue.renew(key)
+        queue.forgetHistory(key)
         queue.add(key)
       }
     })

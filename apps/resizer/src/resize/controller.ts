@@ -3,7 +3,7 @@ import {
   type Enqueuer,
   enqueueOn,
   forgetDeleted,
-  renewOn,
+  forgetHistoryOn,
   type Source,
 } from '@csi-sidecars/controller'
 import { controllerClient, driverWhileLeading } from '@csi-sidecars/csi'
@@ -53,7 +53,7 @@ export function resizeController(term: ResizerTerm): Controller<ResizerWakeKind>
         memory.forget(claim)
         inUse?.forget(claim)
       }),
-      renewOn(claims, requestChanged),
+      forgetHistoryOn(claims, requestChanged),
       enqueueOn(claims, unlessAtRest(onClaim, isAtRest), wasTried),
       enqueueOn(volumes, onVolume),
     ],

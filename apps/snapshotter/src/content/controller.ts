@@ -24,7 +24,7 @@ import { observe } from './observe.ts'
 import { contentTable } from './pending.ts'
 import { reconcile } from './reconcile.ts'
 import type { ContentDeps, ContentWakeKind } from './run.ts'
-import { contentTrigger, lostContents, wakesOnHandles } from './triggers.ts'
+import { contentTrigger, recordLostContents, wakesOnHandles } from './triggers.ts'
 
 /** Returns the controller of VolumeSnapshotContents or of VolumeGroupSnapshotContents. */
 export function contentController(
@@ -60,7 +60,7 @@ export function contentController(
     caches: [contents, classes],
     sources: [
       forgetDeleted(contents),
-      lostContents(contents, memory, hasSnapshotToDelete),
+      recordLostContents(contents, memory, hasSnapshotToDelete),
       enqueueOn(contents, contentTrigger(isAtRest), ({ status }) => status?.hasError === true),
     ],
     wakers: {
@@ -89,7 +89,7 @@ export function contentController(
   }
 }
 
-/** Logs a failed run. Does not log snapshots that are not ready. */
+/** A snapshot that is not ready is no failure: its run is only repeated. */
 function logFailure(key: string, cause: unknown, { kind, log }: ContentDeps): void {
   if (cause instanceof NotReadyError) return
   const line = `could not sync ${kind.texts.content} ${goQuote(key)}: ${messageOf(cause)}`

@@ -53,7 +53,7 @@ function isMemberWithHandles({ status }: Content): boolean {
  * Remembers the states of contents, and enqueues lost contents. `hasSnapshotToDelete` reports whether the last state of
  * a content names such a snapshot. List this source after `forgetDeleted`, which removes the keys of deleted contents.
  */
-export function lostContents(
+export function recordLostContents(
   contents: Pick<Informer<Content, never>, 'subscribe'>,
   memory: ContentMemory,
   hasSnapshotToDelete: (content: Content) => boolean,
