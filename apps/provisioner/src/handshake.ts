@@ -36,6 +36,6 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
       plugin: [PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS],
       controller: [ControllerRpc.PUBLISH_UNPUBLISH_VOLUME],
     },
-    namedFrom: 'name',
+    metricsNameDriverFrom: 'name',
   }
 }

@@ -172,7 +172,7 @@ export function resizerControllers(opened: ResizerParts, { assertLeading }: Lead
     claims,
     volumes,
     mutex: new KeyedMutex(),
-    unconfirmed: new Set<string>(),
+    claimsWithLostAnswer: new Set<string>(),
     recorder: recorderWhileLeading(recorder, assertLeading, structuredLines(log)),
     clock,
     log,

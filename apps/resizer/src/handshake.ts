@@ -35,7 +35,7 @@ export function handshakeOf(limits: HandshakeLimits): HandshakeTable {
       controller: [ControllerRpc.EXPAND_VOLUME, ControllerRpc.MODIFY_VOLUME],
       node: [NodeRpc.EXPAND_VOLUME],
     },
-    namedFrom: 'capabilities',
+    metricsNameDriverFrom: 'capabilities',
   }
 }
 

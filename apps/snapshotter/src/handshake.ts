@@ -25,8 +25,8 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
       },
     ],
     decisiveCapabilities: { controller: [ControllerRpc.CREATE_DELETE_SNAPSHOT] },
-    namedFrom: 'name',
-    nameFirst: true,
+    metricsNameDriverFrom: 'name',
+    readsNameBeforeProbe: true,
   }
 }
 

@@ -14,7 +14,7 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The driver may notice the time-out earlier than this client by these milliseconds, because both round it. */
+/** The driver and this client round the time-out, so the driver may end the call up to this much earlier. */
 const MAX_CLOCK_DIFFERENCE_MS = 2
 
 /** The status text with which this client cancels a call in grpc-js. No caller sees it. */
@@ -124,7 +124,7 @@ function decoded<Q, R>(method: UnaryMethod<Q, R>, reply: Buffer | undefined): R 
 
 /** The texts of statuses that grpc-js creates itself if a stream ends without a status of the driver. */
 const CREATED_BY_CLIENT = /^(Received RST_STREAM with code|Failed to start HTTP\/2 stream|Call cancelled$)/
-/** The text in such a status if the HTTP/2 session has failed. The reason follows the text. */
+/** The text in a status of grpc-js after a failure of the HTTP/2 session. The reason follows the text. */
 const SESSION_BROKEN = 'triggered by internal client error: '
 /** The texts of statuses for answers that grpc-js could not read. grpc-js has chosen their codes. */
 const UNREADABLE =

@@ -43,7 +43,7 @@ export interface Resource<T> {
   readonly namespaced: boolean
   readonly subresources: readonly string[]
   /** False for a review, which the API server answers without storing it. It has a status and no name. */
-  readonly kept?: false
+  readonly isStored?: false
   readonly type?: T
 }
 

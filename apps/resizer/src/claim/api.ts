@@ -20,7 +20,7 @@ export async function patchClaim(
     deps.claims.storeAnswer(saved)
     return projectClaim(saved)
   } catch (error) {
-    if (isOutcomeUnknown(error)) deps.unconfirmed.add(key)
+    if (isOutcomeUnknown(error)) deps.claimsWithLostAnswer.add(key)
     throw error
   }
 }
@@ -35,15 +35,15 @@ export async function confirmLastWrite({
   deps,
   signal,
 }: ResizerClaimRun<ResizerClaimDeps>): Promise<Error | undefined> {
-  const { api, claims, unconfirmed } = deps
-  if (!unconfirmed.has(key)) return undefined
+  const { api, claims, claimsWithLostAnswer } = deps
+  if (!claimsWithLostAnswer.has(key)) return undefined
   try {
     claims.storeAnswer(await api.get(PERSISTENT_VOLUME_CLAIMS, namespacedRef(key), { signal }))
   } catch (error) {
     signal.throwIfAborted()
     if (!isNotFound(error)) return new Error(`cannot read pvc "${key}" again: ${messageOf(error)}`, { cause: error })
   }
-  unconfirmed.delete(key)
+  claimsWithLostAnswer.delete(key)
   return undefined
 }
 

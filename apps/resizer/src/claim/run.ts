@@ -25,7 +25,7 @@ export interface ResizerClaimDeps {
    */
   readonly mutex: KeyedMutex
   /** The claims with a write whose answer was lost. Both controllers share this set. */
-  readonly unconfirmed: Set<string>
+  readonly claimsWithLostAnswer: Set<string>
   /** Called before each CSI call: the other controller then prefers the claim. */
   readonly notifyCallStarted: (key: string) => void
   readonly recorder: Pick<Recorder, 'event'>

@@ -5,7 +5,7 @@ import type { ResizerClaim } from '../caches/claim.ts'
 import { CONDITION, SIZE_STATUS } from '../caches/names.ts'
 import type { ResizerVolume } from '../caches/volume.ts'
 import { objectOf, SIDECAR } from '../claim/pending.ts'
-import { isNodesPart, nodeStatusOf } from './pending.ts'
+import { isOnlyNodeStepLeft, nodeStatusOf } from './pending.ts'
 import { isOurs } from './source.ts'
 
 /** Everything that the report about the kubelet's part of an expansion needs. */
@@ -76,7 +76,7 @@ export class NodeSteps {
   }
 
   #isStep(claim: ResizerClaim): boolean {
-    if (!isNodesPart(claim)) return false
+    if (!isOnlyNodeStepLeft(claim)) return false
     const { volumes, driverName } = this.#options
     const volume = volumes.get(claim.volumeName)
     return volume !== undefined && isOurs(claim, volume, driverName)

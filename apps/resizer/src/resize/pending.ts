@@ -24,7 +24,7 @@ export function expansionOf(claim: ResizerClaim, sources: ExpansionSources): Wor
   if (isAtMost(claim.request, claim.capacity)) return undefined
   const volume = volumes.get(claim.volumeName)
   if (volume === undefined ? nodeDeployment : !isOurs(claim, volume, driverName)) return undefined
-  if (isNodesPart(claim) && isAtMost(claim.request, claim.allocated ?? claim.request)) return undefined
+  if (isOnlyNodeStepLeft(claim) && isAtMost(claim.request, claim.allocated ?? claim.request)) return undefined
   const work = { operation: 'expand', object: objectOf(claim), volume: claim.volumeName } as const
   if (volume === undefined) return { ...work, obstacle: 'PersistentVolumeMissing' }
   if (claim.sizeStatus === SIZE_STATUS.controllerInfeasible) return { ...work, obstacle: 'Infeasible' }
@@ -40,7 +40,7 @@ export function nodeStatusOf({ sizeStatus }: ResizerClaim): (typeof NODE_STATUSE
 }
 
 /** Reports whether only the kubelet's part of the expansion is pending. */
-export function isNodesPart(claim: ResizerClaim): boolean {
+export function isOnlyNodeStepLeft(claim: ResizerClaim): boolean {
   return nodeStatusOf(claim) !== undefined || isNodeStepPending(claim)
 }
 

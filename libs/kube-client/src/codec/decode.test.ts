@@ -82,7 +82,7 @@ test.each([
   ['{"status":null}', false],
   ['null', false],
 ])('the decoder accepts the answer %s to an access review: %s', (text, is) => {
-  const resource = { ...LEASES, kept: false } as const
+  const resource = { ...LEASES, isStored: false } as const
   const parse = (): unknown => parseAnswer(text, { path: '/p', method: 'POST', resource })
   if (is) expect(parse()).toEqual(JSON.parse(text))
   else expect(parse).toThrow('JSON that is no object of the API')

@@ -64,9 +64,9 @@ export function parseAnswer<T>(
   }
 }
 
-function isObjectOf({ kept }: Resource<unknown>, answer: unknown): boolean {
+function isObjectOf({ isStored }: Resource<unknown>, answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  if (kept === false) return 'status' in answer && typeof answer.status === 'object' && answer.status !== null
+  if (isStored === false) return 'status' in answer && typeof answer.status === 'object' && answer.status !== null
   if (!('metadata' in answer)) return false
   const { metadata } = answer
   return typeof metadata === 'object' && metadata !== null && 'name' in metadata && typeof metadata.name === 'string'

@@ -45,8 +45,8 @@ export class UnknownOutcomes {
     send: SingleWrite<T>,
   ): Promise<T> {
     const { path, ref, resource } = object
-    const doubt = this.#uncertainWrites.get(path)
-    if (doubt !== undefined) await this.#awaitReread(doubt, path, send.signal)
+    const uncertain = this.#uncertainWrites.get(path)
+    if (uncertain !== undefined) await this.#awaitReread(uncertain, path, send.signal)
     try {
       return await send.sendOnce()
     } catch (error) {
@@ -57,30 +57,30 @@ export class UnknownOutcomes {
   }
 
   /** Throws a conflict if the object has changed since the caller's decision. */
-  async #awaitReread(doubt: UncertainWrite, path: string, signal: AbortSignal | undefined): Promise<void> {
-    if (!(await abortable(this.#reread(doubt, path), signal))) return
-    const message = `${doubt.ref.name} has changed: a write before this one was carried out without an answer`
+  async #awaitReread(uncertain: UncertainWrite, path: string, signal: AbortSignal | undefined): Promise<void> {
+    if (!(await abortable(this.#reread(uncertain, path), signal))) return
+    const message = `${uncertain.ref.name} has changed: a write before this one was carried out without an answer`
     throw new ApiError({ code: 409, reason: 'Conflict', message })
   }
 
-  #recordUncertain(path: string, doubt: UncertainWrite): void {
-    this.#uncertainWrites.set(path, doubt)
+  #recordUncertain(path: string, uncertain: UncertainWrite): void {
+    this.#uncertainWrites.set(path, uncertain)
     // If the read fails, the outcome stays unknown, and the next write reads the object again.
-    this.#reread(doubt, path).catch(() => undefined)
+    this.#reread(uncertain, path).catch(() => undefined)
   }
 
-  #reread(doubt: UncertainWrite, path: string): Promise<boolean> {
-    doubt.reading ??= this.#readAgain(doubt).then(
+  #reread(uncertain: UncertainWrite, path: string): Promise<boolean> {
+    uncertain.reading ??= this.#readAgain(uncertain).then(
       (hasChanged) => {
-        if (this.#uncertainWrites.get(path) === doubt) this.#uncertainWrites.delete(path)
+        if (this.#uncertainWrites.get(path) === uncertain) this.#uncertainWrites.delete(path)
         return hasChanged
       },
       (error: unknown) => {
-        doubt.reading = undefined
+        uncertain.reading = undefined
         throw error
       },
     )
-    return doubt.reading
+    return uncertain.reading
   }
 
   async #readAgain({ resource, ref }: UncertainWrite): Promise<boolean> {

@@ -27,9 +27,9 @@ export interface HandshakeTable {
   /** The capabilities that the choice of controllers depends on. */
   readonly decisiveCapabilities: DecisiveCapabilities
   /** From this step on, metrics of CSI calls have the driver's name. */
-  readonly namedFrom: 'name' | 'capabilities'
-  /** True: the driver's name is read before the Probe. Default: afterwards. */
-  readonly nameFirst?: true
+  readonly metricsNameDriverFrom: 'name' | 'capabilities'
+  /** Absent: the driver's name is read after the Probe. */
+  readonly readsNameBeforeProbe?: true
   /** Longest response of the driver in a log line, in characters. Default: no limit. */
   readonly maxLogLength?: number
 }
@@ -53,7 +53,7 @@ export const DEFAULT_HANDSHAKE: HandshakeTable = {
     },
   ],
   decisiveCapabilities: {},
-  namedFrom: 'name',
+  metricsNameDriverFrom: 'name',
 }
 
 /** Combines the handshakes of several apps. Each question is asked once, with the longest limit of the apps. */

@@ -27,24 +27,24 @@ export interface IdentifiedDriver {
  * Connects, waits until the driver is ready and asks its name. Connects again if the driver replaces an in-tree plugin.
  */
 export async function identifyDriver(context: StartContext, table: HandshakeTable): Promise<IdentifiedDriver> {
-  const { failures, limits, namedFrom } = table
+  const { failures, limits, metricsNameDriverFrom } = table
   const operations = new OperationMetrics(context.metrics)
   const options = connectOptions(context, table, operations)
   const { probeMs } = limits
   const open = (): Promise<Connection> => connect(options)
-  const first = table.nameFirst
+  const first = table.readsNameBeforeProbe
     ? await open().catch(stepFailed(failures.first.connect))
-    : await ready(context, { probeMs, failures: failures.first, open })
+    : await openReadyConnection(context, { probeMs, failures: failures.first, open })
   const name = await getDriverName(first, { timeoutMs: limits.nameMs, signal: context.signal }).catch(
     stepFailed(failures.name),
   )
   const { migrated } = failures
   if (migrated === undefined || !isMigratedCSIDriverByName(name)) {
-    if (namedFrom === 'name') operations.setDriverName(name)
+    if (metricsNameDriverFrom === 'name') operations.setDriverName(name)
     return { name, connection: first, operations }
   }
   const again = (): Promise<Connection> => connectMigrated(first, { ...options, operations, driverName: name })
-  const connection = await ready(context, { probeMs, failures: migrated(name), open: again })
+  const connection = await openReadyConnection(context, { probeMs, failures: migrated(name), open: again })
   return { name, connection, operations }
 }
 
@@ -54,7 +54,7 @@ interface ConnectionSteps {
   readonly open: () => Promise<Connection>
 }
 
-async function ready(
+async function openReadyConnection(
   { clock, log, signal }: StartContext,
   { probeMs, failures, open }: ConnectionSteps,
 ): Promise<Connection> {
@@ -71,7 +71,7 @@ export async function openDriver(
 ): Promise<Driver> {
   const { clock, signal, log } = context
   const { limits, decisiveCapabilities, failures } = table
-  if (table.nameFirst) {
+  if (table.readsNameBeforeProbe) {
     await probe(connection, { timeoutMs: limits.probeMs, clock, log, signal }).catch(stepFailed(failures.first.probe))
   }
   const questions = table.questions(name)
@@ -94,7 +94,10 @@ export async function openDriver(
 }
 
 /** Creates the check whether the driver answers. The metrics of CSI calls do not count the Probes of this check. */
-export function answersOf({ standard, clock, log, metrics, atEnd }: StartContext, driver: Driver): DriverAnswers {
+export function openDriverAnswers(
+  { standard, clock, log, metrics, atEnd }: StartContext,
+  driver: Driver,
+): DriverAnswers {
   const address = standard.values['csi-address']
   const probe = (signal: AbortSignal): Promise<boolean> =>
     probeOnce({ address, clock, log, signal, timeoutMs: PROBE_TIMEOUT_MS })

@@ -3,7 +3,10 @@ import type { EndpointReply } from './listener.ts'
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
-/** Returns a page of the things in the back end that no object names, and of objects whose thing is not listed. */
+/**
+ * Returns a page of the volumes and snapshots that no object names, and of the objects whose volume or snapshot is not
+ * in the listing of the driver.
+ */
 export async function debugUnreferenced(report: UnreferencedReport | undefined): Promise<EndpointReply> {
   if (report === undefined) {
     return { status: 503, body: 'starting\n', headers: { 'Content-Type': 'text/plain; charset=utf-8' } }

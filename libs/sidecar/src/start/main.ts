@@ -5,7 +5,7 @@ import { MissingPermissions } from '@csi-sidecars/kube-client'
 import { API_IN_FLIGHT_LIMIT, Metrics, registerProcessMetrics } from '@csi-sidecars/telemetry'
 import { QueueMetrics } from '@csi-sidecars/workqueue'
 import type { AppControllers } from '../app.ts'
-import { answersOf, identifyDriver, openDriver } from '../driver/handshake.ts'
+import { identifyDriver, openDriver, openDriverAnswers } from '../driver/handshake.ts'
 import { replaceRemovedFlags } from '../flags/removed-flags.ts'
 import { type Host, type ProcessEnding, processHost, type StartContext } from '../process.ts'
 import { logBacklog } from '../serve/backlog-log.ts'
@@ -179,7 +179,7 @@ async function startControllers(
       await Promise.all([endpoint.close(), tracing?.close(signal)])
     }
     const service = { log, driver, caches: caches.all, roles, close }
-    endpoint.setService({ service, backlog, unreferenced, answers: answersOf({ ...context, log }, driver) })
+    endpoint.setService({ service, backlog, unreferenced, answers: openDriverAnswers({ ...context, log }, driver) })
     context.atEnd(logBacklog(backlog, context, context.standard.values['log-backlog-interval']))
     return service
   } catch (error) {

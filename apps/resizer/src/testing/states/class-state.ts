@@ -13,12 +13,12 @@ export type ClassRunState =
 
 /** The state of one claim's class. Objects are stored as numbers: see `Numbered`. */
 export interface ClassState {
-  /** The numbers of the claim and of the volume in the API server. */
+  /** The claim and the volume in the API server, by number. */
   readonly claim: number
   readonly pv: number
   /** True if the class bronze exists. */
   readonly bronze: boolean
-  /** The numbers of the cached claim and of the cached volume. A late cache contains older objects. */
+  /** The cached claim and the cached volume, by number. A late cache contains older objects. */
   readonly seenClaim: number
   readonly seenPv: number
   /** The class of the volume in the storage back end. */

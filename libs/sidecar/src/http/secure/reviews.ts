@@ -28,7 +28,7 @@ interface SubjectAccessReview {
   readonly status?: { readonly allowed?: boolean; readonly denied?: boolean }
 }
 
-const REVIEW_RESOURCE = { version: 'v1', namespaced: false, subresources: [], kept: false } as const
+const REVIEW_RESOURCE = { version: 'v1', namespaced: false, subresources: [], isStored: false } as const
 const TOKEN_REVIEWS: Resource<TokenReview> = {
   ...REVIEW_RESOURCE,
   group: 'authentication.k8s.io',
