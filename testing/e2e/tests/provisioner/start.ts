@@ -19,6 +19,7 @@ import {
   secretParameters,
 } from '../../rows/provisioner/scene.ts'
 import { startsOf } from '../../rows/starts.ts'
+import { LONG_LEASE } from '../../rows/work.ts'
 
 const test = testsOf('provisioner', 'start')
 const START_LINE = 'Started provisioner controller'
@@ -260,18 +261,21 @@ test('the Lease of the provisioner has the name of the driver, and a standby wri
 test('after SIGTERM the provisioner finishes a running CreateVolume, and the next leader continues at once', {
   only: 'ours',
 }, async (t) => {
-  const args = ['--leader-election', '--leader-election-namespace=default']
+  const args = [...LONG_LEASE, '--leader-election-namespace=default']
   const { driver, sidecar } = await scene(t, { args })
-  driver.on('CreateVolume', (_, nth) => ({ reply: {}, after: nth === 0 ? 800 : 0 }))
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+  driver.on('CreateVolume', { reply: {}, after })
   const standby = await t.sidecar({ driver, args, hostname: 'standby' })
   await t.watching(standby, 'persistentvolumeclaims')
   const first = await createClaim(t)
   await calls(driver, 'CreateVolume')
-  const ended = sidecar.endBy('SIGTERM')
+  sidecar.signal('SIGTERM')
+  await sidecar.line('Received SIGTERM or SIGINT signal')
   const second = await createClaim(t, { suffix: '-next' })
-  equal((await ended).code, 0)
-  await provisionedVolume(t, first, 100)
-  await provisionedVolume(t, second, 10_000)
+  answer()
+  equal((await sidecar.end()).code, 0)
+  await provisionedVolume(t, first, 0)
+  await provisionedVolume(t, second)
   equal(driver.callsOf('CreateVolume').length, 2)
   await t.api.delete(LEASES, { namespace: 'default', name: t.driverName.replaceAll('.', '-') })
 })
