@@ -30,11 +30,17 @@ export function hasChange(change: object): boolean {
 
 /** Returns a value as JSON that does not depend on the order of keys. */
 export function plainText(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) => {
+  return JSON.stringify(value, (key, each: unknown) => {
     if (typeof each === 'bigint') return String(each)
+    // The Go provisioner writes them in the order of a map.
+    if (key === 'matchExpressions' && Array.isArray(each)) return each.toSorted(byKey)
     if (!isRecord(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
+}
+
+function byKey(one: { readonly key: string }, other: { readonly key: string }): number {
+  return one.key < other.key ? -1 : 1
 }
 
 function written(object: object): Record<string, unknown> {

@@ -37,6 +37,8 @@ interface ProvisionerSetup {
   readonly class?: Of<Partial<StorageClass>>
   /** More parts of the driver. */
   readonly driver?: Partial<DriverOptions>
+  /** The nodes of a driver with topology. */
+  readonly nodes?: Readonly<Record<string, Site>>
   /** True if the cluster must have the kinds of snapshots. */
   readonly snapshots?: true
   /** All permissions of the provisioner. Default: those of the chart. */
@@ -62,7 +64,12 @@ export function provisionerRows(group: string, file: string, common: Provisioner
 async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene> {
   const { answers, controller = [], driver: fields = {} } = setup
   if (setup.snapshots) await installCrds(t)
-  const driver = await t.driver({ controller: ['CREATE_DELETE_VOLUME', ...controller], ...fields })
+  await createNodes(t, setup.nodes ?? {})
+  const driver = await t.driver({
+    controller: ['CREATE_DELETE_VOLUME', ...controller],
+    topology: setup.nodes !== undefined,
+    ...fields,
+  })
   answer(driver, answers)
   await createClass(t, made(t, setup.class ?? {}))
   await createClass(t, { parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
@@ -76,12 +83,16 @@ function laterWork(t: TestContext, _: RowScene, suffix: string): Promise<void> {
   return claimOfClass(t, suffix, LATER_CLASS)
 }
 
+const WATCHED = ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses']
+const TOPOLOGY_OFF = '--feature-gates=Topology=false'
+
 /** Starts a provisioner, and waits until it watches. */
 export const started: Action<RowScene> = {
   name: 'start the provisioner',
-  run: async (t, { driver, setup: { args = [], rules } }) => {
+  run: async (t, { driver, setup: { args = [], rules, nodes } }) => {
     const user = rules && (await userWith(t, rules))
-    await t.running({ driver, args, user }, 'persistentvolumeclaims', 'persistentvolumes', 'storageclasses')
+    const watchesNodes = nodes !== undefined && !args.includes(TOPOLOGY_OFF)
+    await t.running({ driver, args, user }, ...WATCHED, ...(watchesNodes ? ['nodes', 'csinodes'] : []))
   },
 }
 

@@ -17,15 +17,7 @@ import {
   whileRefusing,
   withoutFinalizers,
 } from '../../rows/actions.ts'
-import {
-  claimed,
-  classCreated,
-  nodesCreated,
-  provisionerRows,
-  reports,
-  touched,
-  volumeAnswer,
-} from '../../rows/provisioner/rows.ts'
+import { claimed, classCreated, provisionerRows, reports, touched, volumeAnswer } from '../../rows/provisioner/rows.ts'
 import {
   createClaim,
   LATE,
@@ -168,14 +160,19 @@ row('a refused PersistentVolume of a deleted claim is written later, without ano
 
 const onNode = (node: string) => claimed((t) => ({ annotations: { [SELECTED_NODE]: t.name(node) } }))
 row('a claim loses its selected node if the CSINode of the node is missing', {
-  setup: { args: QUICK, driver: { topology: true }, class: LATE },
+  setup: { args: QUICK, nodes: {}, class: LATE },
   steps: [
     [refusing('PUT persistentvolumeclaims', refusal(409, 'Conflict', 'changed'), { times: 2 }), onNode('missing')],
   ],
 })
 row('ResourceExhausted removes the selected node from the claim', {
-  setup: { args: QUICK, driver: { topology: true }, class: LATE, answers: { CreateVolume: [failure(8, 'full')] } },
-  steps: [nodesCreated({ node: { keys: ['zone'], labels: { zone: 'z1' } } }), onNode('node')],
+  setup: {
+    args: QUICK,
+    nodes: { node: { keys: ['zone'], labels: { zone: 'z1' } } },
+    class: LATE,
+    answers: { CreateVolume: [failure(8, 'full')] },
+  },
+  steps: [onNode('node')],
 })
 
 testsOf('provisioner', 'claims')(
