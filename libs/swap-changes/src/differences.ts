@@ -84,6 +84,9 @@ export const DIFFERENCES = {
   'class-of-other-driver': {
     ours: 'A VolumeAttributesClass of another driver is applied. An event of the claim and a line of the log name both drivers',
   },
+  'deletes-volume-without-in-tree-form': {
+    ours: 'A new volume of an in-tree class that has no in-tree form is deleted',
+  },
   'attributes-class-with-in-tree-class': {
     ours: 'A claim with a VolumeAttributesClass and a StorageClass of an in-tree plugin causes no CreateVolume, because the API server refuses its PersistentVolume. The event `ProvisioningFailed` names both classes',
   },

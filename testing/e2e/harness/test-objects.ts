@@ -1,6 +1,7 @@
 import {
   CSI_NODES,
   PERSISTENT_VOLUMES,
+  type PersistentVolume,
   type Resource,
   SECRETS,
   STORAGE_CLASSES,
@@ -108,8 +109,11 @@ export class TestObjects {
   async removeAll(): Promise<void> {
     await Promise.all(this.#made.map(({ resource, ref }) => this.#remove(resource, ref)))
     const volumes = await this.api.list(PERSISTENT_VOLUMES)
-    const ofDriver = volumes.filter(({ spec }) => spec?.csi?.driver === this.driverName)
-    await Promise.all(ofDriver.map(({ metadata }) => this.#remove(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })))
+    const isOfTest = ({ spec }: PersistentVolume): boolean =>
+      spec?.csi?.driver === this.driverName || spec?.claimRef?.name?.startsWith(`${this.id}-`) === true
+    await Promise.all(
+      volumes.filter(isOfTest).map(({ metadata }) => this.#remove(PERSISTENT_VOLUMES, { name: metadata?.name ?? '' })),
+    )
   }
 
   async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {

@@ -19,6 +19,7 @@ import {
   type ClaimParts,
   claimEvent,
   claimOfClass,
+  claimRef,
   createClaim,
   createClass,
   createNodes,
@@ -72,15 +73,15 @@ async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene>
   })
   answer(driver, answers)
   await createClass(t, made(t, setup.class ?? {}))
-  await createClass(t, { parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
+  await createClass(t, { provisioner: driver.name, parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
   const at = { driver, setup }
   if (setup.startsLater !== true) await started.run(t, at)
   return at
 }
 
 /** Creates another claim, and waits until the provisioner has stored its volume, or a warning. */
-function laterWork(t: TestContext, _: RowScene, suffix: string): Promise<void> {
-  return claimOfClass(t, suffix, LATER_CLASS)
+function laterWork(t: TestContext, { driver }: RowScene, suffix: string): Promise<void> {
+  return claimOfClass(t, suffix, { storageClass: LATER_CLASS, driver: driver.name })
 }
 
 const WATCHED = ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses']
@@ -138,6 +139,17 @@ export function classCreated(fields: Partial<StorageClass> = {}, suffix = 'class
     run: async (t) => {
       await createClass(t, fields, suffix)
       await t.received(STORAGE_CLASSES, await t.api.get(STORAGE_CLASSES, { name: t.name(suffix) }))
+    },
+  }
+}
+
+/** Releases the volume of a claim, as the PV controller does after the deletion of the claim. */
+export function volumeOfClaimReleased(suffix = ''): Action<unknown> {
+  return {
+    name: `the PersistentVolume of pvc${suffix} becomes Released`,
+    run: async (t) => {
+      const { metadata } = await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t, suffix))
+      await setPhase(t, `pvc-${metadata?.uid}`, 'Released')
     },
   }
 }

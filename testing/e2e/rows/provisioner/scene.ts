@@ -18,7 +18,7 @@ import type { Call, Capabilities, FakeDriver } from '../../harness/driver/driver
 import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
-const OWNER = 'volume.kubernetes.io/storage-provisioner'
+export const OWNER = 'volume.kubernetes.io/storage-provisioner'
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by'
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
@@ -91,9 +91,14 @@ export async function provision(t: TestContext, fields: ClaimParts = {}): Promis
 }
 
 /** Creates a claim of this class, and waits until the provisioner has stored its volume, or a warning. */
-export async function claimOfClass(t: TestContext, name: string, storageClass: string): Promise<void> {
+export async function claimOfClass(
+  t: TestContext,
+  name: string,
+  { storageClass, driver }: { readonly storageClass: string; readonly driver: string },
+): Promise<void> {
   const suffix = `-${name}`
-  const uid = await createClaim(t, { suffix, spec: { storageClassName: t.name(storageClass) } })
+  const spec = { storageClassName: t.name(storageClass) }
+  const uid = await createClaim(t, { suffix, annotations: { [OWNER]: driver }, spec })
   await eventually(`the result of claim ${suffix}`, async () => {
     const volumes = await t.api.list(PERSISTENT_VOLUMES)
     if (volumes.some(({ spec }) => spec?.claimRef?.uid === uid)) return true

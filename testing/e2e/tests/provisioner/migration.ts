@@ -1,225 +1,206 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import type { PersistentVolumeSpec, StorageClass } from '@csi-sidecars/kube-types'
+import { deepStrictEqual as equal } from 'node:assert'
+import { PERSISTENT_VOLUMES, type PersistentVolumeSpec, type StorageClass } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
+import { deleted, together } from '../../rows/actions.ts'
+import { claimed, phaseSet, provisionerRows, volumeAnswer, volumeOfClaimReleased } from '../../rows/provisioner/rows.ts'
 import {
-  calls,
-  claimEvent,
-  createClaim,
-  createClass,
-  deleted,
+  type ClaimParts,
+  LATE,
+  OWNER,
+  PROVISIONED_BY,
   provision,
+  SELECTED_NODE,
   scene,
-  setPhase,
 } from '../../rows/provisioner/scene.ts'
+import type { Action } from '../../rows/row.ts'
 
-const test = testsOf('provisioner', 'migration')
+/** Rows about drivers that replace in-tree plugins, and about the dangerous changes of docs/migration.md. */
+
+const row = provisionerRows('migration', import.meta.filename)
+const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
+const TOPOLOGY_OFF = '--feature-gates=Topology=false'
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 const ZONE = 'topology.kubernetes.io/zone'
-const REGION = 'topology.kubernetes.io/region'
-const BETA_ZONE = 'failure-domain.beta.kubernetes.io/zone'
 
 interface Plugin {
-  readonly name: string
   readonly driver: string
   readonly class: Partial<StorageClass>
-  /** The expected parameters of CreateVolume. */
-  readonly parameters: Readonly<Record<string, string>> | undefined
-  readonly fsType?: string
-  /** The expected requisite topologies in CreateVolume, if the driver supports topology. */
-  readonly requisite?: readonly Readonly<Record<string, string>>[]
   /** The volume in the driver's answer to CreateVolume. */
   readonly volume: object
-  readonly source: Partial<PersistentVolumeSpec>
-  /** The expected labels of the PersistentVolume. Its node affinity must contain the same topology. */
+  /** A volume as the in-tree plugin has created it, before any csi-provisioner saw it. */
+  readonly inTree: Omit<Partial<PersistentVolumeSpec>, 'csi'>
   readonly labels?: Readonly<Record<string, string>>
-  readonly annotations?: Readonly<Record<string, string>>
-  /** The expected volume ID of DeleteVolume. Default: the ID of the created volume. */
-  readonly deleted?: RegExp
 }
 
 const inZone = (key: string, zone: string) => ({ accessibleTopology: [{ segments: { [key]: zone } }] })
-const EBS_ZONE = 'topology.ebs.csi.aws.com/zone'
-const GCE_ZONE = 'topology.gke.io/zone'
-const CINDER_ZONE = 'topology.cinder.csi.openstack.org/zone'
+const allowed = (key: string, value: string) => [{ matchLabelExpressions: [{ key, values: [value] }] }]
 const DISK = '/subscriptions/s/resourceGroups/r/providers/Microsoft.Compute/disks/d'
 
-const PLUGINS: readonly Plugin[] = [
-  {
-    name: 'aws-ebs',
+const GCE: Plugin = {
+  driver: 'pd.csi.storage.gke.io',
+  class: { allowedTopologies: allowed('failure-domain.beta.kubernetes.io/zone', 'us-east1-b') },
+  volume: { volumeId: 'projects/p/zones/us-east1-b/disks/disk-1', ...inZone('topology.gke.io/zone', 'us-east1-b') },
+  inTree: { gcePersistentDisk: { pdName: 'disk-1', fsType: 'ext4' } },
+  labels: { [ZONE]: 'us-east1-b' },
+}
+const VSPHERE: Plugin = {
+  driver: 'csi.vsphere.vmware.com',
+  class: { parameters: { diskformat: 'thin', storagePolicyName: 'gold', other: 'x', fstype: 'ext4' } },
+  volume: { volumeId: 'id', volumeContext: { initialvolumefilepath: '[ds] v.vmdk' } },
+  inTree: { vsphereVolume: { volumePath: '[ds] kubevols/v.vmdk', fsType: 'ext4' } },
+}
+
+const PLUGINS: Readonly<Record<string, Plugin>> = {
+  'aws-ebs': {
     driver: 'ebs.csi.aws.com',
     class: { parameters: { fsType: 'xfs', zones: 'eu-west-1b,eu-west-1a', iopsPerGB: '10' } },
-    parameters: { iopsPerGB: '10', allowautoiopspergbincrease: 'true' },
-    fsType: 'xfs',
-    requisite: [{ [EBS_ZONE]: 'eu-west-1a' }, { [EBS_ZONE]: 'eu-west-1b' }],
-    volume: { volumeId: 'vol-1', ...inZone(EBS_ZONE, 'eu-west-1a') },
-    source: { awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'xfs' } },
-    labels: { [ZONE]: 'eu-west-1a', [REGION]: 'eu-west-1' },
+    volume: { volumeId: 'vol-1', ...inZone('topology.ebs.csi.aws.com/zone', 'eu-west-1a') },
+    inTree: { awsElasticBlockStore: { volumeID: 'aws://eu-west-1a/vol-1', fsType: 'ext4' } },
+    labels: { [ZONE]: 'eu-west-1a' },
   },
-  {
-    name: 'gce-pd',
-    driver: 'pd.csi.storage.gke.io',
-    class: { allowedTopologies: [{ matchLabelExpressions: [{ key: BETA_ZONE, values: ['us-east1-b'] }] }] },
-    parameters: undefined,
-    requisite: [{ [GCE_ZONE]: 'us-east1-b' }],
-    volume: { volumeId: 'projects/p/zones/us-east1-b/disks/disk-1', ...inZone(GCE_ZONE, 'us-east1-b') },
-    source: { gcePersistentDisk: { pdName: 'disk-1' } },
-    labels: { [ZONE]: 'us-east1-b', [REGION]: 'us-east1' },
-    deleted: /^projects\/UNSPECIFIED\/zones\/us-east1-b\/disks\/disk-1$/,
-  },
-  {
-    name: 'cinder',
+  'gce-pd': GCE,
+  cinder: {
     driver: 'cinder.csi.openstack.org',
-    class: {
-      parameters: { fstype: 'ext3', availability: 'nova' },
-      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ['nova'] }] }],
-    },
-    parameters: { availability: 'nova' },
-    fsType: 'ext3',
-    requisite: [{ [CINDER_ZONE]: 'nova' }],
-    volume: { volumeId: 'c1', ...inZone(CINDER_ZONE, 'nova') },
-    source: { cinder: { volumeID: 'c1', fsType: 'ext3' } },
-    labels: { [ZONE]: 'nova' },
+    class: { parameters: { fstype: 'ext3', availability: 'nova' }, allowedTopologies: allowed(ZONE, 'nova') },
+    volume: { volumeId: 'c1', ...inZone('topology.cinder.csi.openstack.org/zone', 'nova') },
+    inTree: { cinder: { volumeID: 'c1' } },
   },
-  {
-    name: 'azure-disk',
+  'azure-disk': {
     driver: 'disk.csi.azure.com',
     class: { parameters: { fsType: 'xfs', cachingMode: 'None' } },
-    parameters: { fsType: 'xfs', cachingMode: 'None' },
-    fsType: 'xfs',
     volume: { volumeId: DISK, volumeContext: { cachingMode: 'ReadOnly', fsType: 'xfs' } },
-    source: {
-      azureDisk: {
-        diskName: 'd',
-        diskURI: DISK,
-        cachingMode: 'ReadOnly',
-        fsType: 'xfs',
-        readOnly: false,
-        kind: 'Managed',
-      },
-    },
+    inTree: { azureDisk: { diskName: 'd', diskURI: DISK, kind: 'Managed' } },
   },
-  {
-    name: 'azure-file',
+  'azure-file': {
     driver: 'file.csi.azure.com',
     class: { parameters: { skuName: 'Standard_LRS' } },
-    parameters: { skuName: 'Standard_LRS' },
     volume: { volumeId: 'rg#account#share#' },
-    source: {
-      azureFile: { secretName: 'azure-storage-account-account-secret', shareName: 'share', secretNamespace: 'default' },
+    inTree: {
+      azureFile: { secretName: 'azure-storage-account-account-secret', shareName: 's', secretNamespace: 'ns' },
     },
-    annotations: { 'kubernetes.io/azure-file-resource-group': 'rg' },
-    deleted: /^rg#account#share#pvc-[^#]+#default$/,
   },
-  {
-    name: 'vsphere-volume',
-    driver: 'csi.vsphere.vmware.com',
-    class: { parameters: { diskformat: 'thin', storagePolicyName: 'gold', other: 'x', fstype: 'ext4' } },
-    parameters: { csimigration: 'true', 'diskformat-migrationparam': 'thin', storagepolicyname: 'gold' },
-    fsType: 'ext4',
-    volume: { volumeId: 'id', volumeContext: { initialvolumefilepath: '[ds] v.vmdk' } },
-    source: { vsphereVolume: { volumePath: '[ds] v.vmdk', fsType: 'ext4' } },
-    deleted: /^\[ds\] v\.vmdk$/,
-  },
-  {
-    name: 'portworx-volume',
+  'vsphere-volume': VSPHERE,
+  'portworx-volume': {
     driver: 'pxd.portworx.com',
     class: { parameters: { repl: '2' } },
-    parameters: { repl: '2' },
     volume: { volumeId: 'px' },
-    source: { portworxVolume: { volumeID: 'px' } },
+    inTree: { portworxVolume: { volumeID: 'px' } },
   },
-]
-
-/** Starts a provisioner whose driver replaces a migrated in-tree plugin, and creates a class of the plugin. */
-async function ready(
-  t: TestContext,
-  plugin: Plugin,
-  fields: Partial<StorageClass> = plugin.class,
-): Promise<FakeDriver> {
-  const { driver: name, requisite, volume } = plugin
-  const driver = await t.driver({ name, controller: ['CREATE_DELETE_VOLUME'], topology: requisite !== undefined })
-  driver.on('CreateVolume', ({ request }) => ({ reply: { volume: createdVolume(request, volume) } }))
-  await scene(t, { driver, class: { provisioner: `kubernetes.io/${plugin.name}`, ...fields } })
-  return driver
 }
 
-const annotations = ({ driver, name }: Plugin) => ({
-  'volume.kubernetes.io/storage-provisioner': `kubernetes.io/${name}`,
-  [MIGRATED_TO]: driver,
-})
+/** The setup of a driver that replaces the in-tree plugin. `class` has more fields of the in-tree class. */
+function migrated(name: string, plugin: Plugin, change: { class?: Partial<StorageClass>; volume?: object } = {}) {
+  const { driver, volume } = plugin
+  return {
+    driver: { name: driver, topology: 'accessibleTopology' in volume },
+    class: { provisioner: `kubernetes.io/${name}`, ...plugin.class, ...change.class },
+    answers: { CreateVolume: [volumeAnswer({ ...volume, ...change.volume })] },
+  }
+}
 
-for (const plugin of PLUGINS) {
-  test(`an in-tree class of ${plugin.name} is translated for CreateVolume, and the PersistentVolume has the in-tree source`, async (t) => {
-    const { name, parameters, fsType, requisite, source, labels, driver: driverName } = plugin
-    const driver = await ready(t, plugin)
-    const pv = await provision(t, { annotations: annotations(plugin) })
-    const [call] = driver.callsOf('CreateVolume')
-    const mount = fsType === undefined ? {} : { fs_type: fsType }
-    equal(call?.request['parameters'], parameters)
-    equal(call?.request['volume_capabilities'], [{ access_mode: { mode: 'SINGLE_NODE_WRITER' }, mount }])
-    const required = call?.request['accessibility_requirements'] as { requisite?: object } | undefined
-    equal(
-      required?.requisite,
-      requisite?.map((segments) => ({ segments })),
-    )
-    equal(pv.spec?.csi, undefined)
-    for (const [field, value] of Object.entries(source)) equal(pv.spec?.[field as keyof typeof source], value)
-    equal(pv.metadata?.labels, labels)
-    const ownAnnotations = pv.metadata?.annotations ?? {}
-    equal(ownAnnotations['pv.kubernetes.io/provisioned-by'], `kubernetes.io/${name}`)
-    for (const [key, value] of Object.entries(plugin.annotations ?? {})) equal(ownAnnotations[key], value)
-    const [term] = pv.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? []
-    const expressions = term?.matchExpressions?.map(({ key, values }) => [key, values?.join()])
-    equal(expressions && Object.fromEntries(expressions), labels)
-    await setPhase(t, pv.metadata?.name ?? '', 'Released')
-    await deleted(t, pv.metadata?.name ?? '')
-    const [deletion] = driver.callsOf('DeleteVolume')
-    const { volumeId } = plugin.volume as { volumeId: string }
-    const id = String(deletion?.request['volume_id'])
-    ok(plugin.deleted?.test(id) ?? id === volumeId, id)
-    const metrics = await t.sidecars[0]?.metrics()
-    const method = { method_name: '/csi.v1.Controller/CreateVolume', migrated: 'true' }
-    equal(metrics?.value('csi_sidecar_operations_seconds_count', method), 1)
-    await createClass(
-      t,
-      {
-        provisioner: driverName,
-        parameters: { zone: 'z', fstype: 'ext4' },
-        volumeBindingMode: 'Immediate',
-        ...(requisite && { allowedTopologies: [{ matchLabelExpressions: [{ key: 'k', values: ['v'] }] }] }),
-      },
-      'own',
-    )
-    driver.on('CreateVolume', { reply: {} })
-    const owner = { 'volume.kubernetes.io/storage-provisioner': driverName }
-    const plain = await provision(t, { suffix: '-own', annotations: owner, spec: { storageClassName: t.name('own') } })
-    ok(plain.spec?.csi !== undefined)
-    equal(driver.callsOf('CreateVolume').at(-1)?.request['parameters'], { zone: 'z', fstype: 'ext4' })
+/** Creates a claim with the in-tree class. The index in its name determines the order of topologies. */
+function claimedInTree(name: string, { driver }: Plugin): Action<unknown> {
+  return claimed({ annotations: { [OWNER]: `kubernetes.io/${name}`, [MIGRATED_TO]: driver } }, '-0')
+}
+
+/** Creates a volume of the in-tree plugin, which has no finalizer of the provisioner. */
+function inTreeCreated(name: string, { driver, inTree, labels = {} }: Plugin): Action<unknown> {
+  const annotations = { [PROVISIONED_BY]: `kubernetes.io/${name}`, [MIGRATED_TO]: driver }
+  const create = (t: TestContext): Promise<string> =>
+    t.createVolume('in-tree', {
+      metadata: { annotations, labels },
+      csi: null,
+      persistentVolumeReclaimPolicy: 'Delete',
+      ...inTree,
+    })
+  return { name: 'create the in-tree PersistentVolume in-tree', run: create }
+}
+
+const inTreeReleased = (name: string, plugin: Plugin) =>
+  together('release an in-tree volume', inTreeCreated(name, plugin), phaseSet('Released', 'in-tree'))
+
+for (const [name, plugin] of Object.entries(PLUGINS)) {
+  const { driver, volume } = plugin
+  row(`in-tree classes and volumes of ${name} are translated for the driver and back`, {
+    setup: migrated(name, plugin),
+    steps: [
+      claimedInTree(name, plugin),
+      volumeOfClaimReleased('-0'),
+      claimed(
+        {
+          annotations: { [OWNER]: driver },
+          class: {
+            provisioner: driver,
+            parameters: { zone: 'z', fstype: 'ext4' },
+            ...('accessibleTopology' in volume && { allowedTopologies: allowed('k', 'v') }),
+          },
+        },
+        '-of-the-driver',
+      ),
+      inTreeReleased(name, plugin),
+    ],
   })
 }
-
-const [, gce] = PLUGINS
-
-test('an in-tree class with zone parameters and allowedTopologies causes an event', { alone: 'cluster' }, async (t) => {
-  if (gce === undefined) return
-  const driver = await ready(t, gce, { ...gce.class, parameters: { zones: 'a,b' } })
-  await createClaim(t, { annotations: annotations(gce) })
-  const text =
-    'failed to translate storage class: cannot simultaneously set allowed topologies and zone/zones parameters'
-  equal((await claimEvent(t, text)).message, text)
-  equal(driver.callsOf('CreateVolume').length, 0)
-})
-
-test('a new volume that cannot be translated to in-tree form is deleted', {
+row('with Topology=false, a released volume of an in-tree plugin is deleted, too', {
   alone: 'cluster',
-  only: 'ours',
-}, async (t) => {
-  if (gce === undefined) return
-  const driver = await ready(t, { ...gce, volume: { ...gce.volume, volumeId: 'strange' } })
-  await createClaim(t, { annotations: annotations(gce) })
-  const [call] = await calls(driver, 'DeleteVolume')
-  equal(call?.request['volume_id'], 'strange')
-  equal((await claimEvent(t, 'failed to get id components')).reason, 'ProvisioningFailed')
+  setup: { ...migrated('gce-pd', GCE), args: [TOPOLOGY_OFF] },
+  steps: [inTreeReleased('gce-pd', GCE)],
 })
+row('a volume of an in-tree plugin that is deleted before its claim is deleted in the back end, too', {
+  alone: 'cluster',
+  setup: migrated('vsphere-volume', VSPHERE),
+  steps: [
+    inTreeCreated('vsphere-volume', VSPHERE),
+    phaseSet('Bound', 'in-tree'),
+    deleted(PERSISTENT_VOLUMES, 'in-tree'),
+    phaseSet('Released', 'in-tree'),
+  ],
+})
+row('an in-tree class with zone parameters and allowedTopologies causes an event', {
+  alone: 'cluster',
+  setup: { ...migrated('gce-pd', GCE, { class: { parameters: { zones: 'a,b' } } }), args: ONCE },
+  steps: [claimedInTree('gce-pd', GCE)],
+})
+row('a new volume that cannot be translated to in-tree form is deleted', {
+  alone: 'cluster',
+  setup: { ...migrated('gce-pd', GCE, { volume: { volumeId: 'strange' } }), args: ONCE },
+  differs: ['deletes-volume-without-in-tree-form'],
+  steps: [claimedInTree('gce-pd', GCE)],
+})
+
+/** A driver that reports topology in a cluster without topology: no Node has labels, no CSINode has keys. */
+const WITHOUT_LABELS = {
+  nodes: { a: { labels: {}, keys: [] } },
+  answers: { CreateVolume: [volumeAnswer(inZone('zone', 'z1'))] },
+}
+const immediateAndLate = [
+  claimed(),
+  claimed(
+    (t): ClaimParts & { class: object } => ({ class: LATE, annotations: { [SELECTED_NODE]: t.name('a') } }),
+    '-late',
+  ),
+]
+row('without the gate Topology, a driver with topology creates no volume in a cluster without labels', {
+  setup: { ...WITHOUT_LABELS, args: ONCE },
+  steps: immediateAndLate,
+})
+row('with Topology=false, a driver with topology creates volumes in a cluster without labels, as before', {
+  setup: { ...WITHOUT_LABELS, args: [TOPOLOGY_OFF] },
+  steps: immediateAndLate,
+})
+
+testsOf('provisioner', 'migration')(
+  'the metrics count the calls for in-tree claims with the label migrated=true',
+  {
+    alone: 'cluster',
+  },
+  async (t) => {
+    const inTree = 'kubernetes.io/portworx-volume'
+    const driver = await t.driver({ name: 'pxd.portworx.com', controller: ['CREATE_DELETE_VOLUME'] })
+    const { sidecar } = await scene(t, { driver, class: { provisioner: inTree } })
+    await provision(t, { annotations: { [OWNER]: inTree, [MIGRATED_TO]: driver.name } })
+    const labels = { method_name: '/csi.v1.Controller/CreateVolume', migrated: 'true' }
+    equal((await sidecar.metrics()).value('csi_sidecar_operations_seconds_count', labels), 1)
+  },
+)
