@@ -1,8 +1,7 @@
-import type { Cached, Informer, InformerEvent } from '@csi-sidecars/informer'
+import type { Cached, InformerEvent } from '@csi-sidecars/informer'
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import {
   bringsNews,
-  type Enqueuer,
   enqueueOn,
   forgetDeleted,
   forgetHistoryOn,
@@ -11,35 +10,13 @@ import {
   WakeFeed,
   wakeOn,
 } from './sources.ts'
+import { recordingQueue, ScriptedInformer } from './testing/scripted-source.ts'
 
 interface Claim extends Cached {
   readonly volume: string
 }
 
 const claim = (key: string, volume: string): Claim => ({ key, volume, uid: `uid-${key}`, resourceVersion: '1' })
-
-/** The part of an informer that sources use: the objects of its store, and its listeners. */
-class ScriptedInformer {
-  readonly listeners = new Set<(event: InformerEvent<Claim>) => void>()
-  readonly store: Pick<Informer<Claim>['store'], 'values'>
-
-  constructor(...stored: readonly Claim[]) {
-    this.store = { values: () => stored.values() }
-  }
-
-  subscribe(listener: (event: InformerEvent<Claim>) => void): () => void {
-    this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
-  }
-
-  emit(event: InformerEvent<Claim>): void {
-    for (const listener of this.listeners) listener(event)
-  }
-
-  get asInformer(): Informer<Claim> {
-    return this as unknown as Informer<Claim>
-  }
-}
 
 const EVENTS: readonly InformerEvent<Claim>[] = [
   { type: 'added', object: claim('c', 'pv-5') },
@@ -50,22 +27,13 @@ const EVENTS: readonly InformerEvent<Claim>[] = [
 const volumesOf = (event: InformerEvent<Claim>): string[] =>
   event.type === 'updated' ? [event.before.volume, event.after.volume] : [`${event.type} ${event.object.volume}`]
 
-let done: string[]
-const queue: Enqueuer<string> = {
-  add: (key, priority = 'normal') => done.push(`add ${key}${priority === 'retry' ? ' as retry' : ''}`),
-  resetBackoff: (key) => done.push(`reset ${key}`),
-  forgetHistory: (key) => done.push(`forget ${key}`),
-  wake: ({ kind, name }) => done.push(`wake ${kind} ${name}`),
-  forget: (key) => done.push(`forget ${key}`),
-  isInWork: (key) => key === 'a',
-  keysWaitingFor: () => new Set(),
-  onWait: () => () => undefined,
-}
+const done: string[] = []
+const queue = recordingQueue(done, { inWork: 'a' })
 beforeEach(() => {
-  done = []
+  done.length = 0
 })
 
-function run(informer: ScriptedInformer, source: Source<string>): readonly string[] {
+function run(informer: ScriptedInformer<Claim>, source: Source<string>): readonly string[] {
   const end = source(queue)
   for (const event of EVENTS) informer.emit(event)
   end()
@@ -75,7 +43,7 @@ function run(informer: ScriptedInformer, source: Source<string>): readonly strin
 
 test('`enqueueOn` adds keys from cached objects and then from every event, until the source ends', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'), claim('b', 'pv-2'))
-  expect(run(informer, enqueueOn(informer.asInformer, volumesOf))).toEqual(
+  expect(run(informer, enqueueOn(informer.asInformer(), volumesOf))).toEqual(
     ['added pv-1', 'added pv-2', 'added pv-5', 'pv-1', 'pv-3', 'deleted pv-2'].map((key) => `add ${key}`),
   )
 })
@@ -85,7 +53,7 @@ test('failed objects at the start and all objects at a resync are added with the
   const keyOf = (event: InformerEvent<Claim>): string[] => [
     event.type === 'updated' ? event.after.key : event.object.key,
   ]
-  const end = enqueueOn(informer.asInformer, keyOf, ({ key }) => key === 'b')(queue)
+  const end = enqueueOn(informer.asInformer(), keyOf, ({ key }) => key === 'b')(queue)
   const object = claim('b', 'pv-2')
   for (const origin of ['resync', 'change'] as const) {
     informer.emit({ type: 'updated', before: object, after: object, origin })
@@ -95,8 +63,8 @@ test('failed objects at the start and all objects at a resync are added with the
 })
 
 test('the trigger of `enqueueOn` can skip a key that is running', () => {
-  const informer = new ScriptedInformer()
-  const idle = enqueueOn(informer.asInformer, (event, { isInWork }) => {
+  const informer = new ScriptedInformer<Claim>()
+  const idle = enqueueOn(informer.asInformer(), (event, { isInWork }) => {
     const { key } = event.type === 'updated' ? event.after : event.object
     return isInWork(key) ? [] : [key]
   })
@@ -105,13 +73,13 @@ test('the trigger of `enqueueOn` can skip a key that is running', () => {
 
 test('`forgetHistoryOn` resets the back-off of the keys of each event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const updated = forgetHistoryOn(informer.asInformer, (event) => (event.type === 'updated' ? [event.after.key] : []))
-  expect(run(informer, updated)).toEqual(['forget a'])
+  const updated = forgetHistoryOn(informer.asInformer(), (event) => (event.type === 'updated' ? [event.after.key] : []))
+  expect(run(informer, updated)).toEqual(['forget history of a'])
 })
 
 test('`wakeOn` wakes the keys that wait for an event, and ignores cached objects', () => {
   const informer = new ScriptedInformer(claim('a', 'pv-1'))
-  const added = wakeOn(informer.asInformer, (event) =>
+  const added = wakeOn(informer.asInformer(), (event) =>
     event.type === 'added' ? [{ kind: 'volume', name: event.object.volume }] : [],
   )
   expect(run(informer, added)).toEqual(['wake volume pv-5'])
@@ -132,7 +100,7 @@ test('`forgetDeleted` forgets the key of a deleted object before it calls `onDel
   expect(
     run(
       informer,
-      forgetDeleted(informer.asInformer, ({ uid }) => done.push(`gone ${uid}`)),
+      forgetDeleted(informer.asInformer(), ({ uid }) => done.push(`gone ${uid}`)),
     ),
   ).toEqual(['forget b', 'gone uid-b'])
 })

@@ -1,0 +1,2 @@
+export { type RecordingRun, recordingRun } from './recording-run.ts'
+export { recordingQueue, ScriptedInformer } from './scripted-source.ts'
