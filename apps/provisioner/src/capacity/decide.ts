@@ -41,8 +41,7 @@ export type PublicationStep =
 /** The checks of a class and a topology segment before the driver is asked. */
 const CAPACITY_CHECKS: readonly PlanCheck<CapacityView, CapacityStep>[] = [
   objectsAreObsolete, // Deletes all objects of an item that should not exist, and all but one of any other item.
-  isNotRequired, // Does not ask the driver about an item that should not exist, or whose class is gone.
-  capacityIsUnknown, // Asks the driver.
+  capacityIsUnknown, // Asks the driver, unless the item should not exist or its class is gone.
 ]
 
 /** The checks of a class and a topology segment after the driver has answered GetCapacity. */
@@ -64,10 +63,6 @@ export function decidePublication(view: PublicationView): readonly PublicationSt
 function objectsAreObsolete({ item, objects }: CapacityView): PlanCheckResult<CapacityStep> {
   const obsolete = item === undefined ? objects : objects.slice(1)
   return { steps: obsolete.map((object) => ({ kind: 'delete', object })), isLast: false }
-}
-
-function isNotRequired({ item, class: storageClass }: CapacityView): PlanCheckResult<CapacityStep> {
-  return item === undefined || storageClass === undefined ? endPlan() : undefined
 }
 
 function capacityIsUnknown({ item, class: storageClass, objects }: CapacityView): PlanCheckResult<CapacityStep> {
