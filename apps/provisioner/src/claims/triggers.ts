@@ -15,9 +15,8 @@ export function claimTrigger(settings: DecisionSettings, memory: ClaimMemory): T
   return (event) => {
     if (event.type === 'deleted' || !bringsNews(event, (claim) => withoutOurFinalizers(claim, settings))) return []
     const claim = objectOf(event)
-    const { uid, requestedVolume } = claim
-    if (memory.mayCallStillRun(uid)) return [uid]
-    return requestedVolume !== undefined && (isOurs(claim, settings) || hasOurFinalizer(claim, settings)) ? [uid] : []
+    const { uid } = claim
+    return memory.mayCallStillRun(uid) || isOurs(claim, settings) || hasOurFinalizer(claim, settings) ? [uid] : []
   }
 }
 
