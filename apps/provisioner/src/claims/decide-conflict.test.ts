@@ -24,6 +24,7 @@ describe('decideConflict', () => {
     ['the same volume for another claim', 'keepVolume', { spec: { claimRef: { uid: 'other' } } }],
     ['the same volume for no claim', 'keepVolume', { spec: { claimRef: undefined } }],
     ['another volume', 'deleteVolume', { spec: other }],
+    ['the same volume, released and not being deleted', 'stored', { phase: 'Released' }],
     ['the same volume, bound and being deleted', 'stored', { metadata: DYING }],
     ['the same volume, released and being deleted', 'deleteVolume', { metadata: DYING, phase: 'Released' }],
     [
@@ -44,4 +45,12 @@ describe('decideConflict', () => {
       expect(decideConflict(existing(volume), { claimUid: 'uid', created: { ...CREATED, ...created } })).toBe(decision)
     },
   )
+
+  it.each<[string, object]>([
+    ['any fields', {}],
+    ['a specification, and is being deleted', { metadata: DYING }],
+    ['a specification, and is released and being deleted', { metadata: DYING, status: { phase: 'Released' } }],
+  ])('the new volume is kept if the PersistentVolume of the same name lacks %s', (_, volume) => {
+    expect(decideConflict(volume as PersistentVolume, { claimUid: 'uid', created: CREATED })).toBe('keepVolume')
+  })
 })

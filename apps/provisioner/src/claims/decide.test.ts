@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import type { ProvisionerClaim } from '../caches/claim.ts'
 import type { Class } from '../caches/cluster.ts'
-import { SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
+import { MIGRATED_TO, SELECTED_NODE, STORAGE_PROVISIONER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
-import { type ClaimView, type DecisionSettings, decideClaim } from './decide.ts'
+import { type ClaimView, type DecisionSettings, decideClaim, isOurs, mayLoseNode } from './decide.ts'
 
 const DRIVER = 'driver.example.com'
 const FINALIZER = 'external-provisioner/driver-example-com'
@@ -236,6 +236,13 @@ describe('--finalize-claims', () => {
     ])
   })
 
+  it.each<[string, State]>([
+    ['without --finalize-claims', {}],
+    ['that is being deleted during a call', { settings, claim: { deleting: true }, isCallUncertain: true }],
+  ])('a claim %s gets no finalizer before CreateVolume', (_state, state) => {
+    expect(decideClaim(view(state))).toMatchObject([{ kind: 'provision', mustAddFinalizer: false }])
+  })
+
   it('with --finalize-claims, no volume is created for a deleted claim without the finalizer', () => {
     expect(decided({ settings, claim: { deleting: true } })).toEqual(['nothing'])
   })
@@ -254,7 +261,14 @@ describe('--node-deployment', () => {
       'nothing',
     ],
     ['of this node', { annotations: { [SELECTED_NODE]: 'node-1' } }, 'provision'],
+    [
+      'of this node, although its class excludes it',
+      { annotations: { [SELECTED_NODE]: 'node-1' }, allowsNode: false },
+      'provision',
+    ],
     ['of another node', { annotations: { [SELECTED_NODE]: 'node-2' } }, 'nothing'],
+    ['without a node, if its class is missing', { class: undefined }, 'fail'],
+    ['without a node, with --finalize-claims', { settings: { node: NODE, finalizeClaims: true } }, 'selectNode'],
     [
       'of another node, deleted with the finalizer',
       { annotations: { [SELECTED_NODE]: 'node-2' }, claim: { deleting: true, ...WITH_FINALIZER } },
@@ -306,4 +320,37 @@ describe('--node-deployment', () => {
       expect(steps.map(({ kind }) => kind)).toEqual(['nothing'])
     },
   )
+})
+
+describe('mayLoseNode', () => {
+  const settings = { ...SETTINGS, finalizeClaims: true }
+
+  it.each<[string, State, boolean]>([
+    ['without a volume may lose its node', {}, true],
+    ['with a volume keeps its node', { claim: { volumeName: 'v' } }, false],
+  ])('a pending claim %s', (_state, state, expected) => {
+    expect(mayLoseNode(view(state).claim, settings)).toBe(expected)
+  })
+})
+
+describe('isOurs', () => {
+  const names = { driver: DRIVER, inTree: 'kubernetes.io/disk' }
+
+  it.each<[string, Readonly<Record<string, string>>, boolean]>([
+    ['a claim of the driver', { [STORAGE_PROVISIONER]: DRIVER }, true],
+    [
+      'a claim of the in-tree plugin that is migrated to the driver',
+      { [STORAGE_PROVISIONER]: 'kubernetes.io/disk', [MIGRATED_TO]: DRIVER },
+      true,
+    ],
+    ['a claim of the in-tree plugin that is not migrated', { [STORAGE_PROVISIONER]: 'kubernetes.io/disk' }, false],
+    [
+      'a claim of the in-tree plugin that is migrated to another driver',
+      { [STORAGE_PROVISIONER]: 'kubernetes.io/disk', [MIGRATED_TO]: 'other' },
+      false,
+    ],
+    ['a claim of another plugin', { [STORAGE_PROVISIONER]: 'other', [MIGRATED_TO]: DRIVER }, false],
+  ])('the annotations decide whether this provisioner is responsible for %s', (_, annotations, expected) => {
+    expect(isOurs(view({ annotations }).claim, { names })).toBe(expected)
+  })
 })

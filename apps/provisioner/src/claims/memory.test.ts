@@ -1,7 +1,7 @@
 import { FakeClock } from '@csi-sidecars/base/testing'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { forgetGone } from './forget.ts'
-import { ClaimMemory, type UncertainCall } from './memory.ts'
+import { ClaimMemory, type UncertainCall, type UnsavedVolume } from './memory.ts'
 
 const PAUSE_MS = 60_000
 let clock: FakeClock
@@ -82,6 +82,73 @@ describe('ClaimMemory.isFinished', () => {
     ])
     change()
     expect(memory.isCreationFinished('a')).toBe(false)
+  })
+})
+
+describe('ClaimMemory.unrepeatableForMs', () => {
+  it.each<[string, () => void]>([
+    ['the end of a call', () => memory.recordEndOfCall('a')],
+    ['the end of the claim', () => memory.forget('a')],
+  ])(
+    'the time in which a creation cannot be repeated starts at the first question, and again after %s',
+    async (_, end) => {
+      expect(memory.unrepeatableForMs('a')).toBe(0)
+      await clock.advance(5)
+      expect([memory.unrepeatableForMs('a'), memory.unrepeatableForMs('b')]).toEqual([5, 0])
+      await clock.advance(5)
+      expect(memory.unrepeatableForMs('a')).toBe(10)
+      end()
+      expect(memory.unrepeatableForMs('a')).toBe(0)
+    },
+  )
+})
+
+describe('ClaimMemory.forget', () => {
+  const node = { baseDelayMs: 1_000, maxDelayMs: 60_000 }
+
+  it('a forgotten claim is unknown: a call of an earlier process may then be running', () => {
+    memory.recordRun('a')
+    memory.recordEndOfCall('a')
+    expect([memory.hasRun('a'), memory.knowsEndOfCall('a')]).toEqual([true, true])
+    memory.forget('a')
+    expect([memory.hasRun('a'), memory.knowsEndOfCall('a')]).toEqual([false, false])
+  })
+
+  it.each<[string, () => void]>([
+    ['the end of a call', () => memory.recordEndOfCall('a')],
+    ['the end of the claim', () => memory.forget('a')],
+  ])('the delay before a node selects itself for a claim is the shortest again after %s', (_, end) => {
+    const shortest = memory.selectionDelays.waitMs('a', node)
+    memory.selectionDelays.lengthenNext('a')
+    expect(memory.selectionDelays.waitMs('a', node)).toBeGreaterThan(shortest)
+    end()
+    expect(memory.selectionDelays.waitMs('a', node)).toBe(shortest)
+  })
+
+  it.each<[string, number, () => void]>([
+    ['an infeasible request', 1, () => memory.pauseClaim('a', 'class')],
+    ['an event', 1, () => memory.shouldRecord('a', 'x')],
+    ['a Provisioning event', 1, () => memory.shouldRecordBegin('a')],
+    ['a run', 1, () => memory.recordRun('a')],
+    ['the end of a call', 1, () => memory.recordEndOfCall('a')],
+    ['the end of the work and of its call', 2, () => memory.recordFinished('a')],
+    ['a creation that cannot be repeated', 1, () => memory.unrepeatableForMs('a')],
+    ['the check of a node', 1, () => memory.nodeChecks.msUntilCheck('a', 'node-1', 5)],
+  ])(
+    '%s counts in the size until the claim is forgotten, so that the memory does not grow for ever',
+    (_, size, remember) => {
+      remember()
+      expect(memory.size).toBe(size)
+      memory.forget('a')
+      expect(memory.size).toBe(0)
+    },
+  )
+
+  it('an unsaved volume and a running call are kept and count in the size, whatever has happened to the claim', () => {
+    memory.unsavedVolumes.set('pv', {} as UnsavedVolume)
+    memory.uncertainCalls.set('a', {} as UncertainCall)
+    memory.forget('a')
+    expect(memory.size).toBe(2)
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { VOLUME_FINALIZER } from '../caches/names.ts'
 import type { ProvisionerVolume } from '../caches/volume.ts'
-import { decideVolume, type PersistentVolumeStep } from './decide.ts'
+import { decideVolume, isToBeDeleted, type PersistentVolumeStep } from './decide.ts'
 
 const RELEASED = {
   ...{ ours: true, phase: 'Released', reclaimPolicy: 'Delete', deleting: false, finalizers: undefined },
@@ -39,12 +39,18 @@ describe('decideVolume', () => {
     ['bound', { phase: 'Bound' }, { kind: 'addFinalizer' }],
     ['bound and protected', { phase: 'Bound', ...PROTECTED }, NOT_RELEASED],
     ['bound and deleted', { phase: 'Bound', ...PROTECTED, deleting: true }, NOT_RELEASED],
+    ['bound with policy Retain', { phase: 'Bound', reclaimPolicy: 'Retain' }, NOT_RELEASED],
     ['available', { phase: 'Available' }, NOT_RELEASED],
     ['failed', { phase: 'Failed' }, NOT_RELEASED],
     ['released with policy Retain', { reclaimPolicy: 'Retain' }, RETAINED],
     [
       'released and protected with policy Retain',
       { reclaimPolicy: 'Retain', ...PROTECTED },
+      { kind: 'removeFinalizer' },
+    ],
+    [
+      'bound and protected with policy Recycle',
+      { phase: 'Bound', reclaimPolicy: 'Recycle', ...PROTECTED },
       { kind: 'removeFinalizer' },
     ],
     ['released with an unknown policy', { reclaimPolicy: 'Later' }, RETAINED],
@@ -58,5 +64,17 @@ describe('decideVolume', () => {
 
   it('the step that deletes a volume contains that the driver has already deleted the volume', () => {
     expect(decided({}, { driverHasDeleted: true })).toEqual([{ ...DELETE, driverHasDeleted: true }])
+  })
+})
+
+describe('isToBeDeleted', () => {
+  it.each<[string, Partial<ProvisionerVolume>, boolean]>([
+    ['a released volume of this driver', {}, true],
+    ['a released volume of another provisioner', { ours: false }, false],
+    ['a volume that is bound again', { phase: 'Bound', ...PROTECTED }, false],
+    ['a volume that is now retained', { reclaimPolicy: 'Retain', ...PROTECTED }, false],
+  ])('a repeated check before DeleteVolume lets %s be deleted only if it still must be', (_, changes, expected) => {
+    const volume = { ...RELEASED, ...changes } as ProvisionerVolume
+    expect(isToBeDeleted({ volume, driverHasDeleted: false })).toBe(expected)
   })
 })

@@ -6,10 +6,14 @@ import { type ProvisionerVolume, volumeProjection } from '../caches/volume.ts'
 import { onVolume } from './triggers.ts'
 
 const project = volumeProjection({ driver: DRIVER, inTree: undefined }, undefined)
-const volume = (resourceVersion: string, metadata: PersistentVolume['metadata'] = {}): ProvisionerVolume => {
+const volume = (
+  resourceVersion: string,
+  metadata: PersistentVolume['metadata'] = {},
+  persistentVolumeReclaimPolicy = 'Delete',
+): ProvisionerVolume => {
   const annotations = { 'pv.kubernetes.io/provisioned-by': DRIVER, ...metadata.annotations }
   const object = pv('pv', { metadata: { uid: 'u', ...metadata, annotations, resourceVersion } })
-  const spec = { ...object.spec, persistentVolumeReclaimPolicy: 'Delete' }
+  const spec = { ...object.spec, persistentVolumeReclaimPolicy }
   return project({ ...object, spec, status: { phase: 'Released' } })
 }
 const keys = (before: ProvisionerVolume, after: ProvisionerVolume): readonly string[] => [
@@ -25,8 +29,23 @@ describe('onVolume', () => {
       volume('1', { ...PROTECTED, deletionTimestamp: '2026-01-01T00:00:00Z' }),
       volume('2', { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     ],
+    ['removes its finalizer from a retained volume', volume('1', PROTECTED, 'Retain'), volume('2', {}, 'Retain')],
   ])('a volume is not enqueued if this process %s', (_, before, after) => {
     expect(keys(before, after)).toEqual([])
+  })
+
+  it.each([
+    ['without our finalizer', {}],
+    ['with our finalizer', PROTECTED],
+  ])('a volume %s is not enqueued after a change of fields that are not cached', (_, metadata) => {
+    expect(keys(volume('1', metadata), volume('2', metadata))).toEqual([])
+  })
+
+  it('a new volume is enqueued if this provisioner is responsible, and a deleted volume is not', () => {
+    const foreign = volume('1', { annotations: { 'pv.kubernetes.io/provisioned-by': 'other' } })
+    expect([...onVolume({ type: 'added', object: volume('1') })]).toEqual(['pv'])
+    expect([...onVolume({ type: 'added', object: foreign })]).toEqual([])
+    expect([...onVolume({ type: 'deleted', object: volume('1') })]).toEqual([])
   })
 
   it.each([
