@@ -41,6 +41,11 @@ describe('decideLost', () => {
     ['this process has created nothing', lostContent({}, { creation: undefined }), 'its finalizers were removed'],
     ['the last state is unknown', lostContent({}, { isLastStoredState: false }), 'its last state is unknown'],
     ['the annotation was removed', lostContent({ metadata: {} }), 'its annotations were changed'],
+    [
+      'the status names a group',
+      lostContent({ ...BEING_CREATED, status: { volumeGroupSnapshotHandle: 'group-1' } }),
+      'its annotations were changed',
+    ],
     ['the content has become a member of a group', lostContent(member), 'its annotations were changed'],
   ])('the snapshot stays if %s', (_, lost, reason) => {
     expect(decideLost(lost)).toEqual({ kind: 'keep', reason })

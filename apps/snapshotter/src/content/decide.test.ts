@@ -2,7 +2,7 @@ import type { KubeObject } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { GROUP_NAMES, MEMBER_ANNOTATION, SNAPSHOT_NAMES } from '../caches/names.ts'
 import { DRIVER, preProvisioned, preProvisionedGroup, vgsc, vsc } from '../testing/objects.ts'
-import { decide } from './decide.ts'
+import { type ContentStep, decide, isDeletionStep } from './decide.ts'
 import { type ContentKind, GROUP, SNAPSHOT } from './kinds.ts'
 
 interface Facts {
@@ -80,6 +80,11 @@ describe('single content', () => {
     ['does nothing without a source', { spec: { source: { volumeHandle: null } } }, []],
     ['waits for the handles of a group member', { metadata: member }, ['await the handles of c']],
     ['waits for the group of a group member', { metadata: member, status: UNREADY }, ['await the handles of c']],
+    [
+      'waits for the own handle of a group member',
+      { metadata: member, status: { volumeGroupSnapshotHandle: 'group-1' } },
+      ['await the handles of c'],
+    ],
     ['checks a group member with both handles', { metadata: member, status: MEMBER_STATUS }, ['check']],
     [
       'creates the snapshot of a deleted content without the annotation being-deleted',
@@ -100,6 +105,11 @@ describe('single content', () => {
       'deletes the snapshot of a deleted content without our finalizer',
       { metadata: { ...gone, finalizers: null }, status: READY },
       ['delete snap-1', 'clearStatus'],
+    ],
+    [
+      'does not delete the snapshot of a deleted content without a VolumeSnapshot before the snapshot-controller permits it',
+      { metadata: deleted(SNAPSHOT_NAMES), spec: unbound, status: READY },
+      [],
     ],
     ['only removes the finalizer with Retain', { metadata: gone, status: READY, spec: retained }, ['removeFinalizer']],
     ['only removes the finalizer without a snapshot', { metadata: gone }, ['removeFinalizer']],
@@ -158,7 +168,9 @@ describe('single content', () => {
       'clearStatus',
       'removeFinalizer',
     ])
-    expect(stepsOf(SNAPSHOT, content, { isKeptForOther: true })).toEqual(['clearStatus', 'removeFinalizer'])
+    for (const shared of [[], ['snap-1']]) {
+      expect(stepsOf(SNAPSHOT, content, { isKeptForOther: true, shared })).toEqual(['clearStatus', 'removeFinalizer'])
+    }
     expect(stepsOf(SNAPSHOT, content, { shared: ['snap-2'] })).toEqual([
       'delete snap-1',
       'clearStatus',
@@ -213,5 +225,20 @@ describe('group content', () => {
     ['ignores the annotations of single contents', vgsc('g', { metadata: gone, status: GROUP_READY }), []],
   ])('for a group content, the snapshotter %s', (_, object, steps) => {
     expect(stepsOf(GROUP, object)).toEqual(steps)
+  })
+})
+
+describe('isDeletionStep', () => {
+  it.each<[ContentStep['kind'], boolean]>([
+    ['create', false],
+    ['check', false],
+    ['awaitHandles', false],
+    ['removeBeingCreated', false],
+    ['delete', true],
+    ['keepForOther', true],
+    ['clearStatus', true],
+    ['removeFinalizer', true],
+  ])('the step %s is part of a deletion: %s', (kind, expected) => {
+    expect(isDeletionStep({ kind } as ContentStep)).toBe(expected)
   })
 })

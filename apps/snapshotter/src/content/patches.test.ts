@@ -1,11 +1,14 @@
+import { PARAMETER_VALUES } from '@csi-sidecars/csi'
 import type { KubeObject } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import type { Content } from '../caches/content.ts'
 import { SNAPSHOT_NAMES } from '../caches/names.ts'
 import { DRIVER, vgsc, vsc } from '../testing/objects.ts'
+import { OutdatedRequestError } from './failure.ts'
 import { type ContentKind, type DriverSnapshot, GROUP, SNAPSHOT } from './kinds.ts'
 import {
   beingCreatedPatch,
+  creationPatch,
   failureStatus,
   finalizerPatch,
   hasFinalizer,
@@ -53,6 +56,49 @@ describe('metadata patches', () => {
   it('a content without our finalizer needs no patch', () => {
     const content = contentOf(vsc('c', { metadata: { finalizers: ['other'] } }))
     expect([hasFinalizer(content, SNAPSHOT_NAMES), finalizerPatch(content, SNAPSHOT_NAMES)]).toEqual([false, undefined])
+  })
+})
+
+describe('creationPatch', () => {
+  type Change = Parameters<typeof creationPatch>[2]
+  const stored = (annotations: Readonly<Record<string, string>>): Content =>
+    contentOf(vsc('c', { metadata: { uid: 'u', resourceVersion: '5', annotations } }))
+  const patched = (annotations: Readonly<Record<string, string>>) => ({
+    kind: 'merge',
+    body: { metadata: { uid: 'u', resourceVersion: '5', annotations } },
+  })
+  const first: Change = { record: 'new', replaced: undefined, isBeingCreated: true }
+  const started = { [beingCreated]: 'yes' }
+  const values = (record: string) => ({ [PARAMETER_VALUES]: record })
+
+  it.each<[name: string, Content, Change, patch: object | undefined]>([
+    ['adds the annotation and the values', stored({}), first, patched({ ...started, ...values('new') })],
+    ['adds the missing values alone', stored(started), first, patched(values('new'))],
+    ['adds the missing annotation alone', stored(values('new')), first, patched(started)],
+    [
+      'adds no annotation that the call does not need',
+      stored({}),
+      { ...first, isBeingCreated: false },
+      patched(values('new')),
+    ],
+    [
+      'replaces the values that the request was built from',
+      stored({ ...started, ...values('old') }),
+      { ...first, replaced: 'old' },
+      patched(values('new')),
+    ],
+    ['is not needed if nothing changes', stored({ ...started, ...values('new') }), first, undefined],
+  ])('the patch before a creation %s', (_, content, change, patch) => {
+    expect(creationPatch(content, SNAPSHOT_NAMES, change)).toEqual(patch)
+  })
+
+  it.each<[name: string, Content, replaced: string | undefined]>([
+    ['has stored values', stored(values('other')), undefined],
+    ['has replaced the values', stored(values('other')), 'old'],
+    ['has removed the values', stored({}), 'old'],
+  ])('the creation is not called if another process %s since the request was built', (_, content, replaced) => {
+    const build = () => creationPatch(content, SNAPSHOT_NAMES, { ...first, replaced })
+    expect(build).toThrow(new OutdatedRequestError(`the annotation ${PARAMETER_VALUES} has changed`))
   })
 })
 
