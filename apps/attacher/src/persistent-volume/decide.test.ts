@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { CachedVolume } from '../caches/volume.ts'
-import { DRIVER, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
-import { concernsUs, decideRelease, releasePatch } from './decide.ts'
+import { attachment, DRIVER, FINALIZER, volume, withFinalizer } from '../testing/views.ts'
+import { concernsUs, decideRelease, hasLostFinalizer, needsFinalizer, releasePatch } from './decide.ts'
 
 const settings = { driverName: DRIVER, finalizer: FINALIZER }
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
@@ -81,5 +81,43 @@ describe('decideRelease', () => {
     ['a finalizer whose removal this process has not seen is not restored', alone, [va], false, []],
   ])('%s', (_, pv, attachments, finalizerRemoved, plan) => {
     expect(decideRelease({ pv, attachments, finalizerRemoved, settings })).toEqual(plan)
+  })
+})
+
+describe('hasLostFinalizer', () => {
+  const other = { finalizers: ['a/b'] }
+  const none = { finalizers: undefined }
+
+  it.each<[string, CachedVolume, CachedVolume, boolean]>([
+    ['loses our finalizer', volume(), volume({}, other), true],
+    ['loses all finalizers', volume(), volume({}, none), true],
+    ['keeps our finalizer', volume(), volume({}, { finalizers: ['a/b', FINALIZER] }), false],
+    ['has never had our finalizer', volume({}, other), volume({}, other), false],
+    ['has never had a finalizer', volume({}, none), volume({}, none), false],
+    ['gets our finalizer', volume({}, none), volume(), false],
+    ['loses our finalizer in its deletion', volume({}, DELETED), volume({}, { ...DELETED, ...none }), false],
+  ])(
+    'another writer has removed our finalizer only from a volume that is not being deleted: a volume that %s',
+    (...row) => {
+      const [, before, after, expected] = row
+      expect(hasLostFinalizer({ before, after }, settings)).toBe(expected)
+    },
+  )
+})
+
+describe('needsFinalizer', () => {
+  const bare = volume({}, { finalizers: undefined })
+  const leaving = { deleting: true }
+
+  it.each<[string, CachedVolume, ReturnType<typeof attachment>, boolean]>([
+    ['an attachment of this driver', bare, attachment(), true],
+    ['an attachment of another driver', bare, attachment({ ours: false }), false],
+    ['an attachment that this process still detaches', bare, withFinalizer(leaving), true],
+    ['an attachment in deletion without our finalizer', bare, attachment(leaving), false],
+    ['an attachment that another attacher detaches', bare, withFinalizer({ ...leaving, ours: false }), false],
+    ['our finalizer already', volume(), attachment(), false],
+    ['an attachment and is being deleted', volume({}, { ...DELETED, finalizers: undefined }), attachment(), false],
+  ])('a volume needs our finalizer while this driver may have it attached: a volume with %s', (_, pv, va, expected) => {
+    expect(needsFinalizer(pv, [va], settings)).toBe(expected)
   })
 })

@@ -9,6 +9,7 @@ import {
   isStatusReverted,
   onAttachment,
   onAttachmentEnd,
+  onDetachWanted,
   onVolumeAdded,
   wakesOnNode,
   wakesOnVolume,
@@ -281,6 +282,23 @@ describe('onAttachment', () => {
   })
 })
 
+describe('onDetachWanted', () => {
+  const leaving = attachment({ deleting: true })
+
+  it.each<[string, InformerEvent<CachedAttachment>, string[]]>([
+    ['whose deletion begins', { type: 'updated', before: ours, after: leaving, origin: 'change' }, ['va1']],
+    ['that is already being deleted', { type: 'updated', before: leaving, after: leaving, origin: 'change' }, []],
+    ['that changes', { type: 'updated', before: ours, after: withFinalizer(), origin: 'change' }, []],
+    ['that is being deleted at the start', { type: 'added', object: leaving }, []],
+    ['that is gone', { type: 'deleted', object: leaving }, []],
+  ])(
+    'only the start of a deletion makes the attacher forget the failures of the attach: an attachment %s',
+    (_, event, keys) => {
+      expect([...onDetachWanted(event)]).toEqual(keys)
+    },
+  )
+})
+
 describe('onAttachmentEnd', () => {
   const orphanedPublicationsOn = (nodeName: string): string[] => [`left on ${nodeName}`]
   const trigger = onAttachmentEnd({ orphanedPublicationsOn })
@@ -314,6 +332,8 @@ it.each([
   ['another writer sets `attached` to false', withFinalizer({ attached: true }), withFinalizer(), true],
   ['a detach sets `attached` to false', withFinalizer({ attached: true }), withFinalizer({ deleting: true }), false],
   ['an attach succeeds', withFinalizer(), withFinalizer({ attached: true }), false],
+  ['an attachment stays detached', withFinalizer(), withFinalizer({ nodeId: 'other' }), false],
+  ['an attachment stays attached', withFinalizer({ attached: true }), withFinalizer({ attached: true }), false],
 ])('the attacher decides whether the status was reverted when %s: case %#', (_, before, after, is) => {
   expect(isStatusReverted({ before, after })).toBe(is)
 })
@@ -337,6 +357,8 @@ describe('wake events', () => {
       { kind: 'volume', name: 'pv1' },
     ])
     expect(wakesOnNode({ type: 'deleted', object: node('id') })).toEqual([])
+    expect(wakesOnVolume({ type: 'deleted', object: volume() })).toEqual([])
+    expect(wakesOnVolumeGone({ type: 'added', object: volume() })).toEqual([])
   })
 
   it.each([
