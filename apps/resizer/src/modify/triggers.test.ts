@@ -1,8 +1,12 @@
+import { FakeClock } from '@csi-sidecars/base/testing'
+import { recordingQueue, ScriptedInformer } from '@csi-sidecars/controller/testing'
 import type { InformerEvent } from '@csi-sidecars/informer'
 import { describe, expect, it } from '@jest/globals'
 import { projectClaim, type ResizerClaim } from '../caches/claim.ts'
-import { type ClaimFields, claim } from '../testing/builders.ts'
-import { classChanged, onClaim, wasTried } from './triggers.ts'
+import type { AttributesClass } from '../caches/open.ts'
+import { type ClaimFields, claim, DRIVER } from '../testing/builders.ts'
+import { ModifyMemory } from './memory.ts'
+import { classChanged, onClaim, recallEarlierCalls, retryRecreatedClasses, wasTried } from './triggers.ts'
 
 const cachedClaim = (fields: ClaimFields = {}): ResizerClaim => projectClaim(claim(fields))
 const updated = (
@@ -81,5 +85,62 @@ describe('wasTried', () => {
   ])('`wasTried` reports for a claim whose modification has status %s: %s', (status, expected) => {
     const modifyVolumeStatus = status && { modifyVolumeStatus: { status } }
     expect(wasTried(cachedClaim({ status: { ...modifyVolumeStatus } }))).toBe(expected)
+  })
+})
+
+/** Returns a claim in the cache with this status of its modification. */
+const modified = (name: string, status: string, target: string): ResizerClaim =>
+  cachedClaim({ name, status: { modifyVolumeStatus: { status, targetVolumeAttributesClassName: target } } })
+
+describe('recallEarlierCalls', () => {
+  it('at the start, a modification in progress counts as running: the process may have ended during the call', () => {
+    const claims = new ScriptedInformer(
+      cachedClaim({ name: 'plain' }),
+      modified('running', 'InProgress', 'gold'),
+      modified('infeasible', 'Infeasible', 'gold'),
+      modified('pending', 'Pending', 'gold'),
+    )
+    const { uncertain } = new ModifyMemory(new FakeClock(), 0)
+    const requests: string[] = []
+    const end = recallEarlierCalls(claims.asInformer(), { uncertain })(recordingQueue(requests))
+    end()
+    expect([[...uncertain], requests]).toEqual([['ns/running'], []])
+  })
+})
+
+describe('retryRecreatedClasses', () => {
+  const gold: AttributesClass = { key: 'gold', uid: 'g', resourceVersion: '1', driverName: DRIVER, parameters: {} }
+  const claims = new ScriptedInformer(
+    cachedClaim({ name: 'plain' }),
+    modified('refused', 'Infeasible', 'gold'),
+    modified('other', 'Infeasible', 'silver'),
+  )
+
+  /** Returns the requests to the queue after an event of the class, and the claims that still count as infeasible. */
+  function after(event: InformerEvent<AttributesClass>) {
+    const { infeasibleClaims } = new ModifyMemory(new FakeClock(), 60_000)
+    const keys = ['ns/refused', 'ns/other']
+    for (const key of keys) infeasibleClaims.add(key)
+    const classes = new ScriptedInformer<AttributesClass>()
+    const requests: string[] = []
+    const end = retryRecreatedClasses(classes, claims.asInformer(), { infeasibleClaims })(recordingQueue(requests))
+    classes.emit(event)
+    end()
+    expect(classes.listeners.size).toBe(0)
+    return { requests, infeasible: keys.filter((key) => infeasibleClaims.expiresInMs(key) !== undefined) }
+  }
+
+  it('a recreated class starts runs of the claims that target it, as if the driver had not refused them', () => {
+    expect(after({ type: 'added', object: gold })).toEqual({
+      requests: ['forget history of ns/refused', 'add ns/refused'],
+      infeasible: ['ns/other'],
+    })
+  })
+
+  it.each<[string, InformerEvent<AttributesClass>]>([
+    ['changes', { type: 'updated', before: gold, after: gold, origin: 'change' }],
+    ['is deleted', { type: 'deleted', object: gold }],
+  ])('a refusal counts although the class %s: its parameters cannot change', (_, event) => {
+    expect(after(event)).toEqual({ requests: [], infeasible: ['ns/refused', 'ns/other'] })
   })
 })
