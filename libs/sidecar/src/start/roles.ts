@@ -44,15 +44,15 @@ export async function rolesOf(
     apps.map(async (each): Promise<LeaseRole> => {
       const { sidecar, log, lead } = each
       const { name, lease } = sidecar.app
-      const election = {
+      const elector = electorOf(context, {
         client,
         standard: standardOf(sidecar.flags),
         name: nameOf(each),
         component: lease.component(driverName),
-        named: apps.length > 1,
+        namesLeaseInMetrics: apps.length > 1,
         log,
-      }
-      return { name, elector: await electorOf(context, election).catch(withSidecarName(sidecar)), lead }
+      })
+      return { name, elector: await elector.catch(withSidecarName(sidecar)), lead }
     }),
   )
 }
