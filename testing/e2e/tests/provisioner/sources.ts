@@ -19,6 +19,12 @@ const HOLDING_FINALIZER = 'example.com/held'
 const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const QUICK = ['--retry-interval-start=200ms']
 
+/**
+ * The event of a claim with an unusable source. The rows wait for it, because the provisioner drops the event
+ * `Provisioning` of a claim if many events are waiting.
+ */
+const UNUSABLE_SOURCE = 'error getting handle for DataSource'
+
 const WITH_SOURCE = volumeAnswer({ contentSource: { type: undefined } })
 const SOURCES = {
   snapshots: true,
@@ -91,6 +97,7 @@ row('an event of the claim names the reason why its snapshot cannot be restored'
       ...Object.entries(UNUSABLE).flatMap(([name, fields]) => [
         snapshotCreated(fields, name),
         restored(`-${name}`, name),
+        reports(UNUSABLE_SOURCE, `-${name}`),
       ]),
     ),
   ],
@@ -241,6 +248,7 @@ row('an event of the claim names the reason why its source cannot be cloned', {
       ...Object.entries(NO_ORIGINALS).flatMap(([name, [original, clone]]) => [
         originalCreated(original, `-${name}`),
         cloned(`-clone-${name}`, `-${name}`, clone),
+        reports(UNUSABLE_SOURCE, `-clone-${name}`),
       ]),
     ),
   ],
