@@ -110,6 +110,12 @@ describe('sameRecord', () => {
     expect(sameRecord(lease, { ...lease, metadata: { name: 'lease', resourceVersion: '8' } })).toBe(true)
   })
 
+  it('`sameRecord` compares leases without a spec', () => {
+    const bare = stored(undefined)
+    expect(sameRecord(bare, stored(undefined))).toBe(true)
+    expect([sameRecord(bare, lease), sameRecord(lease, bare)]).toEqual([false, false])
+  })
+
   it.each([
     ['holder', { holderIdentity: 'b' }],
     ['renew time', { renewTime: '2' }],
