@@ -7,6 +7,7 @@ import type { TestedApp } from '../harness/subject.ts'
 import type { WorkScene, WorkSetup } from '../rows/work.ts'
 import * as work from '../rows/work.ts'
 
+/** A test of one sidecar under one kind of injected fault. A seed makes its random choices repeatable. */
 export interface FaultCase {
   readonly app: TestedApp
   /** The group of the case, such as `answers` or `frames`. */

@@ -16,6 +16,7 @@ import { eventually, pause, WATCHES_DIFFER_MS } from './waiting.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 
+/** The test that a `TestContext` serves, and the cluster and executables that it uses. */
 export interface TestContextOptions {
   readonly id: string
   readonly app: TestedApp
@@ -35,21 +36,29 @@ export interface Observers {
   readonly writes?: WriteObserver
 }
 
+/** The differences of a sidecar from the one that a test starts by default. */
 export interface SidecarSetup {
+  /** Default: no driver, and no flag `--csi-address`. */
   readonly driver?: FakeDriver | undefined
   /** More arguments. They follow the default arguments and can override them. */
   readonly args?: readonly string[]
   /** All arguments. The default arguments are then omitted. */
   readonly bareArgs?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** The RBAC group of the user. Default: the group of `app`. */
   readonly role?: Role
+  /** Default: an unused user of `role`. */
   readonly user?: User | undefined
+  /** Default: the sidecar that the test is about. */
   readonly app?: Subject
+  /** Default: the executable of `app`. */
   readonly binary?: string | undefined
+  /** The proxy to the API server. Default: a new gate. */
   readonly gate?: Gate
   readonly hostname?: string
 }
 
+/** The output and the end of a sidecar that has exited. */
 export interface RunOutcome extends Exit {
   readonly stdout: string
   readonly stderr: string

@@ -1,5 +1,6 @@
 import type { AddressInfo, Server } from 'node:net'
 
+/** A server that accepts connections on `port` of the loopback address until it is disposed of. */
 export interface Listening extends Disposable {
   readonly port: number
 }

@@ -10,6 +10,7 @@ import { type Binaries, type Executables, TARGETS, type Target } from './subject
 import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
 import { TIME_FACTOR } from './waiting.ts'
 
+/** The tests and checks, and the API server and the executables for them. `run` selects the tests that fit these. */
 export interface RunOptions {
   readonly tests: readonly EndToEndTest[]
   readonly checks: readonly Check[]
@@ -19,6 +20,7 @@ export interface RunOptions {
   readonly binaries: Binaries
   readonly executables: Executables
   readonly cluster: Cluster
+  /** The number of tests that run at the same time. */
   readonly concurrency: number
   /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
   readonly differences?: boolean
@@ -29,6 +31,7 @@ export interface RunOptions {
   readonly tally: Tally
 }
 
+/** The results of all tests so far, over all parts and targets of a run. */
 export interface Tally {
   passed: number
   /** The titles of the tests that failed. */

@@ -8,14 +8,20 @@ import type { Binaries, Executables, Subject, Target, TestedApp } from './subjec
  */
 export const LONG = process.env['E2E_LONG'] === 'true'
 
+/**
+ * The conditions under which a test runs. By default it runs with all binaries, on both API servers, at the same time
+ * as other tests.
+ */
 export interface TestOptions {
   /** The only binaries that the test runs against; `ours` includes the combined process. */
   readonly only?: Exclude<Binaries, 'one'>
   /** True for a test about the executable of one sidecar, which does not run with the combined process. */
   readonly notOne?: boolean
+  /** The only API server that the test runs against. */
   readonly target?: Target
   /** `cluster`: the test changes objects of other tests on its cluster. `machine`: it measures, or uses all processors. */
   readonly alone?: 'cluster' | 'machine'
+  /** The time limit in milliseconds. Default: two minutes times `TIME_FACTOR`. */
   readonly within?: number
   /** True for a row, whose trace is recorded. */
   readonly isRow?: boolean
@@ -29,6 +35,7 @@ export const RECORDS = process.env['E2E_RECORD'] === 'true'
 /** Options of tests that do not depend on the API server. They run with the emulator only. */
 export const WITHOUT_API = { target: 'emulator' } as const
 
+/** One registered test. The runner creates a new context for each run, and closes it afterwards. */
 export interface EndToEndTest extends TestOptions {
   readonly app: TestedApp
   readonly title: string
@@ -37,6 +44,7 @@ export interface EndToEndTest extends TestOptions {
 
 const tests: EndToEndTest[] = []
 
+/** The cluster and the executables that a check may use. The runner does not clean up after a check. */
 export interface CheckContext {
   readonly cluster: Cluster
   /** The folder for files that explain a failed check. */

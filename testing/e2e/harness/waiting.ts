@@ -8,8 +8,11 @@ export const WATCHES_DIFFER_MS = 150
 /** A factor for all time limits of the tests, for a machine that is busy with other work. */
 export const TIME_FACTOR = Number(process.env['E2E_TIME_FACTOR'] ?? '1')
 
+/** The time limit and the pause of a loop that repeats a check. */
 export interface WaitOptions {
+  /** The time limit in milliseconds, without `TIME_FACTOR`. Default: 30,000. */
   readonly within?: number | undefined
+  /** The pause between two checks, in milliseconds. Default: 40. */
   readonly every?: number
 }
 

@@ -27,6 +27,9 @@ export type FaultStep = { readonly of: 'fault' } & (
 
 export type HistoryStep = AttachmentMove | ClaimMove | ProvisionMove | SnapshotMove | FaultStep
 
+/**
+ * A random sequence of changes and faults for some sidecars. The seed, the profile and `apps` determine it completely.
+ */
 export interface History {
   readonly seed: number
   /** The tested sidecars. Several run in one process. */

@@ -42,6 +42,7 @@ const ELECTION = [
   '--leader-election-retry-period=500ms',
 ]
 
+/** The state and the record of one implementation after a history. No finding means that all rules hold. */
 export interface End {
   readonly findings: readonly Finding[]
   /** The final state of the objects, by name without the ID of the run. */

@@ -14,6 +14,10 @@ export interface Slot {
   forgotten: boolean
 }
 
+/**
+ * The actual attachments at one moment, and the state that users want. The `may...` functions report permitted
+ * deviations.
+ */
 export interface AttachmentState {
   readonly backEnd: BackEnd
   readonly slots: ReadonlyMap<string, Slot>

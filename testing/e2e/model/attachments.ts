@@ -24,6 +24,7 @@ const GONE_WITHIN_MS = 30_000
 /** The time after which the sidecars' watches have delivered a created object. */
 const SEEN_AFTER_MS = 150
 
+/** The numbers of volumes and nodes of an `Attachments` model, and facts about the driver and the sidecars. */
 export interface AttachmentsOptions {
   readonly volumes: number
   readonly nodes: number

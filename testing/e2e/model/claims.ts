@@ -34,6 +34,7 @@ interface Request {
   paper: number | undefined
 }
 
+/** The actual state of one claim in the API server and in the driver, and the state that its user wants. */
 export interface ClaimState {
   readonly name: string
   readonly handle: string

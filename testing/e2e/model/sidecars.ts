@@ -9,6 +9,7 @@ import { eventually, pause } from '../harness/waiting.ts'
 
 const RESTARTED_AFTER_MS = 200
 
+/** The processes that `Sidecars` starts and restarts. All replicas have the same driver, arguments and environment. */
 export interface SidecarsOptions {
   /** The sidecars that run in each process. */
   readonly apps: readonly TestedApp[]

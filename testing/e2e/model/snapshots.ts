@@ -67,6 +67,7 @@ interface DesiredContent {
   policy: 'Delete' | 'Retain'
 }
 
+/** The number of contents of a `SnapshotModel`, and facts about the sidecars under test. */
 export interface SnapshotModelOptions {
   readonly contents: number
   /** True if the sidecars may forget a content that a person has removed by hand. */

@@ -36,6 +36,7 @@ export interface Verdict {
   readonly lines: readonly string[]
 }
 
+/** A scenario with its ID, such as `p07`. The ID follows the order of all scenarios, and is part of object names. */
 export interface NumberedScenario {
   readonly id: string
   readonly scenario: Scenario

@@ -40,6 +40,10 @@ export interface ParityStep {
   readonly timeLimitMs?: number
 }
 
+/**
+ * A sequence of steps that runs in two clusters, one with the real controllers and one with ours. Both must agree after
+ * each step.
+ */
 export interface Scenario {
   readonly name: string
   readonly steps: readonly ParityStep[]
@@ -51,6 +55,10 @@ export interface Scenario {
 
 export type Steps = readonly (readonly Action[] | ParityStep)[]
 
+/**
+ * The fields in which a PersistentVolume differs from the default: 1Gi, ReadWriteOnce, Retain, with the scenario's
+ * StorageClass.
+ */
 export interface VolumeOptions extends Partial<Omit<PersistentVolumeSpec, 'csi'>> {
   readonly size?: string
   readonly modes?: string[]

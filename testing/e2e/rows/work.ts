@@ -51,12 +51,16 @@ export async function renewed({ gate }: Pick<RunningSidecar, 'gate'>, times = 3)
   await eventually(`${times} renewals of the Lease`, () => gate.writes('leases').length >= before + times)
 }
 
+/** A running sidecar of any kind with its driver, and the name of a node. The work of the test can begin. */
 export interface WorkScene {
   readonly driver: FakeDriver
   readonly sidecar: RunningSidecar
   readonly node: string
 }
 
+/**
+ * The differences of a `WorkScene` from the default: the sidecar under test, with a driver that attaches and expands.
+ */
 export interface WorkSetup extends SidecarSetup {
   readonly app?: Subject
   /** Prepares the driver before the sidecar starts. */

@@ -8,6 +8,7 @@ export interface UnreferencedPage {
   readonly items: readonly UnreferencedItem[]
 }
 
+/** One item of the page: a volume or snapshot without an object, or an object without its volume or snapshot. */
 export interface UnreferencedItem {
   readonly kind: string
   readonly reason: string

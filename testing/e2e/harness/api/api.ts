@@ -2,12 +2,14 @@ import { Agent, request } from 'node:https'
 import { PATCH_CONTENT_TYPES, type Patch, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { eventually, type WaitOptions } from '../waiting.ts'
 
+/** The address of an API server, its certificate authority as PEM, and the bearer token of a user. */
 export interface Endpoint {
   readonly url: string
   readonly ca: string
   readonly token: string
 }
 
+/** The name of an object, and its namespace if its resource is namespaced. */
 export interface Ref {
   readonly name: string
   readonly namespace?: string | undefined

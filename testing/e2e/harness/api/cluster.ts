@@ -7,6 +7,7 @@ import type { Api } from './api.ts'
 /** The group of a user. RBAC rules name groups, so that each test can have a separate user and audit trail. */
 export type Role = Subject | 'pod' | 'none'
 
+/** A user whom the API server knows by a bearer token. `name` identifies its requests in the audit log. */
 export interface User {
   readonly name: string
   readonly token: string
@@ -38,6 +39,7 @@ export interface Cluster {
 
 const USERS_OF_EACH_ROLE = 1500
 
+/** A certificate and its private key, both as PEM. */
 export interface Certificate {
   readonly cert: string
   readonly key: string

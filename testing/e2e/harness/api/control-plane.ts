@@ -9,6 +9,7 @@ import { eventually } from '../waiting.ts'
 import { Api } from './api.ts'
 import { type Cluster, type User, Users } from './cluster.ts'
 
+/** The programs and settings of a real API server. `binaries` is the folder with etcd and kube-apiserver. */
 export interface ControlPlaneOptions {
   readonly binaries: string
   /** The folder for the logs of etcd and kube-apiserver. */
@@ -35,6 +36,7 @@ const AUDIT_POLICY = {
   ],
 }
 
+/** The settings of a real kube-controller-manager. `controllers` are the names for its flag `--controllers`. */
 export interface ControllerManagerOptions {
   readonly kubeconfig: string
   /** The folder for the log and the certificate of kube-controller-manager. */

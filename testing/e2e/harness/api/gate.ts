@@ -5,6 +5,10 @@ import { eventually, pause } from '../waiting.ts'
 import { DeliveredObjects } from './delivered-objects.ts'
 import type { AnswerFault, Fault, FaultRule, WireRequest, WriteObserver } from './wire.ts'
 
+/**
+ * The API server behind a `Gate`, with its certificate authority as PEM. The gate presents `certificate` to the
+ * sidecar.
+ */
 export interface GateOptions {
   readonly upstream: string
   readonly ca: string
@@ -18,6 +22,7 @@ interface Injecting {
   readonly where?: (request: WireRequest) => boolean
 }
 
+/** A fault that a gate injects into matching requests. `end` stops it early. */
 export interface Injection {
   /** How often the fault was injected. */
   readonly count: number

@@ -27,6 +27,7 @@ export interface WireRequest {
   end: number | undefined
 }
 
+/** A complete JSON answer in place of the API server's answer. The API server does not get the request. */
 export interface AnswerFault {
   readonly kind: 'answer'
   readonly code: number

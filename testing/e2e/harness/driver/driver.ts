@@ -36,6 +36,10 @@ export type DriverReply =
 
 export type Script = DriverReply | ((call: Call, nth: number) => DriverReply)
 
+/**
+ * The abilities that a driver reports to its callers. `controller` and `node` are the RPC capabilities of these
+ * services.
+ */
 export interface Capabilities {
   /** True if GetPluginCapabilities reports CONTROLLER_SERVICE. */
   controllerService: boolean
@@ -45,6 +49,10 @@ export interface Capabilities {
   node: DriverSettings['node']
 }
 
+/**
+ * The socket, the name and the abilities of a `FakeDriver`. By default it has a controller service without further
+ * abilities.
+ */
 export interface DriverOptions extends Partial<Capabilities> {
   readonly socket: string
   readonly name: string

@@ -41,6 +41,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
+/** The end of a process: its exit code, or the signal that killed it. The other field is null. */
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

@@ -7,6 +7,7 @@ import type { Issued } from '@csi-sidecars/testkit'
 import type { RunningSidecar } from '../context.ts'
 import { eventually } from '../waiting.ts'
 
+/** The port of the scraped sidecar, and the credentials of the scraper. Default: no credentials. */
 export interface ScraperOptions {
   readonly port: number | undefined
   /** The certificate authority that the scraper trusts. If absent, the scraper accepts any certificate. */
@@ -18,6 +19,7 @@ export interface ScraperOptions {
   readonly kept?: boolean
 }
 
+/** One complete answer of the sidecar's HTTPS endpoint. */
 export interface Scrape {
   readonly code: number
   readonly text: string

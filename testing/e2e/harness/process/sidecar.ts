@@ -3,6 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { eventually, pause, type WaitOptions } from '../waiting.ts'
 import { type Exit, exitOf, start, textOf } from './processes.ts'
 
+/**
+ * The command line and the environment of a sidecar process. It inherits only PATH; its HOME names a missing folder.
+ */
 export interface SidecarOptions {
   readonly binary: string
   readonly args: readonly string[]
@@ -14,6 +17,7 @@ export interface SidecarOptions {
   readonly port?: number
 }
 
+/** All metrics of one scrape. `families` has the type and the help of each metric by name. */
 export interface ScrapedMetrics {
   readonly text: string
   readonly families: ReadonlyMap<string, { readonly type: string; readonly help: string }>
@@ -22,6 +26,7 @@ export interface ScrapedMetrics {
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
 }
 
+/** The value of one series at the time of the scrape. */
 export interface Sample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>

@@ -205,6 +205,7 @@ export function build(root: string, name: string): string {
   return file
 }
 
+/** The package and the flags of one `go build`, or of one `go test -c` if `kind` is `test`. */
 export interface ProgramBuild {
   /** The folder of the Go module. */
   readonly folder: string

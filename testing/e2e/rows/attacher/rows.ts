@@ -16,6 +16,7 @@ interface AttacherSetup {
   readonly startsLater?: boolean
 }
 
+/** The driver and the node of one row about the attacher. Each action of the row receives them. */
 export interface RowScene {
   readonly driver: FakeDriver
   readonly node: string

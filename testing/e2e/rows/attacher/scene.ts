@@ -11,6 +11,7 @@ export const ATTACH: Capabilities['controller'] = ['PUBLISH_UNPUBLISH_VOLUME']
 export const LISTS: Capabilities['controller'] = [...ATTACH, 'LIST_VOLUMES', 'LIST_VOLUMES_PUBLISHED_NODES']
 export const NODE_ID_ANNOTATION = 'csi.alpha.kubernetes.io/node-id'
 
+/** A running attacher with its driver, a node and the name of its finalizer. */
 export interface AttacherScene {
   readonly driver: FakeDriver
   readonly attacher: RunningSidecar
@@ -18,6 +19,7 @@ export interface AttacherScene {
   readonly finalizer: string
 }
 
+/** The differences of an attacher's scene from the default: a driver that attaches volumes but does not list them. */
 export interface AttacherSceneSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   /** Prepares the driver before the attacher starts. */

@@ -48,6 +48,7 @@ interface ProvisionerSetup {
   readonly startsLater?: true
 }
 
+/** The driver and the setup of one row about the provisioner. Each action of the row receives them. */
 export interface RowScene {
   readonly driver: FakeDriver
   readonly setup: ProvisionerSetup
@@ -97,6 +98,7 @@ export const started: Action<RowScene> = {
   },
 }
 
+/** The fields in which the claim of a row differs from the default. */
 export interface ClaimedParts extends ClaimParts {
   /** The StorageClass of this claim only. Without it, the claim has the class of the row. */
   readonly class?: Partial<StorageClass>

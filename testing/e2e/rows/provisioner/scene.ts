@@ -25,19 +25,28 @@ export const FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer'
 export const LATE = { volumeBindingMode: 'WaitForFirstConsumer' } as const
 const CREATES: Capabilities['controller'] = ['CREATE_DELETE_VOLUME']
 
+/** A running provisioner and its driver. */
 export interface ProvisionerScene {
   readonly driver: FakeDriver
   readonly sidecar: RunningSidecar
 }
 
+/**
+ * The differences of a provisioner's scene from the default: a driver without topology, and a StorageClass that binds
+ * at once.
+ */
 export interface ProvisionerSetup extends SidecarSetup {
   /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
   readonly controller?: Capabilities['controller']
+  /** True if the driver reports topology. Default: false. */
   readonly topology?: boolean
+  /** Fields of the StorageClass. */
   readonly class?: Partial<StorageClass>
+  /** Prepares the driver before the provisioner starts. */
   readonly prepare?: (driver: FakeDriver) => void
 }
 
+/** The fields in which an unbound claim differs from the default: the name `pvc`, and the StorageClass of the test. */
 export interface ClaimParts {
   readonly suffix?: string
   readonly annotations?: Readonly<Record<string, string | undefined>>
@@ -155,6 +164,7 @@ export async function unselected(t: TestContext): Promise<void> {
   await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), isFree)
 }
 
+/** The objects of one node, which the provisioner reads to find the topology of the driver. */
 export interface Site {
   /** The labels of the Node. Undefined: the Node does not exist. */
   readonly labels?: Readonly<Record<string, string>>

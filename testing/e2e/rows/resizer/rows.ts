@@ -22,6 +22,7 @@ interface ResizerSetup {
   readonly answers?: Answers
 }
 
+/** The driver and the setup of one row about the resizer. Each action of the row receives them. */
 export interface RowScene {
   readonly driver: FakeDriver
   readonly setup: ResizerSetup

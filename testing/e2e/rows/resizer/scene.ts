@@ -29,19 +29,25 @@ export const NO_NODE_STEP = 'volume.kubernetes.io/node-expansion-not-required'
 /** The answer of a driver whose volumes the kubelet must also expand on the node. */
 export const NODE_STEP = { reply: { nodeExpansionRequired: true } } as const
 
+/** A running resizer and its driver. */
 export interface ResizerScene {
   readonly driver: FakeDriver
   readonly resizer: RunningSidecar
 }
 
+/** The differences of a resizer's scene from the default: a driver that expands volumes without a step on the node. */
 export interface ResizerSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
   readonly node?: Capabilities['node']
+  /** Prepares the driver before the resizer starts. */
   readonly prepare?: (driver: FakeDriver) => void
+  /** The resources that must be watched before the test continues. Default: claims and volumes. */
   readonly watches?: readonly string[]
 }
 
+/** The fields in which a bound claim and its volume differ from the default. Their names end with `suffix`. */
 export interface BoundParts {
+  /** Default: `1Gi`. */
   readonly size?: string
   /** The size of the volume, if it differs from the size of the claim. */
   readonly volumeSize?: string
@@ -49,9 +55,11 @@ export interface BoundParts {
   readonly claim?: Partial<Parameters<typeof claim>[2]>
   readonly status?: object
   readonly suffix?: string
+  /** Default: the namespace of the test. */
   readonly namespace?: string
 }
 
+/** The names of a claim and of the PersistentVolume that it is bound to. */
 export interface BoundClaim {
   readonly pvc: string
   readonly pv: string

@@ -42,6 +42,7 @@ interface SnapshotterSetup {
   readonly startsLater?: true
 }
 
+/** The driver and the setup of one row about the snapshotter. Each action of the row receives them. */
 export interface RowScene {
   readonly driver: FakeDriver
   readonly setup: SnapshotterSetup

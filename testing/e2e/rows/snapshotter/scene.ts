@@ -31,17 +31,24 @@ export const SNAPSHOTS: Capabilities['controller'] = ['CREATE_DELETE_SNAPSHOT', 
 
 const installed = new WeakMap<Cluster, Promise<void>>()
 
+/** A running snapshotter and its driver. */
 export interface SnapshotterScene {
   readonly driver: FakeDriver
   readonly snapshotter: RunningSidecar
 }
 
+/** The differences of a snapshotter's scene from the default: a driver that creates and lists snapshots. */
 export interface SnapshotterSetup extends SidecarSetup {
   readonly controller?: Capabilities['controller']
+  /** Prepares the driver before the snapshotter starts. */
   readonly prepare?: (driver: FakeDriver) => void
+  /** The resources that must be watched before the test continues. Default: contents and classes. */
   readonly watches?: readonly string[]
 }
 
+/**
+ * The fields in which a VolumeSnapshotContent or a group content differs from the default. Its name ends with `suffix`.
+ */
 export interface ContentParts {
   readonly suffix?: string
   readonly metadata?: object

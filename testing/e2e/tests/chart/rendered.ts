@@ -14,11 +14,14 @@ const OF_OPERATORS = ['monitoring.coreos.com/v1', 'cert-manager.io/v1']
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
 const CLUSTER_WIDE = ['ClusterRole', 'ClusterRoleBinding', 'CSIDriver', 'FlowSchema']
 
+/** One sidecar of a rendered example of the chart. `values` override the values of the example. */
 export interface Installation {
   readonly example: Example
   readonly driver: FakeDriver
   readonly values?: Readonly<Record<string, object>>
+  /** Changes the arguments of the rendered container. Default: no change. */
   readonly args?: (rendered: readonly string[]) => readonly string[]
+  /** Default: the executable under test. */
   readonly binary?: string
   readonly env?: Readonly<Record<string, string>>
   /** Runs after the chart's objects are created and before the sidecar starts. */

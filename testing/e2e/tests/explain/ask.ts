@@ -43,6 +43,7 @@ export const PLANNER: readonly PolicyRule[] = [
   { apiGroups: ['rbac.authorization.k8s.io'], resources: ['rolebindings', 'clusterrolebindings'], verbs: ['list'] },
 ]
 
+/** The output and the exit code of one run of kubectl-csi. */
 export interface Explanation {
   readonly code: number | null
   readonly stdout: string
@@ -51,6 +52,7 @@ export interface Explanation {
   readonly first: string
 }
 
+/** A user with a kubeconfig, and a function that runs kubectl-csi as this user. */
 export interface Asking {
   /** A user with only read permissions. */
   readonly user: User

@@ -5,6 +5,7 @@ import { pod } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
 import type { TestedApp } from '../../harness/subject.ts'
 
+/** The pod that the Lease of a sidecar names as its holder. `args` are the arguments of the sidecar's container. */
 export interface Leader {
   readonly name: string
   readonly args?: readonly string[]

@@ -24,6 +24,7 @@ interface ProbeSetup {
   readonly args?: readonly string[]
 }
 
+/** One HTTP answer of the livenessprobe. `type` is the content type; null if the answer has none. */
 export interface HealthAnswer {
   readonly status: number
   readonly type: string | null
