@@ -1,11 +1,15 @@
 /** Sample series for the rules of files/alerts.yaml, in the notation of `promtool test rules`, one sample a minute. */
 
 type Labels = Readonly<Record<string, string>>
+/**
+ * One input series of a promtool test. `values` has one sample for each minute, in promtool's notation such as `1x60`.
+ */
 export interface Series {
   readonly series: string
   readonly values: string
 }
 
+/** Series that make one alert of the chart fire, and the expected alert. */
 export interface AlertCase {
   readonly alert: string
   /** Minutes from the first sample until the alert fires. */

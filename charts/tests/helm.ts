@@ -32,6 +32,7 @@ export type Example = (typeof EXAMPLES)[number]
 
 export const exampleFile = (example: Example): string => join(CHART, 'examples', `${example}.yaml`)
 
+/** The inputs of one `helm template` of the chart in this repository, or of the chart in the folder `chart`. */
 export interface RenderOptions {
   /** Value files. A later file overrides the earlier files. */
   readonly files?: readonly string[]

@@ -30,6 +30,7 @@ interface Spec {
   readonly [field: string]: unknown
 }
 
+/** One alert of a rendered PrometheusRule. `expr` is its PromQL expression. */
 export interface AlertRule {
   readonly alert: string
   readonly expr: string
@@ -37,6 +38,7 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>
 }
 
+/** The fields of a rendered pod that the tests read. */
 export interface PodSpec {
   readonly serviceAccountName: string
   readonly containers: readonly Container[]
@@ -50,6 +52,7 @@ export interface PodSpec {
   readonly topologySpreadConstraints?: readonly { readonly labelSelector: unknown }[]
 }
 
+/** The fields of a rendered container that the tests read. */
 export interface Container {
   readonly name: string
   readonly image: string
@@ -63,10 +66,12 @@ export interface Container {
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[]
 }
 
+/** The HTTP request of a rendered probe. The chart renders no other kind of probe. */
 export interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string; readonly scheme?: string }
 }
 
+/** The fields of a rendered pod's or container's security context that the tests read. */
 export interface SecurityContext {
   readonly privileged?: boolean
   readonly runAsNonRoot?: boolean

@@ -10,6 +10,10 @@ interface Definition {
   readonly [keyword: string]: unknown
 }
 
+/**
+ * The OpenAPI document of one Kubernetes version, as its source repository stores it. `definitions` has the schema of
+ * each type by name.
+ */
 export interface Swagger {
   readonly definitions: Readonly<Record<string, Definition>>
 }

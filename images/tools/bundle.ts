@@ -25,6 +25,7 @@ export interface Bundle {
   readonly packages: readonly BundledPackage[]
 }
 
+/** The built files of a program that is also shipped as an image. Such a program always has a code cache. */
 export interface SidecarBundle extends Bundle {
   readonly name: Sidecar
   readonly cache: string

@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
 import { ROOT, readText } from './source-texts.ts'
 
+/** A Markdown document of this repository with its whole text. */
 export interface Document {
   /** The path from the root of the repository. */
   readonly path: string

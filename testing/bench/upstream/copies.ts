@@ -2,6 +2,7 @@ import { type KubeObject, type Resource, resourcePath } from '@csi-sidecars/kube
 import type { Api } from '../../e2e/harness/api/api.ts'
 import { eventually } from '../../e2e/harness/waiting.ts'
 
+/** One object as an etcd entry: its key, and its JSON text. */
 export interface PutRequest {
   readonly key: string
   readonly value: string
@@ -13,12 +14,14 @@ export interface Server {
   readonly cluster: { readonly etcdUrl: string }
 }
 
+/** A reference to an existing object of the API server, whose content the copies repeat. */
 export interface Original {
   readonly resource: Resource<KubeObject>
   readonly name: string
   readonly namespace?: string
 }
 
+/** The number and the names of the copies that `makeCopies` creates of each original. */
 export interface Copies {
   /** The objects to copy. They exist in the API server, so they contain its default values. */
   readonly originals: readonly Original[]

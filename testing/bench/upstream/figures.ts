@@ -9,6 +9,7 @@ export type Side = 'ours' | 'original'
 export const SIDES: readonly Side[] = ['ours', 'original']
 export { APPS }
 
+/** The paths of our executables and of the Go sidecars, by sidecar. */
 export interface ComparedExecutables {
   readonly ours: OfOurs
   readonly original: Readonly<Record<TestedApp, string>>

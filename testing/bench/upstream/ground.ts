@@ -24,6 +24,7 @@ export interface Bench {
   ground(): Promise<BenchServer>
 }
 
+/** One benchmark. Its `run` records the figures in `bench.figures`, and throws if it cannot measure. */
 export interface BenchScene {
   /** The name of the benchmark, a value of `--only`. */
   readonly name: string
@@ -42,6 +43,7 @@ const CAPABILITIES: Capabilities['controller'] = [
   'CREATE_DELETE_SNAPSHOT',
 ]
 
+/** The executables and folders with which `BenchServer` starts its processes. */
 export interface GroundOptions {
   /** The folder with the etcd and kube-apiserver binaries. */
   readonly binaries: string

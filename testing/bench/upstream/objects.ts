@@ -9,6 +9,7 @@ import { attachment, claim, csiNode, referenceTo, storageClass, volume } from '.
 import { makeCopies, mustHold, type Original } from './copies.ts'
 import type { BenchServer } from './ground.ts'
 
+/** A series of objects with the names `<prefix>-0` to `<prefix>-<count - 1>`. */
 export interface Many {
   readonly count: number
   readonly prefix: string

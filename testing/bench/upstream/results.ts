@@ -17,6 +17,10 @@ interface Moment {
   readonly load: string
 }
 
+/**
+ * The results of one benchmark, which took `seconds` in all. `failure` is the first line of its error, if it has
+ * failed.
+ */
 export interface SceneOutcome {
   readonly scene: BenchScene
   readonly rows: readonly Row[]

@@ -20,6 +20,7 @@ export interface NotedRequest {
   readonly code: number
 }
 
+/** The sidecar that a benchmark starts, and the driver that it calls. `args` follow the usual flags. */
 export interface SubjectOptions {
   readonly side: Side
   readonly app: TestedApp
@@ -29,6 +30,7 @@ export interface SubjectOptions {
   readonly args?: readonly string[]
   /** The host name, from which the replica derives its identity in the Lease. */
   readonly hostname?: string
+  /** Default: `default`. */
   readonly leaseNamespace?: string
 }
 

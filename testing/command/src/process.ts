@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { abortable, deadline, systemClock } from '@csi-sidecars/base'
 
+/** The program that `startProcess` starts. Its working directory is that of this process unless `cwd` is set. */
 export interface ProgramOptions {
   /** The command and its arguments. */
   readonly command: readonly [string, ...string[]]
@@ -11,6 +12,7 @@ export interface ProgramOptions {
   readonly cwd?: string
 }
 
+/** The end of a process: its exit code, or the signal that killed it. The other field is null. */
 export interface ProgramExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

@@ -11,6 +11,7 @@ const COLUMNS = 80
 const LOG_EVERY_MS = 60_000
 const CLEAR_LINE = '\r\u001b[K'
 
+/** The numbers and names in one line of progress. `done` and `total` count pieces of work. */
 export interface ProgressState {
   readonly done: number
   readonly total: number

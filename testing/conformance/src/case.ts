@@ -33,6 +33,7 @@ export interface CaseAnswer {
   readonly warnings?: readonly string[]
 }
 
+/** The answer to one request of a case, as a line of a recorded file contains it. `title` names the case. */
 export interface RecordedAnswer {
   readonly title: string
   readonly asked: string

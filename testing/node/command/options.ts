@@ -29,6 +29,7 @@ export interface NodeSettings {
   readonly driver: DriverChoice | undefined
 }
 
+/** The tests that a run of Kubernetes' storage tests includes. */
 export interface TestSelection {
   readonly group: TestGroup
   /** A regular expression that replaces the selection of the group, but not its exclusion. */
@@ -47,6 +48,7 @@ export type TestCommand =
   | { readonly kind: 'life'; readonly sidecars: readonly SidecarVariant[] }
   | { readonly kind: 'storage-tests'; readonly sidecars: readonly SidecarVariant[]; readonly selection: TestSelection }
 
+/** The parsed arguments of `npm run node`. */
 export interface NodeCommandLine {
   readonly command: NodeCommand
   readonly settings: NodeSettings

@@ -1,6 +1,7 @@
 import { TEST_IMAGE } from '../cluster/image-names.ts'
 import { SNAPSHOT_CLASS, STORAGE_CLASS } from './manifests.ts'
 
+/** The name and the requested size of a claim, and the source of its content. `storage` is a Kubernetes quantity. */
 export interface ClaimOptions {
   readonly name: string
   readonly storage: string

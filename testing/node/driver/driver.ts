@@ -6,6 +6,7 @@ import { type Machine, thisMachine } from './machine.ts'
 import { nodeEffects } from './node.ts'
 import { Storage } from './storage.ts'
 
+/** The identity of a directory driver, and the folder that keeps its volumes and records. */
 export interface DirectoryDriverOptions {
   readonly name: string
   readonly nodeId: string
@@ -13,6 +14,7 @@ export interface DirectoryDriverOptions {
   readonly stateFolder: string
   /** Returns a new ID, which begins with the prefix. Later IDs sort after earlier IDs. */
   readonly newId: (prefix: string) => string
+  /** Default: the mounts and loop devices of this machine. */
   readonly machine?: Machine
   /** Gets a line when a call arrives and when it ends, in the format of csi-driver-host-path. */
   readonly log?: (line: string) => void

@@ -17,8 +17,11 @@ const ENTER = `
   shift
   exec nsenter "$@"`
 
+/** The standard input and the time limit of a command on the node. */
 export interface InsideOptions {
+  /** Default: empty. */
   readonly input?: string
+  /** Default: ten minutes. */
   readonly timeoutMs?: number
 }
 

@@ -7,6 +7,7 @@ export interface TestOutcome {
 /** The outcomes of the tests in the focus, by their names. */
 export type TestRun = ReadonlyMap<string, TestOutcome>
 
+/** The numbers of tests of one run, by outcome. */
 export interface TestCounts {
   readonly passed: number
   readonly failed: number

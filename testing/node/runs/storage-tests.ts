@@ -42,6 +42,10 @@ const GROUPS: Readonly<Record<TestGroup, Expressions>> = {
   },
 }
 
+/**
+ * The result of one run of the storage tests, as the table of results shows it. `isGood` compares it with the last run
+ * of the Go sidecars.
+ */
 export interface StorageTestResult {
   readonly text: string
   readonly seconds: number

@@ -11,6 +11,7 @@ import {
 } from '@csi-sidecars/emulator'
 import { type KubeObject, RESOURCES, type Resource } from '@csi-sidecars/kube-types'
 
+/** The settings of the emulated API server and driver of a cluster, and its first objects. Default: no objects. */
 export interface ClusterOptions {
   readonly api?: ApiServerOptions
   readonly driver?: Partial<Omit<CsiDriverOptions, 'socket'>>

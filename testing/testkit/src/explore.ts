@@ -28,6 +28,7 @@ export interface Model<S> {
   readonly mostStates?: number
 }
 
+/** The numbers of visited states and moves, and the first problem. A walk without a problem has visited all states. */
 export interface Exploration {
   readonly states: number
   readonly goals: number

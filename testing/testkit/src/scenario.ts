@@ -24,6 +24,7 @@ export interface ExpectedWrite {
 
 export type ScenarioStep = ExpectedCall | ExpectedWrite
 
+/** A program, the actions of other clients, and the exact calls and writes that the program must make. */
 export interface ScenarioScript {
   readonly initial?: ClusterOptions
   /** The program under test. It runs until the signal is aborted, at the same time as `when`. */
@@ -36,6 +37,7 @@ export interface ScenarioScript {
   readonly ignoreCalls?: readonly string[]
   /** Checks the state of the cluster after the last step. */
   readonly check?: (cluster: EmulatedCluster) => void
+  /** The time limit for all steps after `when` has ended. Default: 5,000. */
   readonly timeoutMs?: number
 }
 

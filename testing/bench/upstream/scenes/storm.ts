@@ -13,6 +13,7 @@ import { attach, createBoundClaim, growing, moreBound, moreVolumes, nodeOf, node
 import { type Cost, isWork, isWrite, type Measured, type NotedRequest } from '../subject.ts'
 import { percentile, timesToCall, warmUp, workCalls } from '../work.ts'
 
+/** One repetition of a storm against a running sidecar. Figures are recorded only if `label` is defined. */
 export interface Wave {
   readonly subject: Measured
   /** The names of the wave's objects. No other wave uses them. */
@@ -34,6 +35,7 @@ const QUIET_WITHIN_MS = 15_000
 /** The time-out per object. It exceeds the time that the Go sidecars need under their default limits. */
 const PER_OBJECT_MS = 1500
 
+/** A load of `count` objects for one implementation in one round. Each wave creates or changes that many objects. */
 export interface Storm {
   readonly side: Side
   readonly round: number

@@ -25,9 +25,11 @@ interface LocalWatchOptions<E> {
   readonly lags: boolean
 }
 
+/** The errors, the identity and the delays of one client of the in-process API server. */
 export interface InProcessClientOptions<E> {
   /** Creates the error for a refused request from its Status. Usually `apiErrorOf`. */
   readonly errorOf: (status: Status) => E
+  /** Default: requests pass without delay. */
   readonly gate?: RequestGate
   /** True if watches delay all events after the initial objects until `deliver` is called. */
   readonly watchesLag?: boolean

@@ -8,6 +8,7 @@ import { OPEN_GATE, type Outgoing, type Passing, type RequestGate, type SentRequ
 export type FakeApiFault = (request: SentRequest) => unknown
 export const HANG = Symbol('no answer')
 
+/** The clock and the errors of a fake API server. By default it validates patches, as the real one does. */
 export interface FakeApiOptions<E> extends Pick<InProcessClientOptions<E>, 'errorOf'> {
   readonly clock: Clock
   /** False to accept patches without validation. */

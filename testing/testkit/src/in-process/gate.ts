@@ -21,6 +21,7 @@ export interface SentRequest {
   readonly priority?: string | undefined
 }
 
+/** The sender's conditions for one request or call: its cancellation, and a last check before it is sent. */
 export interface Passing {
   readonly signal?: AbortSignal | undefined
   /** Returns the error that an aborted request throws. Default: the reason of the signal. */
