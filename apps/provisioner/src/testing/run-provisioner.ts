@@ -3,6 +3,10 @@ import { runInProcess } from '@csi-sidecars/sidecar/testing'
 import type { Cluster } from '@csi-sidecars/testkit'
 import { provisioner } from '../app.ts'
 
+/**
+ * A start of the provisioner against an emulated cluster. `flags` follow the flags that name the cluster and its
+ * driver.
+ */
 export interface ProvisionerRun {
   readonly cluster: Cluster
   readonly flags?: readonly string[]

@@ -9,6 +9,7 @@ export const VOLUME_REF = { name: 'pv-data' }
 
 type Status = NonNullable<PersistentVolumeClaim['status']>
 
+/** The fields in which a claim differs from the default of `claim`. Sizes are Kubernetes quantities, such as `2Gi`. */
 export interface ClaimFields {
   readonly name?: string
   readonly uid?: string
@@ -22,6 +23,7 @@ export interface ClaimFields {
   readonly status?: Partial<Status>
 }
 
+/** The fields in which a PersistentVolume differs from the default of `volume`. */
 export interface VolumeFields {
   readonly name?: string
   readonly capacity?: string
@@ -30,6 +32,7 @@ export interface VolumeFields {
   readonly spec?: PersistentVolume['spec']
   /** The UID of the claim that the volume is bound to. */
   readonly uid?: string
+  /** The UID of the PersistentVolume. */
   readonly ownUid?: string
   readonly handle?: string
 }

@@ -6,6 +6,7 @@ import type {
   UnaryMethod,
 } from '@csi-sidecars/csi-proto'
 
+/** A CSI call that the fake driver has received. `at` is the monotonic time in milliseconds. */
 export interface SeenCall {
   /** The name of the CSI method, for example `ControllerExpandVolume`. */
   readonly method: string

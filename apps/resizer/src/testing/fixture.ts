@@ -21,13 +21,18 @@ import { FakeCluster } from './fake-cluster.ts'
 import { FakeDriver } from './fake-driver.ts'
 import { FakeInformer } from './fake-informer.ts'
 
+/** The settings of a resizer under test and of its driver. They apply to each process that the fixture starts. */
 export interface FixtureOptions {
+  /** Default: `DRIVER`. */
   readonly driverName?: string
   readonly settings?: Partial<ResizerSettings>
+  /** Default: `driver`. */
   readonly expands?: ResizerParts['expands']
+  /** False if the resizer modifies no volumes. Default: true. */
   readonly modifies?: boolean
 }
 
+/** An event that the resizer has recorded, and the object that it concerns. */
 export interface SeenEvent {
   readonly target: EventTarget
   readonly type: string

@@ -38,6 +38,9 @@ const SETTINGS: SnapshotterSettings = {
   groupNaming: { prefix: 'groupsnapshot', uidLength: -1 },
 }
 
+/**
+ * The settings of all snapshotter processes of a fixture, and the objects that exist before the first process starts.
+ */
 export interface FixtureOptions {
   readonly settings?: Partial<SnapshotterSettings>
   readonly objects?: readonly (readonly [Resource<KubeObject>, KubeObject])[]

@@ -2,6 +2,10 @@ import { programOf } from '@csi-sidecars/sidecar'
 import { type Ended, runInProcess } from '@csi-sidecars/sidecar/testing'
 import { snapshotter } from '../app.ts'
 
+/**
+ * The API server, the driver and further flags of a snapshotter that runs in this process. `socket` is the path of the
+ * driver's socket.
+ */
 export interface RunOptions {
   readonly kubeconfig: string
   readonly socket: string

@@ -80,6 +80,7 @@ export class Storage {
   }
 }
 
+/** A CSI call that the snapshotter has sent to the driver of the test. `method` is a name such as `CreateSnapshot`. */
 export interface SeenCall {
   readonly method: string
   readonly request: unknown

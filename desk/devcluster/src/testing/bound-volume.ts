@@ -14,6 +14,10 @@ export const VOLUME_NAME = uniqueVolumeName(VOLUME)
 
 export const attachmentOn = (node: string) => ({ name: attachmentName(VOLUME, node) })
 
+/**
+ * The fields in which a bound volume and its claim differ from the default. The default volume is `pv-1` of 1Gi with
+ * the handle `vol-1`, and is ReadWriteOnce.
+ */
 export interface BoundVolumeOptions {
   readonly modes?: string[]
   readonly spec?: Partial<PersistentVolume['spec']>

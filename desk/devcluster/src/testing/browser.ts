@@ -8,6 +8,7 @@ export interface Browser extends AsyncDisposable {
   open(url: string): Promise<BrowserPage>
 }
 
+/** One open page of the headless browser. Disposing of it closes the page. */
 export interface BrowserPage extends AsyncDisposable {
   /** Returns the value of an expression in the page. The value must be JSON. */
   evaluate<T>(expression: string): Promise<T>
@@ -22,6 +23,7 @@ export interface BrowserPage extends AsyncDisposable {
   readonly problems: readonly string[]
 }
 
+/** The window and the colour scheme in which a page is shown. Sizes are CSS pixels. */
 export interface Appearance {
   readonly width: number
   readonly height: number

@@ -33,6 +33,10 @@ export interface TestCluster extends AsyncDisposable {
   events(name: string): readonly string[]
 }
 
+/**
+ * The differences of a test cluster from the default: two nodes, all controllers, and the API server's Kubernetes
+ * version.
+ */
 export interface TestClusterOptions {
   readonly nodes?: number
   readonly controllers?: readonly ControllerName[]
@@ -41,6 +45,7 @@ export interface TestClusterOptions {
   readonly substitutes?: readonly SubstituteName[]
   /** True if the substitute for the provisioner, which is the real provisioner, replaces templates. */
   readonly hasParameterTemplates?: boolean
+  /** Fields of the StorageClass `fast`. */
   readonly storageClass?: Partial<StorageClass>
   readonly driver?: Partial<DriverSettings>
   /** The name of a folder for real mounts, in the temporary folder of the test. */

@@ -13,6 +13,9 @@ import { Setting } from '../questions/setting.ts'
 
 const CLOCK_AND_LOG = { clock: systemClock, log: silentLogger }
 
+/**
+ * The services of an emulated driver that a test spoils: its controller service, and one node service for each node.
+ */
 export interface EmulatedParts {
   readonly driver: CsiDriver
   readonly nodes: readonly CsiDriver[]

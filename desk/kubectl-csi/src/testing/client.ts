@@ -1,6 +1,7 @@
 import type { KubeClient } from '@csi-sidecars/kube-client'
 import { type ReadOnlyClient, readOnly } from '../facts/reader.ts'
 
+/** A read-only client whose requests to the proxy of a pod a test answers. */
 export interface ProxiedClient {
   readonly client: ReadOnlyClient
   /** The requested paths that are not paths of objects, in order. */

@@ -21,6 +21,7 @@ export interface MigrationCase {
   readonly error?: { readonly code: string; readonly meaning: string }
 }
 
+/** The arguments of all tested operations. Each case sets only the arguments of its operation. */
 export interface MigrationInput {
   readonly pv?: PersistentVolume | null
   readonly volume?: Volume | null

@@ -12,6 +12,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 
+/** A CSI call that the scripted driver has received. `cancelled` becomes true if the client cancels the call. */
 export interface SeenCall {
   readonly method: string
   readonly request: unknown

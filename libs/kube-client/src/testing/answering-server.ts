@@ -8,6 +8,7 @@ import { type Credentials, fixedCredentials } from '../config/cluster-config.ts'
 import { createKubeClient, type KubeClientOptions, type OwnedKubeClient } from '../create-client.ts'
 import type { FlowOptions } from '../flow/policy.ts'
 
+/** One request that the server has received. `at` is the time of its arrival, in milliseconds of the test's clock. */
 export interface Seen {
   readonly call: string
   readonly authorization: string | undefined

@@ -8,6 +8,7 @@ import { loadClusterConfig } from '../config/load.ts'
 
 export const SERVER = 'https://10.0.0.1:6443'
 
+/** The parts of a kubeconfig that a test sets. `top` adds or replaces fields at the top level of the document. */
 export interface KubeconfigParts {
   readonly cluster?: object
   readonly user?: object

@@ -10,6 +10,7 @@ export interface Ended {
   readonly log: string
 }
 
+/** The influence of a test on a sidecar that runs in this process. Default: no signal and an empty environment. */
 export interface InProcessOptions {
   /** The signal whose abort acts like SIGTERM. */
   readonly signal?: AbortSignal

@@ -16,6 +16,9 @@ import { ciphersOf, type TlsSettings } from '../http/secure/settings.ts'
 import { openTls, type Tls } from '../http/secure/tls.ts'
 import { startHttpServer } from '../http/server.ts'
 
+/**
+ * The certificates and the settings of the HTTP endpoint. It authenticates clients if `clientCa` or `reviews` is set.
+ */
 export interface SecureOptions {
   readonly pair?: Issued
   readonly clientCa?: string
@@ -23,6 +26,7 @@ export interface SecureOptions {
   readonly reviews?: Reviews
 }
 
+/** One complete HTTP answer, and the TLS connection on which it arrived. */
 export interface Answer {
   readonly status: number
   readonly body: string

@@ -14,8 +14,11 @@ export interface OtlpAnswer {
   readonly body?: string | Uint8Array
 }
 
+/** The address of a collector. It serves plain HTTP unless `tls` is set. */
 export interface OtlpReceiverOptions {
+  /** Default: a free port. */
   readonly port?: number
+  /** Default: `/v1/traces`. */
   readonly path?: string
   /** If `ca` is set, clients must present a certificate that it has signed. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }

@@ -1,6 +1,7 @@
 import { mergePairs, type Pairs } from '../line.ts'
 import type { Logger } from '../logger.ts'
 
+/** One line that the code under test has logged. `level` is the verbosity, or the severity of a warning or an error. */
 export interface RecordedLine {
   readonly level: number | 'warning' | 'error' | 'fatal'
   readonly message: string
@@ -9,6 +10,7 @@ export interface RecordedLine {
   readonly error?: unknown
 }
 
+/** A logger that only keeps its lines, for a test to read. */
 export interface RecordingLogger extends Logger {
   /** All lines logged so far, including the lines of loggers that `with` has returned. */
   readonly lines: RecordedLine[]

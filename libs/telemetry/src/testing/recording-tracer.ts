@@ -1,5 +1,6 @@
 import type { Attributes, Tracer } from '../trace/span.ts'
 
+/** The span of one request, with the attributes that were set so far. */
 export interface RecordedSpan {
   readonly name: string
   readonly traceparent: string

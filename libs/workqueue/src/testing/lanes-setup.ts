@@ -4,6 +4,7 @@ import { Lanes } from '../lanes.ts'
 export const ATTACH = 0
 export const DETACH = 1
 
+/** The lanes of one test, with functions that place, start and release keys by name. */
 export interface LanesSetup {
   readonly lanes: Lanes
   /** Sets the placement of a key. Default: ATTACH for keys that begin with `a`, and DETACH for other keys. */

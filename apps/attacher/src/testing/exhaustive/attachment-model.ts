@@ -14,6 +14,10 @@ import {
   started,
 } from './attachment-state.ts'
 
+/**
+ * The choices that limit the states of an `attachmentModel`. A test sets `rules` to replace single triggers or
+ * decisions by broken ones.
+ */
 export interface AttachmentModelOptions {
   /** The letters of the VolumeAttachment when it is created. O: it has a foreign finalizer; empty: it has none. */
   readonly created: Letters

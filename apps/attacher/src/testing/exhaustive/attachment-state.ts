@@ -59,6 +59,10 @@ export interface AttachmentModelProcess {
   readonly run: AttachmentModelRun | null
 }
 
+/**
+ * One state of the model: the objects in the API server, the storage, and the attacher process. `process` is null while
+ * no attacher runs.
+ */
 export interface AttachmentModelState {
   /** The VolumeAttachment in the API server. Null: it does not exist. */
   readonly va: Letters | null

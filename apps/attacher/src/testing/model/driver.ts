@@ -13,12 +13,14 @@ import { DRIVER } from '../views.ts'
 
 const LISTING = [Rpc.LIST_VOLUMES, Rpc.LIST_VOLUMES_PUBLISHED_NODES]
 
+/** A ControllerPublishVolume or ControllerUnpublishVolume call of the attacher, reduced to its volume and node. */
 export interface PublishCall {
   readonly method: 'publish' | 'unpublish'
   readonly volumeId: string
   readonly nodeId: string
 }
 
+/** The listener and the ability of the driver that one attacher process connects to. */
 export interface AttacherModelDriverOptions {
   /** Called when a publish or an unpublish starts. */
   readonly onCall: (call: PublishCall) => void

@@ -37,6 +37,10 @@ export const SETTINGS: AttacherSettings = {
   recordErrorCode: true,
 }
 
+/**
+ * The surroundings of one attacher process. The test keeps `api`, `storage` and `clock` when it replaces a killed
+ * process.
+ */
 export interface AttacherProcessOptions {
   readonly api: FakeApi<ApiError>
   readonly storage: AttacherModelStorage

@@ -44,6 +44,10 @@ const SETTINGS: ProvisionerSettings = {
   attributesClasses: true,
 }
 
+/**
+ * The surroundings of one provisioner process. The test keeps `api`, `storage` and `clock` when it replaces a killed
+ * process.
+ */
 export interface ProcessOptions extends Omit<ModelDriverOptions, 'gate'> {
   readonly api: FakeApi<ApiError>
   readonly clock: Clock

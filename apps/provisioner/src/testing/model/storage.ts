@@ -16,11 +16,13 @@ import type { StepGate } from '@csi-sidecars/testkit'
 
 export const DRIVER = 'csi.example.com'
 
+/** The storage behind the driver of one provisioner process, and listeners for its calls. */
 export interface ModelDriverOptions {
   readonly storage: ModelStorage
   readonly gate: StepGate
   /** Called when a DeleteVolume call takes effect. */
   readonly onDelete: (handle: string, request: DeleteVolumeRequest) => void | Promise<void>
+  /** Called when a CreateVolume call is sent. */
   readonly onCreate: (name: string, request: CreateVolumeRequest) => void
   /** Called when the caller gets the answer to a CreateVolume call. `error` is undefined after success. */
   readonly onAnswer?: (request: CreateVolumeRequest, error: unknown) => void

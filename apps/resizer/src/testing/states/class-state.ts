@@ -37,6 +37,7 @@ export interface ClassState {
   readonly wrong: string | undefined
 }
 
+/** The choices that limit the states of the model of a claim's class, and the functions under test. */
 export interface ClassOptions {
   /** The classes that users request. The empty string means no class. Bronze is created and deleted by the model. */
   readonly classes: readonly string[]

@@ -47,6 +47,7 @@ export interface SizeState {
   readonly wrong: string | undefined
 }
 
+/** The choices that limit the states of the model of a claim's size, and the functions under test. */
 export interface SizeOptions {
   /** Sizes that users ask for, in Gi. The volume begins with 1. */
   readonly sizes: readonly number[]
