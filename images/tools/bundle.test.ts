@@ -210,7 +210,7 @@ it('the release version is RELEASE_VERSION, or else the version in package.json'
 })
 
 it.each(SIDECAR_LIST.map(({ app, does, value }) => [app, does, value.replaces]))(
-  'the Dockerfile has a target %s with the description "%s" and the replaced original %s',
+  'the Dockerfile has a target %s with the description "%s" and the replaced Go sidecar %s',
   (app, does, replaces) => {
     const text = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')
     expect(text).toContain(`FROM node AS ${app}\nCOPY --from=sidecars-files /files/csi-${app}/ /\n`)

@@ -9,7 +9,7 @@ const FOLDERS: Readonly<Record<string, string>> = {
 }
 
 it.each([...SIDECARS, ...PREVIEWS].map(({ app, value }) => [app, value.replaces]))(
-  'the end-to-end tests compare the %s with the original that it replaces: %s',
+  'the end-to-end tests compare the %s with the Go sidecar that it replaces: %s',
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')
     const major = version.split('.')[0]

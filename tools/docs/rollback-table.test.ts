@@ -17,7 +17,7 @@ describe('the rollback section of docs/migration.md', () => {
   }
 
   it.each([...SIDECARS, ...PREVIEWS].map(({ app, value }) => [app, value.flags] as const))(
-    'the rollback section names exactly the flags of our %s that the Go original does not have',
+    'the rollback section names exactly the flags of our %s that the Go sidecar does not have',
     (app, flags) => {
       const names = [...STANDARD_FLAGS, ...flags].flatMap((flag) => [
         flag.name,
@@ -29,13 +29,13 @@ describe('the rollback section of docs/migration.md', () => {
     },
   )
 
-  it('the rollback section names the feature gates that the Go originals have removed', () => {
+  it('the rollback section names the feature gates that the Go sidecars have removed', () => {
     expect(section).toContain('`RecoverVolumeExpansionFailure`')
     expect(section).toContain('`HonorPVReclaimPolicy`')
   })
 })
 
-it.each(Object.keys(ORIGINAL_FLAGS))('the recorded flags of the Go original %s equal the flags in its help', (app) => {
+it.each(Object.keys(ORIGINAL_FLAGS))('the recorded flags of the Go sidecar %s equal the flags in its help', (app) => {
   const original = join(ROOT, `.cache/control-plane/bin/csi-${app}`)
   // The test is skipped if the Go sidecars are not built.
   if (!existsSync(original)) return

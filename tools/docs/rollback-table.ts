@@ -22,7 +22,7 @@ export function rollbackTable(): string {
 
 function rowsOf(app: string, { flags, gates }: SidecarFlags): readonly (readonly string[])[] {
   const original = ORIGINAL_FLAGS[app]
-  if (original === undefined) throw new Error(`the flags of the original ${app} are not known`)
+  if (original === undefined) throw new Error(`the flags of the Go sidecar ${app} are not known`)
   const permanent = Object.keys(gates.permanent).map(code)
   const unknown = unknownNames(flags, original)
   return [

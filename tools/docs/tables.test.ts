@@ -108,7 +108,7 @@ describe('the documentation', () => {
     expect(quoted.filter((line) => !sources.includes(`'${line}`))).toEqual([])
   })
 
-  it('the documentation is right about which log lines of the Go originals our sidecars write', () => {
+  it('the documentation is right about which log lines of the Go sidecars our sidecars write', () => {
     const [, section = ''] =
       /^### Differences from the lines of the Go sidecars\n(.*?)^## /ms.exec(readText('docs/reference.md')) ?? []
     const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)]

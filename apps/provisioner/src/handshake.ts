@@ -30,7 +30,7 @@ export function handshakeOf({ timeout }: { readonly timeout: number }): Handshak
       migrated: () => CONNECTION,
       name: { message: sentence('Error getting CSI driver name', FATAL) },
     },
-    // The Go original also asks a driver without a controller service for its controller capabilities.
+    // The Go provisioner also asks a driver without a controller service for its controller capabilities.
     questions: () => [question('plugin'), question('controller')],
     decisiveCapabilities: {
       plugin: [PluginService.VOLUME_ACCESSIBILITY_CONSTRAINTS],

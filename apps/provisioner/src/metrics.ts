@@ -52,7 +52,7 @@ class Counts<L extends string> {
   }
 }
 
-/** Metrics of created and deleted volumes, with the names and labels of the Go original. */
+/** Metrics of created and deleted volumes, with the names and labels of the Go provisioner. */
 export class ProvisionMetrics {
   readonly creations: Counts<keyof ClaimLabels>
   readonly deletions: Counts<'class'>

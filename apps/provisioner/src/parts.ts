@@ -15,7 +15,7 @@ import type { VolumeSettings } from './request/persistent-volume.ts'
 import type { NameRule } from './request/request.ts'
 import type { SourceUses } from './sources/uses.ts'
 
-/** The name of this sidecar in reports of pending work. It is the name of the Go original. */
+/** The name of this sidecar in reports of pending work. It is the name of the Go provisioner. */
 export const SIDECAR = 'external-provisioner'
 
 /** The settings of this process that decisions depend on. They never change. */

@@ -85,7 +85,7 @@ export const TEST_FLAGS = {
     describe: 'Ask the driver at the end what no cluster asks, about volumes of its own; --strict=false leaves it out',
   },
   sidecars: textFlag(
-    'A folder with other sidecars to run, for example Go originals: csi-attacher, csi-provisioner. Ours run for missing ones',
+    'A folder with other sidecars to run, for example Go sidecars: csi-attacher, csi-provisioner. Ours run for missing ones',
   ),
   compare: textFlag('A folder with sidecars; each seed runs with them too, and what only one of both does is shown'),
   ...SIDECAR_FLAGS,

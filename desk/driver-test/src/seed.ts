@@ -126,7 +126,7 @@ export async function runSeed(options: SeedOptions, deps: SeedParts, asked: Abor
     const onTrouble = (text: string): void => void troubles.push(text)
     const { cluster, api } = await startCluster(options, { ...deps, driverUnderTest, onTrouble }, { stack, signal })
     const { controllers, nodeNames } = cluster
-    // The test does not kill the provisioner, because a killed provisioner may forget a volume, as in the original.
+    // The test does not kill the provisioner: if killed, it may forget a volume, as the Go provisioner may.
     const killed = cluster.sidecars.filter(({ sidecar }) => sidecar.name !== 'csi-provisioner')
     const killSidecar = async (which: number): Promise<void> => {
       killed[which % Math.max(1, killed.length)]?.sidecar.kill('SIGKILL')

@@ -59,7 +59,7 @@ describe('errors', () => {
       'NIL_OBJECT',
       () => translation.inTreePluginNameFromSpec(undefined, null),
     ],
-  ])('a failed translation throws the code and the message of the Go original: %s', (message, code, operation) => {
+  ])('a failed translation throws the code and the message of the Go sidecars: %s', (message, code, operation) => {
     expect(operation).toThrow(expect.objectContaining({ name: 'TranslationError', code, message }))
   })
 })

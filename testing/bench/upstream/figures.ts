@@ -47,7 +47,7 @@ export function markdown(rows: readonly Row[]): string {
     const cells = [app, name, spread(ours), spread(original), spread(ratios(ours, original))]
     return `| ${cells.join(' | ')} |`
   })
-  return ['| sidecar | what | ours | Go original | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')
+  return ['| sidecar | what | ours | Go sidecar | ours / Go |', '|---|---|---|---|---|', ...lines].join('\n')
 }
 
 /** Returns the ratio of each round if both implementations ran equally often, else the ratio of the medians. */

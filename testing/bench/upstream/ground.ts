@@ -163,7 +163,7 @@ export async function interleaved(
 ): Promise<void> {
   for (let round = 1; round <= rounds; round += 1) {
     for (const side of round % 2 === 1 ? SIDES : SIDES.toReversed()) {
-      printLine(`  round ${round}, ${side === 'ours' ? 'ours' : 'the original'}`)
+      printLine(`  round ${round}, ${side === 'ours' ? 'ours' : 'the Go sidecar'}`)
       await measure(side, round)
     }
   }

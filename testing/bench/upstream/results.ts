@@ -45,7 +45,7 @@ export function conditionsOf(
     machine: `${cpus().length} x ${cpu?.model ?? 'unknown'}, ${gib} GiB, Linux ${release()}`,
     versions: [
       `ours ${says(ours.attacher)} and ${says(ours.resizer)} on Node ${process.version}`,
-      `originals ${says(original.attacher)} and ${says(original.resizer)}`,
+      `Go sidecars ${says(original.attacher)} and ${says(original.resizer)}`,
       `kube-apiserver ${says(`${binaries}/kube-apiserver`)}`,
       `etcd ${says(`${binaries}/etcd`)}`,
     ].join('; '),
@@ -76,12 +76,12 @@ export function measuredText({ machine, versions }: Conditions, begun: Moment, r
   return `Measured on ${begun.date} UTC, ${rounds} rounds, ${machine}; load ${begun.load} before and ${moment().load} after; ${versions}.`
 }
 
-const HEAD = `# Ours beside the Go originals
+const HEAD = `# Ours beside the Go sidecars
 
 Written by \`npm run bench --\`; by hand only from "${KEPT.slice(3)}" on.
 
 On a real kube-apiserver with etcd, all on one machine together with the driver and the program that measures, ours and
-the originals in turn, round by round. A figure is the median of the rounds with their least and most in parentheses,
+the Go sidecars in turn, round by round. A figure is the median of the rounds with their least and most in parentheses,
 or of one round where there is nothing in parentheses. The ratio is that of each round's two figures; below 1 ours needs
 less. Executables are copied before they are measured. CPU is user and system time of the process; memory is resident,
 and anonymous is the part of it that no file backs. Each section says when it was measured.

@@ -128,7 +128,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     difference: 'the columns of tables are described by their names alone',
-    why: 'Texts of the original for people; kubectl does not show them.',
+    why: 'Texts of the real server for people; kubectl does not show them.',
     hide: (key, value) => (key === 'description' ? '<description>' : value),
   },
   {

@@ -42,6 +42,6 @@ export function endDifferences(
 ): readonly string[] {
   return [...ours].flatMap(([name, end]) => {
     const other = original.get(name)
-    return other === undefined || other === end ? [] : [`${name}: ${end}, and ${other} with the original`]
+    return other === undefined || other === end ? [] : [`${name}: ${end}, and ${other} with the Go sidecars`]
   })
 }

@@ -90,7 +90,8 @@ async function main(): Promise<number> {
   const again = (seed: number): string => `npm run histories -- --seeds ${seed} ${options}`
   const run = (seed: number): Promise<Verdict> => validate(lane.cluster, historyOf(seed, profile, appsOf(seed)))
   const allPassed = await runSeeds(seeds, { run, printLine, title: target, again, concurrency })
-  if (originals !== undefined) printLine(`the originals ended in a wrong state in ${count.original} of ${seeds.length}`)
+  if (originals !== undefined)
+    printLine(`the Go sidecars ended in a wrong state in ${count.original} of ${seeds.length}`)
   return allPassed ? 0 : 1
 }
 
@@ -103,7 +104,7 @@ async function validate(cluster: Cluster, history: History): Promise<Verdict> {
   const summary = [
     `${apps.join('+')}${replicas > 1 ? ', two replicas' : ''}${listing ? ', with ListVolumes' : ''}${finalizes ? ', with --finalize-claims' : ''}${TEXTS[variant]}`,
     `${steps.length} steps, ${outcome.ours.calls.length} calls, ${((performance.now() - began) / 1000).toFixed(1)} s`,
-    ...(originalRules === '' ? [] : [`the original: ${originalRules}`]),
+    ...(originalRules === '' ? [] : [`the Go sidecars: ${originalRules}`]),
     ...[...outcome.ours.limits].map((limit) => `known limit: ${limit}`),
   ].join('; ')
   const { findings } = outcome

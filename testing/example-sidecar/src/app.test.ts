@@ -13,5 +13,5 @@ it('the example sidecar starts with default flags and reconciles each CSINode', 
   }
   const { ending, log } = await runInProcess(programOf(example), args, { signal: stop.signal, onLog })
   expect(ending).toEqual({ code: 0 })
-  expect(log).toMatch(/"Version" .* replaces="no Go original"/)
+  expect(log).toMatch(/"Version" .* replaces="no Go sidecar"/)
 })

@@ -6,7 +6,7 @@ import type { App } from '@csi-sidecars/sidecar'
 export const example: App = {
   name: 'csi-example',
   prefix: 'example',
-  replaces: 'no Go original',
+  replaces: 'no Go sidecar',
   flags: [],
   gates: { sidecarGates: {}, permanent: {} },
   lease: { prefix: 'csi-example-', component: (driverName) => `csi-example-${driverName}` },

@@ -17,7 +17,7 @@ it.each([
   expect(registryRequest(url)).toEqual(expected)
 })
 
-it('our sidecars answer to the names of the originals only on request', () => {
+it('our sidecars answer to the names of the Go sidecars only on request', () => {
   const upstream = 'registry.k8s.io/sig-storage/csi-resizer'
   const ours = 'ghcr.io/csi-sidecars/csi-resizer'
   expect(imageNames('1.36', 'go')).toMatchObject({ [upstream]: 'go-resizer', [ours]: 'resizer' })

@@ -123,7 +123,7 @@ export class CapacityItems {
     return [...this.#items.values()].filter((item) => item.className === className).map(({ key }) => key)
   }
 
-  /** Registers gauges that count CSIStorageCapacity objects, with the metric names of the Go original. */
+  /** Registers gauges that count CSIStorageCapacity objects, with the metric names of the Go provisioner. */
   registerMetrics(metrics: Metrics): void {
     const { objects } = this.#options
     const isObsolete = (item: string): boolean => this.#isKnown && !this.#items.has(item)

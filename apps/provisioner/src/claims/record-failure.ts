@@ -24,7 +24,7 @@ interface FailedAttempt {
   readonly isRepeated: boolean
 }
 
-/** The states of a creation as the log of the original names them. */
+/** The states of a creation as the log of the Go provisioner names them. */
 const STATE_NAMES = { unchanged: 'NoChange', background: 'Background', final: 'Finished', reschedule: 'Reschedule' }
 
 /** Records a failed attempt to create a volume. Performs the steps of `decideFailure` in their order. */

@@ -5,7 +5,7 @@ import { type ClaimDeps, newRun } from './run.ts'
 import { finishCreation, reportUnsaved } from './save.ts'
 
 const WORKERS = 10
-/** The back-off with which the Go original retries to store PersistentVolumes. */
+/** The back-off with which the Go provisioner retries to store PersistentVolumes. */
 const BACKOFF = { baseMs: 5, maxMs: 1_000_000 }
 
 /** Stores PersistentVolumes whose first attempt failed, even if the claims are gone. `source` delivers their names. */

@@ -74,13 +74,13 @@ describe('collectPending', () => {
       'pod storage/pod-a has no container of it with --http-endpoint',
     ],
     [
-      'a Go original',
+      'a Go sidecar',
       {
         proxy: () => {
           throw new ApiError({ code: 404, reason: 'NotFound', message: '404 page not found' })
         },
       },
-      'its endpoint has no such path, as those of the Go originals',
+      'its endpoint has no such path, as those of the Go sidecars',
     ],
     [
       'a proxy that may not be used',

@@ -8,7 +8,7 @@ import { pendingPage } from './pending.ts'
 
 /** Milliseconds to wait for the answer of a leader. */
 export const LIMIT_MS = 1_500
-const NO_PATH = 'its endpoint has no such path, as those of the Go originals'
+const NO_PATH = 'its endpoint has no such path, as those of the Go sidecars'
 /** The maximum number of pages to read from one sidecar. */
 const MAX_PAGES = 40
 

@@ -22,7 +22,7 @@ interface Change {
   readonly frame: ChangeFrame<Thing>
 }
 
-/** The clock, the source of faults and the abilities of a `FaultyServer`. Equal numbers of `random` repeat all faults. */
+/** The clock, the source of faults and the abilities of a `FaultyServer`. Equal random numbers repeat all faults. */
 export interface FaultyServerOptions {
   readonly clock: Clock
   /** Returns a number from 0 (included) to 1 (excluded). It decides every fault. */

@@ -73,8 +73,8 @@ export function flagsOfProcess(choice: AppChoice<FlaggedApp>): readonly Flag[] {
       type: 'string',
       default: '',
       help:
-        'Name of one Lease for all controllers, in the place of the one that each shares with its Go original. ' +
-        'Only for clusters in which neither an original nor a single sidecar runs for this driver.',
+        'Name of one Lease for all controllers, in the place of the one that each shares with its Go sidecar. ' +
+        'Only for clusters in which neither a Go sidecar nor a single sidecar of ours runs for this driver.',
     },
   ]
 }

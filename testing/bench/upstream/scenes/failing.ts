@@ -17,7 +17,7 @@ export const starvation: BenchScene = {
   name: 'starvation',
   title: `${BEHIND_DETACHES} attachments behind detaches that hang ${HANG_MS / 1000} s`,
   conditions:
-    `Default flags, so ${WORKERS} workers. 40 detaches for both; 1,000 for ours alone, for the original needs 25 ` +
+    `Default flags, so ${WORKERS} workers. 40 detaches for both; 1,000 for ours alone, because the Go sidecar needs 25 ` +
     `minutes. An attach takes the driver ${ATTACH_MS} ms. Counted until the driver has answered the last.`,
   async run(bench) {
     await using ground = await bench.ground()

@@ -50,10 +50,10 @@ export const wholePod: BenchScene = {
   name: 'pod',
   title: 'The whole controller pod',
   conditions:
-    'Attacher, resizer, provisioner and snapshotter: ours in one process, the originals in four. Figures are sums. ' +
+    'Attacher, resizer, provisioner and snapshotter: ours in one process, the Go sidecars in four. Figures are sums. ' +
     'Each phase of a life begins when the phase before has ended for all volumes. The driver answers at once. The ' +
     'bench does what the other controllers do (binding, releasing), outside the times. Default flags: 100 volumes for ' +
-    'both, 500 for ours alone, because the originals need half an hour.',
+    'both, 500 for ours alone, because the Go sidecars need half an hour.',
   async run(bench) {
     await atRest(bench)
     await withManyObjects(bench)

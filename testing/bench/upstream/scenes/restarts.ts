@@ -80,7 +80,7 @@ export const driverRestart: BenchScene = {
   title: `Driver away for ${AWAY_MS / 1000} s`,
   conditions:
     `Work arrives while the driver is away, each round ${AWAY_LONGER_MS} ms longer; counted from its return to the ` +
-    'first call. Ours stays. The original ' +
+    'first call. Ours stays. The Go sidecar ' +
     `ends with its driver and is started again as the kubelet does: after ${RESTART_MS[0]} ms the first time, then ` +
     'after 10, 20 and 40 s. Both sidecars at the same time.',
   async run(bench) {

@@ -143,8 +143,8 @@ export const attachStormDefaults: BenchScene = {
   name: 'attach-storm-defaults',
   title: 'Attachments at once, no limits given',
   conditions:
-    'No flag for rate or workers: the original then sends 5 requests a second, ours as many as the server grants. ' +
-    '100 for both; 1,000 for ours alone, for the original needs ten minutes.',
+    'No flag for rate or workers: the Go sidecar then sends 5 requests a second, ours as many as the server grants. ' +
+    '100 for both; 1,000 for ours alone, because the Go sidecar needs ten minutes.',
   async run(bench) {
     await using ground = await bench.ground()
     await withoutLimits(bench, (how) => attaches(bench, ground, how))
@@ -219,7 +219,7 @@ export const resizeStorm: BenchScene = {
 export const resizeStormDefaults: BenchScene = {
   name: 'resize-storm-defaults',
   title: 'Claims raised at once, no limits given',
-  conditions: 'As with attachments: 100 for both; 1,000 for ours alone, for the original needs eleven minutes.',
+  conditions: 'As with attachments: 100 for both; 1,000 for ours alone, because the Go sidecar needs eleven minutes.',
   async run(bench) {
     await using ground = await bench.ground()
     await withoutLimits(bench, (how) => resizes(bench, ground, how))

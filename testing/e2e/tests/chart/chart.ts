@@ -242,7 +242,7 @@ const ca = makeAuthority('ca')
 for (const app of ['attacher', 'resizer'] as const) {
   const testOf = app === 'attacher' ? test : resizerTest
 
-  testOf('the Lease permissions of the chart are sufficient for the Go original', DRIVERLESS, async (t) => {
+  testOf('the Lease permissions of the chart are sufficient for the Go sidecar', DRIVERLESS, async (t) => {
     const { running } = await ofDriver(t, app, { driver: await t.fullDriver(), binary: t.original(app) })
     await running.line('became leader, starting')
     const lease = { namespace: t.name('storage'), name: leaseName(app, t.driverName) }

@@ -54,7 +54,7 @@ function otherValue(table: (typeof FLAG_TABLES)[App], name: string): string {
 
 for (const app of ['attacher', 'resizer'] as const) {
   testsOf(app, 'rollback')(
-    'an installation with every flag of our sidecar works with the Go original after the documented flags are removed',
+    'an installation with every flag of our sidecar works with the Go sidecar after the documented flags are removed',
     { only: 'ours', notOne: true, target: 'real' },
     async (t) => {
       const driver = await t.fullDriver()

@@ -49,7 +49,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const queues = (t: TestContext): readonly string[] =>
     app === 'attacher' ? ['csi-attacher-va', 'csi-attacher-pv'] : [`${t.driverName}-pvc`]
 
-  test('the histogram of CSI calls has the labels and buckets of the Go original', async (t) => {
+  test('the histogram of CSI calls has the labels and buckets of the Go sidecar', async (t) => {
     const metrics = await (await worked(t)).metrics()
     equal(metrics.families.get(CSI), {
       type: 'histogram',
@@ -72,7 +72,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   // The test fails if a newer Go sidecar has a metric that docs/reference.md does not mention.
-  test('docs/reference.md documents every metric of the Go original', { only: 'originals' }, async (t) => {
+  test('docs/reference.md documents every metric of the Go sidecar', { only: 'originals' }, async (t) => {
     const metrics = await (await worked(t)).metrics()
     const documented = readFileSync(join(ROOT, 'docs/reference.md'), 'utf8')
     const names = [...metrics.families.keys()].filter((name) => !OF_GO_LIBRARIES.test(name))
@@ -92,7 +92,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('a count', async () => (await counted()) >= 1)
   })
 
-  test('the metrics of work queues have the types, help and buckets of the Go original', async (t) => {
+  test('the metrics of work queues have the types, help and buckets of the Go sidecar', async (t) => {
     const sidecar = await worked(t)
     const idle = async (): Promise<ScrapedMetrics | false> => {
       const seen = await sidecar.metrics()
@@ -166,7 +166,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const resizer = testsOf('resizer', 'metrics')
 
-resizer('the rest_client metrics have the labels and buckets of the Go original', async (t) => {
+resizer('the rest_client metrics have the labels and buckets of the Go sidecar', async (t) => {
   const sidecar = await worked(t)
   const host = sidecar.gate.url.replace('https://', '')
   const requests = (metrics: ScrapedMetrics, method: string): number =>

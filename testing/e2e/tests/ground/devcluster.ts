@@ -144,7 +144,7 @@ async function prepared({ cluster, folder }: CheckContext): Promise<string> {
 
 const BINARIES = [
   ['the sidecars under test', ({ executables }: CheckContext) => executables, playOurs],
-  ['the Go originals', sweepingOriginals, playWithOriginals],
+  ['the Go sidecars', sweepingOriginals, playWithOriginals],
 ] as const
 
 const ON_REAL = { target: 'real', alone: 'cluster' } as const

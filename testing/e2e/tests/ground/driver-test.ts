@@ -107,7 +107,7 @@ long(
 )
 
 long(
-  'driver test: 30 seeds with our sidecars and two with the Go originals find no bug in a correct driver',
+  'driver test: 30 seeds with our sidecars and two with the Go sidecars find no bug in a correct driver',
   { ...ALONE, within: 3 * WITHIN_MS },
   async (ground) => {
     const ours = await testOf(ground, 'seeds', { flags: ['--chaos=1-30', '--seconds=10'] })
@@ -119,7 +119,7 @@ long(
 )
 
 long(
-  'driver test: --compare shows the calls of our sidecars and of the Go originals side by side',
+  'driver test: --compare shows the calls of our sidecars and of the Go sidecars side by side',
   ALONE,
   async (ground) => {
     const theirs = originalsIn(ground.folder)

@@ -321,7 +321,7 @@ const CASES: readonly Case[] = [
 ]
 
 for (const { title, expected, see } of CASES) {
-  test(`with ${title}, the livenessprobe behaves like the Go original`, ONE_TARGET, async (t) => {
+  test(`with ${title}, the livenessprobe behaves like the Go livenessprobe`, ONE_TARGET, async (t) => {
     await Promise.all(
       SIDES.map(async (side) => {
         equal(await see(t, (setup) => livenessprobe(t, { socket: '', ...setup, side })), expected, side)
@@ -339,7 +339,7 @@ test('the livenessprobe listens on all IPv4 and IPv6 addresses', ONE_TARGET, asy
   }
 })
 
-test('the livenessprobe logs the same lines as the Go original', { ...ONE_TARGET, long: true }, async (t) => {
+test('the livenessprobe logs the same lines as the Go livenessprobe', { ...ONE_TARGET, long: true }, async (t) => {
   const driver = await t.driver()
   const lines: (readonly string[])[] = []
   for (const side of ['original', 'ours'] as const) {

@@ -260,7 +260,7 @@ attacher('an ID with 80,000 slashes fails quickly and blocks no other volume', {
   ok(cpuSeconds < 4, `${cpuSeconds} s of CPU`)
 })
 
-attacher('the attacher of a migrated driver calls Probe twice at its start, as the Go original does', async (t) => {
+attacher('the attacher of a migrated driver calls Probe twice at its start, as the Go attacher does', async (t) => {
   const { driver } = await besideDriver(t, 'cinder.csi.openstack.org')
   const seen = driver.calls.map(({ method }) => method)
   equal(seen, ['Probe', 'GetPluginInfo', 'Probe', 'GetPluginCapabilities', 'ControllerGetCapabilities'])

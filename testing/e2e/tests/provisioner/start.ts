@@ -180,7 +180,7 @@ test('the provisioner calls ControllerGetCapabilities even if the driver lacks C
     equal([plural, sidecar.gate.requestsOf(plural).length], [plural, 0])
 })
 
-test('the metrics of the provisioner have the names and labels of the Go original', async (t) => {
+test('the metrics of the provisioner have the names and labels of the Go provisioner', async (t) => {
   const { driver, sidecar } = await scene(t)
   await provision(t)
   const beta = { 'volume.beta.kubernetes.io/storage-class': t.name('class') }

@@ -173,7 +173,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const original = (t: TestContext, hostname: string, gate: boolean): Promise<Replica> =>
     replica(t, hostname, { binary: t.original(), args: [`--feature-gates=ReleaseLeaderElectionOnExit=${gate}`] })
 
-  test('on SIGTERM, a Go original hands its Lease to our sidecar, and vice versa', { within: 180_000 }, async (t) => {
+  test('on SIGTERM, a Go sidecar hands its Lease to our sidecar, and vice versa', { within: 180_000 }, async (t) => {
     await surroundings(t)
     const first = await original(t, 'go-one', true)
     await leads(first)
@@ -201,7 +201,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((spec?.leaseTransitions ?? 0) >= 2)
   })
 
-  test('an expired Lease passes from a killed Go original to our sidecar, and later to a Go original', {
+  test('an expired Lease passes from a killed Go sidecar to our sidecar, and later to a Go sidecar', {
     within: 180_000,
   }, async (t) => {
     await surroundings(t)

@@ -170,7 +170,7 @@ function works(pods: readonly Pod[]): boolean {
 }
 
 rollouts(
-  'rollouts between the Go originals, our sidecars and the combined process lose no work and overlap no calls',
+  'rollouts between the Go sidecars, our sidecars and the combined process lose no work and overlap no calls',
   { only: 'ours', alone: 'cluster', within: 400_000 },
   async (t) => {
     const node = await surroundings(t)

@@ -249,7 +249,7 @@ const ELECTED = [
   '--leader-election-retry-period=2s',
 ]
 
-test('under load, rollouts between four Go originals and one process leave no object and overlap no calls', async (t) => {
+test('under load, rollouts between four Go sidecars and one process leave no object and overlap no calls', async (t) => {
   await using life = await living(t, [])
   const { driver } = life
   const node = await t.createNode('node')
@@ -282,7 +282,7 @@ test('under load, rollouts between four Go originals and one process leave no ob
   const second = await originals('second')
   const beforeSecond = driver.calls.length
   await end([one])
-  await eventually('work of the originals', () => worked(driver, beforeSecond), { within: 60_000 })
+  await eventually('work of the Go sidecars', () => worked(driver, beforeSecond), { within: 60_000 })
   isLoaded = false
   for (const { status } of await loading) equal(status, 'fulfilled')
   await nothingLeft(t, driver)

@@ -67,10 +67,10 @@ describe('the check of flags', () => {
   })
 
   it.each<[SidecarName, string, string]>([
-    ['attacher', '--logtostderr', 'the current Go original does not know it either'],
+    ['attacher', '--logtostderr', 'the current Go sidecar does not know it either'],
     ['attacher', '--timeout=soon', 'invalid value "soon" for flag -timeout: parse error'],
     ['attacher', '--feature-gates=Topology=true', 'unrecognized feature gate: Topology'],
-    ['livenessprobe', '--leader-election', 'the current Go original does not know it either'],
+    ['livenessprobe', '--leader-election', 'the current Go sidecar does not know it either'],
   ])('the %s refuses %s, and the plan removes it', (sidecar, line, why) => {
     expect(check(sidecar, line)).toMatchObject({
       kept: [],

@@ -88,7 +88,7 @@ function verdictOf(sidecar: KnownSidecar, argument: Argument, variables: Literal
     case 'removed':
       return { warnings: [{ why: 'the flag was removed, and has no effect' }], refusals: [], args }
     case 'unknown':
-      return { warnings: [], refusals: [{ why: 'the current Go original does not know it either' }], args: [] }
+      return { warnings: [], refusals: [{ why: 'the current Go sidecar does not know it either' }], args: [] }
     case 'flag':
       return flagVerdict(sidecar, argument, variables)
     default:
