@@ -165,7 +165,7 @@ function isCanonicalForUpstream({ integerDigits, fraction, suffix }: ParsedText)
 /** Rounds the amount away from zero to whole billionths, and limits a binary size to an int64. */
 function roundAndLimit(amount: Amount, family: SuffixFamily): Amount {
   const rounded = roundAwayFromZero(amount, MIN_SCALE)
-  const tooLong = family === 'BinarySI' && compareAmounts(absolute(rounded), { mantissa: MAX_INT64, scale: 0 }) > 0
+  const tooLong = family === 'BinarySI' && compareAmounts(absoluteValue(rounded), { mantissa: MAX_INT64, scale: 0 }) > 0
   return tooLong ? { mantissa: BigInt(signOf(rounded)) * MAX_INT64, scale: 0 } : rounded
 }
 
@@ -178,7 +178,7 @@ function canonicalText(amount: Amount, family: SuffixFamily): string {
 /** Returns the text with a binary suffix. Undefined for amounts below 1024 or with a fraction, as in Kubernetes. */
 function binaryText(amount: Amount): string | undefined {
   const rounded = roundAwayFromZero(amount, 0)
-  if (compareAmounts(absolute(amount), KIBI) < 0 || compareAmounts(rounded, amount) !== 0) return undefined
+  if (compareAmounts(absoluteValue(amount), KIBI) < 0 || compareAmounts(rounded, amount) !== 0) return undefined
   let mantissa = mantissaForScale(rounded, 0)
   let exponent = 0
   for (; mantissa % 1024n === 0n; mantissa /= 1024n) exponent += 1
@@ -193,7 +193,7 @@ function decimalText(amount: Amount, family: 'DecimalSI' | 'DecimalExponent'): s
   return `${mantissaForScale({ mantissa, scale }, exponent)}${formatSuffix(family, exponent) ?? ''}`
 }
 
-function absolute(amount: Amount): Amount {
+function absoluteValue(amount: Amount): Amount {
   return amount.mantissa < 0n ? { mantissa: -amount.mantissa, scale: amount.scale } : amount
 }
 

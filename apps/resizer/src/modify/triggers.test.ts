@@ -89,16 +89,16 @@ describe('wasTried', () => {
 })
 
 /** Returns a claim in the cache with this status of its modification. */
-const modified = (name: string, status: string, target: string): ResizerClaim =>
+const claimWithModification = (name: string, status: string, target: string): ResizerClaim =>
   cachedClaim({ name, status: { modifyVolumeStatus: { status, targetVolumeAttributesClassName: target } } })
 
 describe('recallEarlierCalls', () => {
   it('at the start, a modification in progress counts as running: the process may have ended during the call', () => {
     const claims = new ScriptedInformer(
       cachedClaim({ name: 'plain' }),
-      modified('running', 'InProgress', 'gold'),
-      modified('infeasible', 'Infeasible', 'gold'),
-      modified('pending', 'Pending', 'gold'),
+      claimWithModification('running', 'InProgress', 'gold'),
+      claimWithModification('infeasible', 'Infeasible', 'gold'),
+      claimWithModification('pending', 'Pending', 'gold'),
     )
     const { uncertain } = new ModifyMemory(new FakeClock(), 0)
     const requests: string[] = []
@@ -112,8 +112,8 @@ describe('retryRecreatedClasses', () => {
   const gold: AttributesClass = { key: 'gold', uid: 'g', resourceVersion: '1', driverName: DRIVER, parameters: {} }
   const claims = new ScriptedInformer(
     cachedClaim({ name: 'plain' }),
-    modified('refused', 'Infeasible', 'gold'),
-    modified('other', 'Infeasible', 'silver'),
+    claimWithModification('refused', 'Infeasible', 'gold'),
+    claimWithModification('other', 'Infeasible', 'silver'),
   )
 
   /** Returns the requests to the queue after an event of the class, and the claims that still count as infeasible. */

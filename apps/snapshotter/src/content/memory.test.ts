@@ -171,12 +171,12 @@ describe('the memory of lost contents', () => {
 
 describe('lostHandleOf', () => {
   const creation = { request: REQUEST, answer: { ...ANSWER, handle: 'snap-2' }, wasRetained: false }
-  const given = contentOf({}, 'uid-1', preProvisioned('c'))
+  const preProvisionedContent = contentOf({}, 'uid-1', preProvisioned('c'))
 
   it.each<[string, Partial<LostContent> & Pick<LostContent, 'content'>, string | undefined]>([
     ['is in the answer of the driver', { content: contentOf(HANDLE), creation }, 'snap-2'],
     ['is in the status', { content: contentOf(HANDLE) }, 'snap-1'],
-    ['is in the spec', { content: given }, 'snap-given'],
+    ['is in the spec', { content: preProvisionedContent }, 'snap-given'],
     ['only the driver knows', { content: contentOf(), creation: { ...creation, answer: undefined } }, undefined],
   ])('the handle of a lost snapshot is the handle that %s', (_, lost, handle) => {
     expect(lostHandleOf({ isLastStoredState: true, creation: undefined, ...lost })).toBe(handle)

@@ -96,14 +96,14 @@ class DriverThread {
         return
       }
       case 'ended': {
-        const entry = this.#taken(message.call)
+        const entry = this.#removeCall(message.call)
         if (entry === undefined) return
         entry.end ??= message.at
         entry.code ??= message.code
         return
       }
       case 'cancelled': {
-        const entry = this.#taken(message.call)
+        const entry = this.#removeCall(message.call)
         if (entry === undefined) return
         entry.cancelled = true
         if (entry.end === undefined) entry.abandonedAt = entry.end = message.at
@@ -119,7 +119,7 @@ class DriverThread {
   }
 
   /** Returns the record of a call that has ended, and forgets the call. */
-  #taken(call: number): ServedCallEnd | undefined {
+  #removeCall(call: number): ServedCallEnd | undefined {
     const entry = this.#calls.get(call)
     this.#calls.delete(call)
     return entry

@@ -4,7 +4,7 @@ import { assertContains } from '../../harness/process/sidecar.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { startsOf } from '../../rows/starts.ts'
 
-const REMOVED = [
+const REMOVED_FLAGS = [
   'logtostderr',
   'alsologtostderr',
   'stderrthreshold',
@@ -49,7 +49,7 @@ const REFUSED: readonly (readonly string[])[] = [
   ['--log-json-info-buffer-size=x'],
   ['--log-text-split-stream=x'],
   ['--log-flush-frequency=x'],
-  ...REMOVED.map((flag) => [`--${flag}=true`]),
+  ...REMOVED_FLAGS.map((flag) => [`--${flag}=true`]),
 ]
 
 const REFUSED_BY: Readonly<Record<'attacher' | 'resizer', readonly string[]>> = {

@@ -93,8 +93,8 @@ for (const app of ['attacher', 'resizer'] as const) {
     ok((first?.timeoutMs ?? 0) > 0 && (first?.timeoutMs ?? 0) <= 1050, `${first?.timeoutMs}`)
   })
 
-  for (const [what, answers] of Object.entries(FAILURES)) {
-    starts(`the sidecar exits with 1 if ${what}`, { starts: [{ driver: {}, answers }] })
+  for (const [failure, answers] of Object.entries(FAILURES)) {
+    starts(`the sidecar exits with 1 if ${failure}`, { starts: [{ driver: {}, answers }] })
   }
 
   test('the sidecar ignores capabilities with unknown numbers', async (t) => {

@@ -36,14 +36,15 @@ function kubeconfigFile(t: TestContext, name: string, text: string): string {
 }
 
 /** Kubeconfigs that can be read, but from which no client can be created. */
-const UNUSABLE: Readonly<Record<string, { readonly cluster?: object; readonly user?: object }>> = {
+const CONFIGS_THAT_FAIL: Readonly<Record<string, { readonly cluster?: object; readonly user?: object }>> = {
   'no-authority.json': { cluster: { 'certificate-authority-data': 'eA==' } },
   'insecure.json': { cluster: { 'insecure-skip-tls-verify': true } },
   'no-url.json': { cluster: { server: '127.0.0.1:1/path' } },
 }
 
-function unusable(t: TestContext, name: string): string {
-  const { cluster, user } = UNUSABLE[name] ?? {}
+/** Writes the kubeconfig with this name, and returns the argument for it. */
+function writeConfigThatFails(t: TestContext, name: string): string {
+  const { cluster, user } = CONFIGS_THAT_FAIL[name] ?? {}
   const document = kubeconfigOf('https://127.0.0.1:1', t.cluster.certificate.cert, { token: 'x', ...user }) as {
     clusters: [{ cluster: object }]
   }
@@ -99,7 +100,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   })
 
   starts('a kubeconfig from which no client can be created ends the process with exit code 1', {
-    starts: Object.keys(UNUSABLE).map((name) => ({ args: (t) => [unusable(t, name)] })),
+    starts: Object.keys(CONFIGS_THAT_FAIL).map((name) => ({ args: (t) => [writeConfigThatFails(t, name)] })),
   })
 
   test('a kubeconfig with an invalid client certificate ends the process with exit code 1', async (t) => {
@@ -129,7 +130,7 @@ attacher('--worker-threads=0 ends the attacher with exit code 1, after a missing
   starts: [
     { args: (t) => [config(t), '--worker-threads=0'] },
     { args: ['--kubeconfig=/nonexistent', '--worker-threads=0'] },
-    { args: (t) => [unusable(t, 'insecure.json'), '--worker-threads=0'] },
+    { args: (t) => [writeConfigThatFails(t, 'insecure.json'), '--worker-threads=0'] },
   ],
 })
 

@@ -76,7 +76,7 @@ row('a VolumeSnapshot has a finalizer while the CreateVolume call with its handl
 })
 
 const BLOCK = { sourceVolumeMode: 'Block' }
-const UNUSABLE: Readonly<Record<string, SnapshotParts>> = {
+const UNUSABLE_SNAPSHOTS: Readonly<Record<string, SnapshotParts>> = {
   unbound: { status: null },
   'without-content': { content: null },
   'of-another': { content: { spec: { volumeSnapshotRef: { namespace: 'default', name: 'other', uid: 'x' } } } },
@@ -94,7 +94,7 @@ row('an event of the claim names the reason why its snapshot cannot be restored'
     restored('-missing', 'missing'),
     together(
       'create claims of snapshots that cannot be restored',
-      ...Object.entries(UNUSABLE).flatMap(([name, fields]) => [
+      ...Object.entries(UNUSABLE_SNAPSHOTS).flatMap(([name, fields]) => [
         snapshotCreated(fields, name),
         restored(`-${name}`, name),
         reports(UNUSABLE_SOURCE, `-${name}`),

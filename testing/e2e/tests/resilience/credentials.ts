@@ -27,7 +27,7 @@ const LISTED = {
 }
 
 /** The verbs for Leases that the charts of all drivers grant. */
-const LEAST_LEASE_VERBS = ['get', 'create', 'update']
+const REQUIRED_LEASE_VERBS = ['get', 'create', 'update']
 
 const UNAUTHORIZED = refusal(401, 'Unauthorized', 'Unauthorized')
 
@@ -40,7 +40,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
   test('a sidecar with leader election works with the minimal permissions in the chart', async (t) => {
     const rules = FACTS[app].rules.map((rule) =>
-      rule.resources?.includes('leases') === true ? { ...rule, verbs: LEAST_LEASE_VERBS } : rule,
+      rule.resources?.includes('leases') === true ? { ...rule, verbs: REQUIRED_LEASE_VERBS } : rule,
     )
     const user = await userWith(t, rules)
     await scene(t, { user, args: ['--leader-election'] })
