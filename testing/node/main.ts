@@ -1,7 +1,13 @@
 // Starts a real Kubernetes node on this machine, and runs tests of the sidecars there.
 import { messageOf } from '@csi-sidecars/base'
 import { up } from './cluster/up.ts'
-import { type NodeCommand, type NodeSettings, parseOptions, type TestCommand } from './command/options.ts'
+import {
+  type NodeCommand,
+  type NodeSettings,
+  parseOptions,
+  type SidecarVariant,
+  type TestCommand,
+} from './command/options.ts'
 import { RefusedError } from './command/refusal.ts'
 import { deploy } from './deploy/deploy.ts'
 import { checkMachine } from './machine/checks.ts'
@@ -13,6 +19,7 @@ import { chart } from './runs/chart.ts'
 import { documents } from './runs/documents.ts'
 import { faults } from './runs/faults.ts'
 import { life } from './runs/life.ts'
+import type { RunSummary } from './runs/pods.ts'
 import { storageTests } from './runs/storage-tests.ts'
 import { swap } from './runs/swap.ts'
 
@@ -58,8 +65,8 @@ async function run(command: NodeCommand, settings: NodeSettings): Promise<number
 /** Runs tests, and records and prints the row of each. Returns 1 if one fails. */
 async function test(node: NodeRecord, command: TestCommand): Promise<number> {
   const { kubernetes, driver } = node
-  const record = (line: string, result: { readonly text: string; readonly seconds: number }): void => {
-    recordResult({ command: line, kubernetes, driver, ...result })
+  const record = (command: string, result: RunSummary, sidecars?: SidecarVariant): void => {
+    recordResult({ command, sidecars, kubernetes, driver, ...result })
     print(lineOfLast(storedResults()) ?? '')
   }
   switch (command.kind) {
@@ -67,7 +74,7 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
       for (const sidecars of command.sidecars) {
         deploy(node, sidecars)
         const seconds = await life(node, print)
-        record(`life --sidecars ${sidecars}`, { text: 'nothing is left', seconds })
+        record('life', { text: 'nothing is left', seconds }, sidecars)
       }
       return 0
     case 'storage-tests': {
@@ -76,7 +83,7 @@ async function test(node: NodeRecord, command: TestCommand): Promise<number> {
         const { isGood, ...result } = await storageTests(node, { sidecars, selection: command.selection, print })
         const { group, focus } = command.selection
         // A part of a group is no result of the group.
-        if (focus === undefined) record(`storage-tests --group ${group} --sidecars ${sidecars}`, result)
+        if (focus === undefined) record(`storage-tests --group ${group}`, result, sidecars)
         else print(result.text)
         areGood &&= isGood
       }

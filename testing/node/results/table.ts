@@ -2,13 +2,15 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { code, table, withSection } from '../../../tools/docs/markdown.ts'
 import { median } from '../../e2e/harness/median.ts'
-import { DEFAULT_VERSION, type DriverChoice, type KubernetesVersion } from '../command/options.ts'
+import { DEFAULT_VERSION, type DriverChoice, type KubernetesVersion, type SidecarVariant } from '../command/options.ts'
 import { FOLDERS } from '../machine/folders.ts'
 
 /** The result of one run of a command. */
 export interface RunResult {
-  /** The command after `npm run node --`. */
+  /** The command after `npm run node --`, without the option `--sidecars`. */
   readonly command: string
+  /** Undefined if the command has no such option. */
+  readonly sidecars?: SidecarVariant | undefined
   readonly kubernetes: KubernetesVersion
   readonly driver: DriverChoice['kind']
   /** The result in a few words, without its time. */
@@ -16,7 +18,7 @@ export interface RunResult {
   readonly seconds: number
 }
 
-/** A row shows the median of so many of the last runs of a command. */
+/** A time is the median of so many of the last runs of a command. */
 const ROUNDS = 3
 const FILE = join(FOLDERS.results, 'results.json')
 const DOCUMENT = join(import.meta.dirname, '../../../docs/testing.md')
@@ -32,21 +34,35 @@ export function storedResults(): readonly RunResult[] {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as RunResult[]) : []
 }
 
-/** Returns the rows of the table: a row for each command, with its last text and its median time. */
+/**
+ * Returns the rows of the table. Runs of the same command with other sidecars share a row, so that their times stand
+ * side by side.
+ */
 export function rows(results: readonly RunResult[]): readonly (readonly string[])[] {
-  return [...Map.groupBy(results, keyOf).values()].flatMap((group) => {
-    const last = group.at(-1)
-    if (last === undefined) return []
-    const rounds = group.slice(-ROUNDS).map(({ seconds }) => seconds)
-    const time = `${Math.round(median(rounds))} s${rounds.length === 1 ? '' : `, median of ${rounds.length}`}`
-    return [[code(last.command) + settingsOf(last), last.text, time]]
+  return [...Map.groupBy(results, rowKeyOf).values()].map((runs) => {
+    const variants = [...Map.groupBy(runs, ({ sidecars }) => sidecars).entries()].map(([sidecars, each]) => ({
+      label: sidecars === undefined ? '' : `${sidecars} `,
+      text: each.at(-1)?.text ?? '',
+      seconds: each.slice(-ROUNDS).map(({ seconds }) => seconds),
+    }))
+    const texts = [...new Set(variants.map(({ text }) => text))]
+    const times = variants.map(({ label, seconds }) => `${label}${Math.round(median(seconds))} s`).join(', ')
+    const rounds = Math.min(...variants.map(({ seconds }) => seconds.length))
+    const [first] = runs
+    return [
+      first === undefined ? '' : code(first.command) + settingsOf(first),
+      texts.length === 1 ? texts.join() : variants.map(({ label, text }) => `${label}${text}`).join('; '),
+      rounds === 1 ? times : `${times}; median of ${rounds}`,
+    ]
   })
 }
 
 /** Returns the line about the command that has run last. Undefined if none has run. */
 export function lineOfLast(results: readonly RunResult[]): string | undefined {
   const last = results.at(-1)
-  return last && rows(results.filter((each) => keyOf(each) === keyOf(last)))[0]?.join(': ')
+  if (last === undefined) return undefined
+  const same = results.filter((each) => rowKeyOf(each) === rowKeyOf(last) && each.sidecars === last.sidecars)
+  return rows(same)[0]?.join(': ')
 }
 
 /** Writes the table of docs/testing.md. */
@@ -55,7 +71,7 @@ export function writeTable(results: readonly RunResult[]): void {
   writeFileSync(DOCUMENT, withSection(readFileSync(DOCUMENT, 'utf8'), SECTION, text))
 }
 
-const keyOf = ({ command, kubernetes, driver }: RunResult): string => `${command} ${kubernetes} ${driver}`
+const rowKeyOf = ({ command, kubernetes, driver }: RunResult): string => `${command} ${kubernetes} ${driver}`
 
 /** Returns the settings that are not the defaults. */
 function settingsOf({ kubernetes, driver }: RunResult): string {
