@@ -7,7 +7,7 @@ interface FinalizedVolume {
   readonly finalizers?: readonly string[] | undefined
 }
 
-/** Adds our finalizer. The API server refuses the patch if the object was recreated or its finalizers have changed. */
+/** Adds our finalizer. The API server refuses the patch for a recreated object. */
 export function addOurFinalizerPatch({ finalizers, uid }: FinalizedVolume): Patch {
   return addFinalizerPatch(finalizers, VOLUME_FINALIZER, uid)
 }
