@@ -7,7 +7,7 @@ import type { TestContext } from '../../harness/context.ts'
 import { type Call, codeName, type DriverReply, requiredBytes } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { answering, failure, OK, refusing, secretCreated } from '../../rows/actions.ts'
+import { failure, OK, refusing, secretCreated } from '../../rows/actions.ts'
 import { asked, edited, raised, resizerRows } from '../../rows/resizer/rows.ts'
 import {
   afterLaterWork,
@@ -50,17 +50,20 @@ const NOT_FINAL = [
   status.ABORTED,
   status.UNAVAILABLE,
 ]
+/** The error of a call has the code at the end of the name of the volume, so that a repeated call has the same error. */
+function failureByVolume({ request }: Call): DriverReply {
+  const code = Number(/-(\d+)-handle$/.exec(String(request['volume_id']))?.[1])
+  return failure(code, `why ${codeName(code)}`)
+}
+
 for (const [label, codes] of [
   ['a final error sets ControllerResizeError, and the resize stays in progress', FINAL],
   ['an infeasible size sets ControllerResizeError and an infeasible status', INFEASIBLE],
   ['a non-final error sets no condition, and the resize stays in progress', NOT_FINAL],
 ] as const) {
   row(label, {
-    setup: { args: ONCE },
-    steps: codes.map((code) => [
-      answering({ ControllerExpandVolume: [failure(code, `why ${codeName(code)}`)] }),
-      raised({ of: { suffix: `-${code}` } }),
-    ]),
+    setup: { args: ONCE, answers: { ControllerExpandVolume: [failureByVolume] } },
+    steps: codes.map((code) => raised({ of: { suffix: `-${code}` } })),
   })
 }
 
