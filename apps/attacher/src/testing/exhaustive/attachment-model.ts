@@ -155,8 +155,8 @@ function unfinished(state: AttachmentModelState, lists: boolean): string | undef
   if (process === null) return 'nothing runs'
   if (va === null) {
     if (state.published && !state.excused) return 'gone, and published'
-    const { publication, mustWriteStatus: statusPending, finalizerRemoved, listing } = process
-    return publication || statusPending || finalizerRemoved || listing !== ''
+    const { publication, mustWriteStatus, finalizerRemoved, listing } = process
+    return publication || mustWriteStatus || finalizerRemoved || listing !== ''
       ? 'gone, and something is remembered'
       : undefined
   }

@@ -62,7 +62,7 @@ export function runSteps(
       if (name === 'markDetached' && isDetached(state)) return [outcome('is needless', advanced(state), true)]
       const change = changeOf(name)
       const isLast = name === 'markDetached' || name === 'removeFinalizer'
-      const begun = isLast ? { ...state, process: { ...state.process, statusPending: true } } : state
+      const begun: typeof state = isLast ? { ...state, process: { ...state.process, mustWriteStatus: true } } : state
       const stored = written(begun, change, rules)
       const isTooLate =
         name === 'addFinalizer' && has(stored?.process.cached ?? null, 'Z') && !has(stored?.process.cached ?? null, 'F')
