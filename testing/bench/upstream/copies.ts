@@ -100,12 +100,12 @@ export async function mustHold(
   resource: Resource<unknown>,
   { count, atLeast = false }: { count: number; atLeast?: boolean },
 ): Promise<void> {
-  const isEmpty = async (): Promise<boolean> => {
+  const hasCount = async (): Promise<boolean> => {
     const page = await api.call<Page>('GET', `${resourcePath(resource, {})}?limit=1`)
     const found = page.items.length + (page.metadata.remainingItemCount ?? 0)
     return atLeast ? found >= count : found === count
   }
-  await eventually(`${count} ${resource.plural}`, isEmpty, { within: 60_000, every: 200 })
+  await eventually(`${count} ${resource.plural}`, hasCount, { within: 60_000, every: 200 })
 }
 
 /** Returns the UID with its first eight digits replaced by the number. */

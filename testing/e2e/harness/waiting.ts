@@ -17,7 +17,7 @@ export interface WaitOptions {
 }
 
 /**
- * Calls `look` until it returns a value other than `false` and `undefined`, and ignores thrown errors. After the time
+ * Calls `check` until it returns a value other than `false` and `undefined`, and ignores thrown errors. After the time
  * limit, throws an error with the last thrown error as its cause.
  */
 export async function eventually<T>(

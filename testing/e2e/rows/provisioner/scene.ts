@@ -192,10 +192,10 @@ export function affinityTo(key: string, ...values: string[]): PersistentVolumeSp
 
 /** Waits until the provisioner has deleted the volume. Finalizers of Kubernetes may still keep the object. */
 export function deleted(t: TestContext, name: string, within?: number): Promise<boolean> {
-  const isEmpty = async (): Promise<boolean> => {
+  const isDeleted = async (): Promise<boolean> => {
     const pv = await t.api.find(PERSISTENT_VOLUMES, { name })
     const { deletionTimestamp, finalizers = [] } = pv?.metadata ?? {}
     return pv === undefined || (deletionTimestamp != null && !finalizers.includes(FINALIZER))
   }
-  return eventually(`${name} deleted`, isEmpty, { within })
+  return eventually(`${name} deleted`, isDeleted, { within })
 }
