@@ -18,13 +18,6 @@ async function begin(options: FixtureOptions = {}): Promise<void> {
   fixture.driver.expand = refusing
 }
 
-/** Returns the recorded requests about pods, and clears the record. */
-function takePodRequests(): readonly string[] {
-  return fixture.cluster.requests
-    .splice(0)
-    .flatMap(({ verb, resource, name }) => (resource === 'pods' ? [`${verb} ${name}`] : []))
-}
-
 /** Lets `seconds` pass. Returns the recorded calls to the driver as seconds from the start, and clears the record. */
 async function callsWithin(seconds: number): Promise<readonly number[]> {
   const start = fixture.clock.monotonic()
@@ -48,12 +41,12 @@ describe('detaching volume', () => {
     fixture.driver.calls.splice(0)
     await endPod()
     expect(await callsWithin(50)).toEqual([0, 1, 3, 7, 15, 23, 31, 39, 47])
-    takePodRequests()
+    fixture.takePodRequests()
     await callsWithin(305)
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
     expect(await callsWithin(1000)).toEqual([4, 12, 312, 612, 912])
     // The watch of the pods ends after six minutes. From then on each try lists the pods.
-    expect(takePodRequests()).toEqual(Array.from({ length: 3 }, () => 'watch ns'))
+    expect(fixture.takePodRequests()).toEqual(Array.from({ length: 3 }, () => 'watch ns'))
     expect(fixture.cluster.watches('pods')).toBe(0)
   })
 

@@ -20,14 +20,6 @@ beforeEach(async () => {
   await fixture.start()
 })
 
-/** Lets `seconds` pass. Returns the times of the calls to the driver, in seconds from the start. */
-async function callsWithin(seconds: number): Promise<readonly number[]> {
-  const start = fixture.clock.monotonic()
-  fixture.driver.calls.splice(0)
-  await fixture.clock.advance(seconds * 1000)
-  return fixture.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
-}
-
 const failure = (code: string) => `rpc error: code = ${code} desc = it went wrong`
 const failedEvent = (code: string) =>
   `Warning VolumeResizeFailed: resize volume "pv-data" by resizer "csi.example.com" failed: ${failure(code)}`
@@ -113,7 +105,7 @@ describe('driver refusals', () => {
   it('the resizer retries a refused expansion after pauses that double', async () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.request('2Gi')
-    expect(await callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
+    expect(await fixture.callsWithin(70)).toEqual([1, 3, 7, 15, 31, 63])
   })
 
   it('the resizer sends the patches of a retried expansion with low priority', async () => {
@@ -133,25 +125,25 @@ describe('driver refusals', () => {
   it('the resizer retries a refused expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 3000)
     await fixture.request('2Gi')
-    expect(await callsWithin(10)).toEqual([3, 6, 9])
+    expect(await fixture.callsWithin(10)).toEqual([3, 6, 9])
   })
 
   it('the resizer retries an infeasible expansion after the pause that the driver asks for', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong', 3000)
     await fixture.request('2Gi')
-    expect(await callsWithin(10)).toEqual([3, 6, 9])
+    expect(await fixture.callsWithin(10)).toEqual([3, 6, 9])
   })
 
   it('a refused expansion is retried with the usual back-off if the driver requests a pause of 0', async () => {
     fixture.driver.expand = failing(CODES.ResourceExhausted, 'it went wrong', 0)
     await fixture.request('2Gi')
-    expect(await callsWithin(10)).toEqual([1, 3, 7])
+    expect(await fixture.callsWithin(10)).toEqual([1, 3, 7])
   })
 
   it('the resizer retries an infeasible size after one second, and then every five minutes', async () => {
     fixture.driver.expand = failing(CODES.OutOfRange, 'it went wrong')
     await fixture.request('2Gi')
-    expect(await callsWithin(700)).toEqual([1, 301, 601])
+    expect(await fixture.callsWithin(700)).toEqual([1, 301, 601])
   })
 
   it('after a refusal, the resizer tries a newly requested size at once', async () => {
@@ -179,7 +171,7 @@ describe('driver refusals', () => {
     fixture.driver.expand = failing(CODES.Internal, 'it went wrong')
     await fixture.clock.advance(1_000)
     expect(fixture.driver.calls.slice(1).map(requiredGi)).toEqual(['5Gi', '2Gi'])
-    expect(await callsWithin(10)).toEqual([1, 3, 7])
+    expect(await fixture.callsWithin(10)).toEqual([1, 3, 7])
   })
 
   it('the resizer tries a smaller size at once if the volume is already larger', async () => {
@@ -228,7 +220,7 @@ describe('small sizes', () => {
       { type: 'ControllerResizeError', message: `failed to expand pvc with ${problem}` },
     ])
     expect(fixture.cluster.find(PERSISTENT_VOLUMES, VOLUME_REF)?.spec?.capacity).toEqual({ storage: '1Gi' })
-    expect(await callsWithin(4)).toEqual([1, 3])
+    expect(await fixture.callsWithin(4)).toEqual([1, 3])
   })
 })
 

@@ -25,13 +25,6 @@ beforeEach(() => begin())
 
 const refusing = failing(CODES.FailedPrecondition, 'the volume is in use')
 
-/** Returns the recorded requests about pods, and clears the record. */
-function takePodRequests(): readonly string[] {
-  return fixture.cluster.requests
-    .splice(0)
-    .flatMap(({ verb, resource, name }) => (resource === 'pods' ? [`${verb} ${name}`] : []))
-}
-
 /** Returns the number of open watches of pods. */
 const watches = (): number => fixture.cluster.watches('pods')
 
@@ -45,7 +38,7 @@ describe('online expansion', () => {
   it('the resizer sends no requests about pods if the driver expands volumes in use', async () => {
     await fixture.request('2Gi')
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
   })
 })
 
@@ -56,18 +49,18 @@ describe('refusal', () => {
   })
 
   it('after a refusal, the resizer lists and watches the pods of the namespace with one request', () => {
-    expect(takePodRequests()).toEqual(['watch ns'])
+    expect(fixture.takePodRequests()).toEqual(['watch ns'])
     expect(fixture.takeEvents().at(-1)).toContain('code = FailedPrecondition desc = the volume is in use')
   })
 
   it('the resizer makes no CSI call while a pod uses the volume that the driver refuses to expand', async () => {
     fixture.takeEvents()
-    takePodRequests()
+    fixture.takePodRequests()
     fixture.driver.calls.splice(0)
     await fixture.clock.advance(3_000)
     expect(fixture.driver.calls).toEqual([])
     expect(fixture.takeEvents()).toEqual([IN_USE])
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
     expect(fixture.errors.at(-1)).toBe(`Error syncing PVC: ${IN_USE.slice('Warning VolumeResizeFailed: '.length)}`)
   })
 
@@ -101,10 +94,10 @@ describe('refusal', () => {
   it('the resizer ends the watch of pods when the claim no longer waits', async () => {
     fixture.driver.expand = willing
     await changePod(undefined)
-    takePodRequests()
+    fixture.takePodRequests()
     await changePod({ metadata: { labels: { a: 'b' } } }, 'other')
     await fixture.clock.advance(3_600_000)
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
     expect(watches()).toBe(0)
     expect(fixture.clock.pending).toBe(0)
   })
@@ -152,7 +145,7 @@ describe('refusal', () => {
     }
     await fixture.clock.advance(200_000)
     fixture.cluster.before = () => undefined
-    expect(takePodRequests()).toEqual(['watch ns'])
+    expect(fixture.takePodRequests()).toEqual(['watch ns'])
     fixture.driver.expand = willing
     await changePod(undefined)
     expect(fixture.claim.status?.capacity).toEqual({ storage: '2Gi' })
@@ -170,7 +163,7 @@ describe('refusal', () => {
   })
 
   it('the resizer ends the watch of pods when the claim has reached its size', async () => {
-    takePodRequests()
+    fixture.takePodRequests()
     fixture.cluster.edit(
       PERSISTENT_VOLUME_CLAIMS,
       { namespace: NAMESPACE, name: 'data' },
@@ -195,9 +188,9 @@ describe('refusal', () => {
   it('the resizer ends the watch of pods when the process ends', async () => {
     await fixture.kill()
     expect(fixture.clock.pending).toBe(0)
-    takePodRequests()
+    fixture.takePodRequests()
     await changePod(undefined)
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
   })
 })
 
@@ -292,7 +285,7 @@ describe('many claims', () => {
     expect(fixture.driver.calls).toHaveLength(100)
     await fixture.clock.advance(3_600_000)
     expect(fixture.driver.calls).toHaveLength(100)
-    expect(takePodRequests()).toEqual(['watch ns', 'watch ns'])
+    expect(fixture.takePodRequests()).toEqual(['watch ns', 'watch ns'])
     await fixture.kill()
   })
 })
@@ -304,6 +297,6 @@ describe('--handle-volume-inuse-error=false', () => {
     await fixture.request('2Gi')
     await fixture.clock.advance(3_000)
     expect(fixture.driver.calls).toHaveLength(3)
-    expect(takePodRequests()).toEqual([])
+    expect(fixture.takePodRequests()).toEqual([])
   })
 })

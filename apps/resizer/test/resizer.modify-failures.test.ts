@@ -21,13 +21,6 @@ async function begin(...options: Parameters<typeof beginModify>): Promise<void> 
 
 const want = (name: string | null): Promise<void> => wantClass(fixture, name)
 
-async function callsWithin(seconds: number): Promise<readonly number[]> {
-  const start = fixture.clock.monotonic()
-  fixture.driver.calls.splice(0)
-  await fixture.clock.advance(seconds * 1000)
-  return fixture.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
-}
-
 const modifyStatus = (status: string, target?: string) => ({
   status,
   ...(target && { targetVolumeAttributesClassName: target }),
@@ -57,7 +50,7 @@ describe('driver refusals', () => {
       ],
     })
     expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${text('InvalidArgument')}`)
-    expect(await callsWithin(700)).toEqual([511])
+    expect(await fixture.callsWithin(700)).toEqual([511])
   })
 
   it.each<CodeName>(['NotFound', 'OutOfRange', 'Internal', 'FailedPrecondition', 'Unimplemented'])(
@@ -74,7 +67,7 @@ describe('driver refusals', () => {
         ],
       })
       expect(fixture.takeEvents().at(-1)).toBe(`Warning VolumeModifyFailed: ${text(code)}`)
-      expect(await callsWithin(10)).toEqual([1, 3, 7])
+      expect(await fixture.callsWithin(10)).toEqual([1, 3, 7])
     },
   )
 
@@ -134,7 +127,7 @@ describe('driver refusals', () => {
     await begin()
     fixture.driver.modify = failing(CODES.InvalidArgument, 'it went wrong', 3000)
     await want('gold')
-    expect(await callsWithin(10)).toEqual([3, 6, 9])
+    expect(await fixture.callsWithin(10)).toEqual([3, 6, 9])
   })
 
   it.each<[CodeName, restarted: boolean]>([

@@ -129,6 +129,21 @@ export class ResizerFixture {
     return this.events.splice(0).map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
   }
 
+  /** Returns the recorded requests about pods, and clears the record of all requests. */
+  takePodRequests(): readonly string[] {
+    return this.cluster.requests
+      .splice(0)
+      .flatMap(({ verb, resource, name }) => (resource === 'pods' ? [`${verb} ${name}`] : []))
+  }
+
+  /** Lets `seconds` pass. Returns the times of the calls to the driver, in seconds from the start of this time. */
+  async callsWithin(seconds: number): Promise<readonly number[]> {
+    const start = this.clock.monotonic()
+    this.driver.calls.splice(0)
+    await this.clock.advance(seconds * 1000)
+    return this.driver.calls.map(({ at }) => Math.round((at - start) / 1000))
+  }
+
   /** The error lines since the start. */
   get errors(): readonly string[] {
     const lines = this.log.lines.filter(({ level }) => level === 'error')
