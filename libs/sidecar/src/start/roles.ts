@@ -44,15 +44,15 @@ export async function rolesOf(
     apps.map(async (each): Promise<LeaseRole> => {
       const { sidecar, log, lead } = each
       const { name, lease } = sidecar.app
-      const elector = electorOf(context, {
+      const elector = await electorOf(context, {
         client,
         standard: standardOf(sidecar.flags),
         name: nameOf(each),
         component: lease.component(driverName),
         namesLeaseInMetrics: apps.length > 1,
         log,
-      })
-      return { name, elector: await elector.catch(withSidecarName(sidecar)), lead }
+      }).catch(withSidecarName(sidecar))
+      return { name, elector, lead }
     }),
   )
 }
