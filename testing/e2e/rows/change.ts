@@ -32,7 +32,7 @@ export function hasChange(change: object): boolean {
 export function plainText(value: unknown): string {
   return JSON.stringify(value, (key, each: unknown) => {
     if (typeof each === 'bigint') return String(each)
-    // The Go provisioner writes them in the order of a map.
+    // The Go provisioner writes the expressions of a node affinity in the order of a map.
     if (key === 'matchExpressions' && Array.isArray(each)) return each.toSorted(byKey)
     if (!isRecord(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
