@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { goFloat, goQuote, goQuoteBytes } from './go-text.ts'
+import { goFloat, goQuote } from './go-text.ts'
 
 test.each([
   [0, '0'],
@@ -31,13 +31,4 @@ test.each([
   ['a b', '"a b"'],
 ])('the log quotes the text %j as Go does: %s', (text, quoted) => {
   expect(goQuote(text)).toBe(quoted)
-})
-
-test.each([
-  [[0x61, 0x22], '"a\\""'],
-  [[0xf0, 0x9f, 0x98, 0x80], '"\\U0001f600"'],
-  [[0xe0, 0x80, 0x61], '"\\xe0\\x80a"'],
-  [[0xc3], '"\\xc3"'],
-])('the log quotes the bytes %j as Go does: %s', (bytes, quoted) => {
-  expect(goQuoteBytes(Uint8Array.from(bytes))).toBe(quoted)
 })

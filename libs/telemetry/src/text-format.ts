@@ -1,7 +1,7 @@
 import { pid } from 'node:process'
 import { type Clock, isError, messageOf } from '@csi-sidecars/base'
 import type { CallSite } from './caller.ts'
-import { goQuote, goQuoteBytes } from './go-text.ts'
+import { goQuote } from './go-text.ts'
 import { jsonValue } from './json-format.ts'
 import { type Format, LoggedRef, type LogLine, mergePairs, type Pairs, preciseTime, UNQUOTED } from './line.ts'
 
@@ -70,7 +70,6 @@ function valueText(value: unknown): string {
     case 'object':
       if (isError(value)) return stringText(messageOf(value))
       if (value instanceof LoggedRef) return stringText(value.toString())
-      if (value instanceof Uint8Array) return goQuoteBytes(value)
       break
     default:
   }

@@ -19,64 +19,26 @@ export function vmoduleLevels(rules: readonly VmoduleRule[]): (file: string) => 
   }
 }
 
-/** Returns a matcher for a shell pattern: `*`, `?`, `[a-z]`, `[^a-z]` and `\`. An invalid pattern matches nothing. */
+/** A character class, an escaped character, or one character. */
+// regex-bounded: the expression reads the value of a flag
+const PART = /\[\^?(?:\\.|[^\\\]])+\]|\\?./gsu
+
+/** Returns a matcher for a shell pattern: `*`, `?`, `[a-z]`, `[^a-z]` and `\`. An invalid range matches nothing. */
 export function globMatcher(pattern: string): (name: string) => boolean {
-  const source = globSource(pattern)
-  if (source === undefined) return () => false
-  // regex-bounded: the expression comes from a flag, and only reads the names of our own files
-  const expression = new RegExp(`^${source}$`, 'su')
-  return (name) => expression.test(name)
+  const source = pattern.replace(PART, expressionOf)
+  try {
+    // regex-bounded: the expression comes from a flag, and only reads the names of our own files
+    const expression = new RegExp(`^${source}$`, 's')
+    return (name) => expression.test(name)
+  } catch {
+    return () => false
+  }
 }
 
-const escaped = (character: string): string => character.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&')
-
-function globSource(pattern: string): string | undefined {
-  let source = ''
-  const characters = [...pattern]
-  for (let at = 0; at < characters.length; at += 1) {
-    const character = characters[at] ?? ''
-    if (character === '*') source += '[^/]*'
-    else if (character === '?') source += '[^/]'
-    else if (character === '[') {
-      const characterClass = characterClassAt(characters, at + 1)
-      if (characterClass === undefined) return undefined
-      source += characterClass.source
-      at = characterClass.end
-    } else if (character === '\\') {
-      at += 1
-      const literal = characters[at]
-      if (literal === undefined) return undefined
-      source += escaped(literal)
-    } else source += escaped(character)
-  }
-  return source
-}
-
-/** Parses the character class behind the bracket at `start - 1`. `end` is the index of its closing bracket. */
-function characterClassAt(characters: readonly string[], start: number): { source: string; end: number } | undefined {
-  let at = start
-  let source = '['
-  if (characters[at] === '^') {
-    source += '^'
-    at += 1
-  }
-  const first = at
-  const next = (): string | undefined => {
-    if (characters[at] === '\\') at += 1
-    const character = characters[at]
-    at += 1
-    return character
-  }
-  while (at < characters.length) {
-    if (characters[at] === ']' && at > first) return { source: `${source}]`, end: at }
-    const low = next()
-    if (low === undefined) return undefined
-    source += escaped(low)
-    if (characters[at] !== '-') continue
-    at += 1
-    const high = next()
-    if (high === undefined || high < low) return undefined
-    source += `-${escaped(high)}`
-  }
-  return undefined
+/** Returns a part of a shell pattern as a regular expression. Character classes are the same in both. */
+function expressionOf(part: string): string {
+  if (part === '*') return '[^/]*'
+  if (part === '?') return '[^/]'
+  if (part.startsWith('[') && part !== '[') return part
+  return RegExp.escape(part.length > 1 && part.startsWith('\\') ? part.slice(1) : part)
 }

@@ -3,7 +3,6 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { readJson } from './otlp-read-json.ts'
 import { readProtobuf } from './otlp-read-protobuf.ts'
 import { checkSpan, ProtocolError, type ReceivedSpan } from './otlp-span.ts'
 
@@ -24,10 +23,14 @@ export interface OtlpReceiverOptions {
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }
 }
 
-/** A collector of traces that accepts valid requests and refuses all others with 400. */
+const PROTOBUF = 'application/x-protobuf'
+
+/** A collector of traces that accepts valid requests in protobuf and refuses all others with 400. */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = []
   readonly requests: http.IncomingHttpHeaders[] = []
+  /** The bodies of all requests, as they were sent. */
+  readonly bodies: Buffer[] = []
   connections = 0
   /** The reasons for which requests were refused. */
   readonly refusals: string[] = []
@@ -74,6 +77,7 @@ export class OtlpReceiver {
   async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     this.requests.push(request.headers)
     const body = await buffer(request)
+    this.bodies.push(body)
     const answer = this.answer?.()
     if (answer === 'hang') return
     const { status, headers = {}, body: answerBody = '' } = answer ?? this.#receive(request, body)
@@ -85,7 +89,8 @@ export class OtlpReceiver {
       if (method !== 'POST') throw new ProtocolError(`${method} instead of POST`)
       const path = this.#options.path ?? '/v1/traces'
       if (url?.split('?')[0] !== path) throw new ProtocolError(`${url} instead of ${path}`)
-      const spans = read(headers['content-type'], unpacked(headers['content-encoding'], body))
+      if (headers['content-type'] !== PROTOBUF) throw new ProtocolError(`content-type ${headers['content-type']}`)
+      const spans = readProtobuf(unpacked(headers['content-encoding'], body))
       if (spans.length === 0) throw new ProtocolError('a request without spans')
       const spanIds = new Set(this.spans.map(({ spanId }) => spanId))
       for (const span of spans) {
@@ -94,8 +99,7 @@ export class OtlpReceiver {
         spanIds.add(span.spanId)
       }
       this.spans.push(...spans)
-      const json = headers['content-type'] === 'application/json'
-      return { status: 200, headers: { 'content-type': headers['content-type'] ?? '' }, body: json ? '{}' : '' }
+      return { status: 200, headers: { 'content-type': PROTOBUF } }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       this.refusals.push(why)
@@ -108,15 +112,4 @@ function unpacked(encoding: string | undefined, body: Buffer): Buffer {
   if (encoding === undefined) return body
   if (encoding !== 'gzip') throw new ProtocolError(`content-encoding ${encoding}`)
   return gunzipSync(body)
-}
-
-function read(contentType: string | undefined, body: Buffer): ReceivedSpan[] {
-  switch (contentType) {
-    case 'application/x-protobuf':
-      return readProtobuf(body)
-    case 'application/json':
-      return readJson(body.toString('utf8'))
-    default:
-      throw new ProtocolError(`content-type ${contentType}`)
-  }
 }

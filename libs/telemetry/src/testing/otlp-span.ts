@@ -1,4 +1,4 @@
-/** A span that a receiver has read from a request in any encoding. */
+/** A span that a receiver has read from a request. */
 export interface ReceivedSpan {
   /** The ID in hexadecimal digits. */
   readonly traceId: string

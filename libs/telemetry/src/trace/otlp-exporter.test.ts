@@ -35,6 +35,11 @@ const ROOT_SPAN: Span = {
   error: undefined,
 }
 
+const REJECTED = new BinaryWriter()
+  .tag(1, 2)
+  .bytes(new BinaryWriter().tag(1, 0).int64(1).tag(2, 2).string('too old').finish())
+  .finish()
+
 let receiver: OtlpReceiver
 let exporter: OtlpExporter | undefined
 
@@ -64,26 +69,37 @@ function send(settings: Partial<ExportSettings> = {}, ...spans: readonly Span[])
   return exporter.send((spans.length === 0 ? [CLIENT_SPAN] : spans).map((span) => readableSpan(span, SENDER)))
 }
 
-describe.each(['protobuf', 'json'] as const)('OTLP in %s', (encoding) => {
-  test.each([false, true])('the collector receives all fields of a span, compressed or not (%p)', async (gzip) => {
-    expect(await send({ encoding, gzip }, CLIENT_SPAN, ROOT_SPAN)).toEqual({ kind: 'delivered', rejected: 0, why: '' })
-    expect(receiver.refusals).toEqual([])
-    const { resource, scope } = { resource: { 'service.name': 'csi-test', 'a number': 7 }, scope: 'csi-sidecars v1' }
-    const times = { startNano: 1_700_000_000_000_123_000n, endNano: 1_700_000_000_001_000_000n }
-    expect(receiver.spans).toMatchObject([
-      {
-        ...{ traceId: TRACE_ID, spanId: '0123456789abcdef', parentSpanId: 'fedcba9876543210', resource, scope },
-        ...{ name: 'PATCH volumeattachments', kind: 3, ...times, attributes: CLIENT_SPAN.attributes },
-        ...{ statusCode: 2, statusMessage: 'no "such" volume' },
-      },
-      { spanId: 'fedcba9876543210', parentSpanId: '', name: 'attach', kind: 1, attributes: {}, statusCode: 0 },
-    ])
-    expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
-  })
+test.each([false, true])('the collector receives all fields of a span, compressed or not (%p)', async (gzip) => {
+  expect(await send({ gzip }, CLIENT_SPAN, ROOT_SPAN)).toEqual({ kind: 'delivered', rejected: 0, why: '' })
+  expect(receiver.refusals).toEqual([])
+  const { resource, scope } = { resource: { 'service.name': 'csi-test', 'a number': 7 }, scope: 'csi-sidecars v1' }
+  const times = { startNano: 1_700_000_000_000_123_000n, endNano: 1_700_000_000_001_000_000n }
+  expect(receiver.spans).toMatchObject([
+    {
+      ...{ traceId: TRACE_ID, spanId: '0123456789abcdef', parentSpanId: 'fedcba9876543210', resource, scope },
+      ...{ name: 'PATCH volumeattachments', kind: 3, ...times, attributes: CLIENT_SPAN.attributes },
+      ...{ statusCode: 2, statusMessage: 'no "such" volume' },
+    },
+    { spanId: 'fedcba9876543210', parentSpanId: '', name: 'attach', kind: 1, attributes: {}, statusCode: 0 },
+  ])
+  expect(receiver.requests[0]).toMatchObject({ 'x-token': 'abc' })
+})
 
+test('the exporter sends JSON if its settings say so', async () => {
+  receiver.answer = () => ({ status: 200, body: '{}' })
+  expect(await send({ encoding: 'json' })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
+  expect(receiver.requests[0]).toMatchObject({ 'content-type': 'application/json' })
+  const spans = [{ traceId: TRACE_ID, name: CLIENT_SPAN.name, startTimeUnixNano: '1700000000000123000' }]
+  const request = { resourceSpans: [{ scopeSpans: [{ scope: SENDER.scope, spans }] }] }
+  expect(JSON.parse(String(receiver.bodies[0]))).toMatchObject(request)
+})
+
+describe.each([
+  ['protobuf', REJECTED],
+  ['json', '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}'],
+] as const)('answers in %s', (encoding, rejection) => {
   test("a partial success returns the number of rejected spans and the collector's reason", async () => {
-    const body = { json: '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}', protobuf: REJECTED }
-    receiver.answer = () => ({ status: 200, body: body[encoding] })
+    receiver.answer = () => ({ status: 200, body: rejection })
     expect(await send({ encoding }, CLIENT_SPAN, ROOT_SPAN)).toEqual({ kind: 'delivered', rejected: 1, why: 'too old' })
   })
 
@@ -92,11 +108,6 @@ describe.each(['protobuf', 'json'] as const)('OTLP in %s', (encoding) => {
     expect(await send({ encoding })).toEqual({ kind: 'delivered', rejected: 0, why: '' })
   })
 })
-
-const REJECTED = new BinaryWriter()
-  .tag(1, 2)
-  .bytes(new BinaryWriter().tag(1, 0).int64(1).tag(2, 2).string('too old').finish())
-  .finish()
 
 test.each([
   ['a refusal of the collector', () => ({ status: 401 }), { kind: 'refused', why: 'HTTP 401' }],
