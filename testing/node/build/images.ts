@@ -7,10 +7,10 @@ import { build } from 'esbuild'
 import { onPath } from '../../../charts/tests/helm.ts'
 import { type FilesImage, ImageStore } from '../../../images/tools/image-store.ts'
 import { cacheFolder } from '../../e2e/harness/programs/binaries.ts'
-import { SIDECAR_NAMES } from '../cluster/image-names.ts'
 import type { DriverChoice, KubernetesVersion } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'
 import { FOLDERS, programsOf, ROOT } from '../machine/folders.ts'
+import { SIDECAR_NAMES } from './image-names.ts'
 
 const CONTEXT = join(ROOT, 'images', 'dist')
 const MADE = join(FOLDERS.images, 'made.json')

@@ -2,9 +2,9 @@
 import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { type ImageNames, registryRequest } from '../build/image-names.ts'
 import { FOLDERS } from '../machine/folders.ts'
 import { REGISTRY_PORT } from './configuration.ts'
-import { type ImageNames, registryRequest } from './image-names.ts'
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { imageNames } from '../build/image-names.ts'
 import { provideImages } from '../build/images.ts'
 import { lacksPrograms, providePrograms } from '../build/programs.ts'
 import { DEFAULT_VERSION, type DriverChoice, type KubernetesVersion, type NodeSettings } from '../command/options.ts'
@@ -13,7 +14,6 @@ import { endProcesses, KUBELET_FOLDER, KUBELET_FOLDER_MARK, removeNode } from '.
 import { type NodeRecord, runningNode, startTimeOf, writeRecord } from '../machine/record.ts'
 import { until } from '../machine/until.ts'
 import { NODE_NAME, writeConfiguration } from './configuration.ts'
-import { imageNames } from './image-names.ts'
 import { endOfLog, type Service, startService } from './services.ts'
 
 const PROCESS_ONE = join(import.meta.dirname, 'process-one.sh')

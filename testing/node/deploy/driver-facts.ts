@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { GO_REPOSITORY, OUR_REPOSITORY } from '../build/image-names.ts'
 import { NODE_NAME } from '../cluster/configuration.ts'
-import { GO_REPOSITORY, OUR_REPOSITORY } from '../cluster/image-names.ts'
 import type { DriverChoice } from '../command/options.ts'
 import { FOLDERS } from '../machine/folders.ts'
 

@@ -1,4 +1,4 @@
-import { GO_REPOSITORY, OUR_REPOSITORY, OUR_TAG, SIDECAR_NAMES } from '../cluster/image-names.ts'
+import { GO_REPOSITORY, OUR_REPOSITORY, OUR_TAG, SIDECAR_NAMES } from '../build/image-names.ts'
 import { DRIVER_VOLUMES, type DriverFacts, SOCKET_VOLUME, socketFolder } from './driver-facts.ts'
 
 /** An object of the Kubernetes API, as far as the manifests look into it. */

@@ -1,4 +1,4 @@
-import { TEST_IMAGE } from '../cluster/image-names.ts'
+import { TEST_IMAGE } from '../build/image-names.ts'
 import { SNAPSHOT_CLASS, STORAGE_CLASS } from './manifests.ts'
 
 /** The name and the requested size of a claim, and the source of its content. `storage` is a Kubernetes quantity. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@csi-sidecars/base'
-import { SIDECAR_NAMES } from '../cluster/image-names.ts'
+import { SIDECAR_NAMES } from '../build/image-names.ts'
 import { type Print, writeImageNames } from '../cluster/up.ts'
 import type { SidecarVariant, TestGroup, TestSelection } from '../command/options.ts'
 import { RefusedError } from '../command/refusal.ts'

@@ -1,4 +1,4 @@
-import { SIDECAR_NAMES } from '../cluster/image-names.ts'
+import { SIDECAR_NAMES } from '../build/image-names.ts'
 import type { Print } from '../cluster/up.ts'
 import { deploy, rolledOut } from '../deploy/deploy.ts'
 import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
