@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SIDECARS } from '../../../../desk/devcluster/src/cluster/binaries.ts'
 import { CHECKS } from '../../../../desk/driver-test/src/checks/checks.ts'
-import { BUGS } from '../../harness/driver/driver-bugs.ts'
+import { BUGS } from '../../../../desk/driver-test/test/driver-bugs.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { build } from '../../harness/programs/binaries.ts'
 import { type CheckContext, check, LONG } from '../../harness/test.ts'
@@ -15,7 +15,7 @@ import { eventually, repeat } from '../../harness/waiting.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
-const DRIVER = resolve(import.meta.dirname, '../../harness/driver/emulated-driver.ts')
+const DRIVER = resolve(import.meta.dirname, '../../../../desk/driver-test/test/tested-driver.ts')
 const WITHIN_MS = 10 * 60_000
 const KILL_EVERY_MS = 3_000
 

@@ -1,11 +1,11 @@
 // Runs the emulated CSI driver as a separate process:
-//   node emulated-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
+//   node tested-driver.ts --socket PATH --state FILE [--node PATH...] [--holds FOLDER] [--bug NAME]
 // FILE stores the volumes, so that they survive a kill of the driver. The first two nodes are in one zone, and all
 // other nodes are in another zone. FOLDER stores snapshots and, if the driver runs as root, the content of volumes.
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
-import { writeWhole } from '../../../../desk/driver-test/src/testing/whole-file.ts'
+import { writeWhole } from '../src/testing/whole-file.ts'
 import { BUGS, hold } from './driver-bugs.ts'
 
 const { values } = parseArgs({

@@ -19,15 +19,10 @@ import {
   type UnaryMethod,
 } from '@csi-sidecars/csi-proto'
 import { type CsiDriver, DriverFailure } from '@csi-sidecars/emulator'
-import type { CHECKS } from '../../../../desk/driver-test/src/checks/checks.ts'
-import { CONTENT_BUGS, type ContentBug, keepContents } from '../../../../desk/driver-test/src/testing/contents.ts'
-import { MOUNTS } from '../../../../desk/driver-test/src/testing/placing.ts'
-import {
-  keepSnapshots,
-  SNAPSHOT_BUGS,
-  SNAPSHOTS,
-  type SnapshotBug,
-} from '../../../../desk/driver-test/src/testing/snapshots.ts'
+import type { CHECKS } from '../src/checks/checks.ts'
+import { CONTENT_BUGS, type ContentBug, keepContents } from '../src/testing/contents.ts'
+import { MOUNTS } from '../src/testing/placing.ts'
+import { keepSnapshots, SNAPSHOT_BUGS, SNAPSHOTS, type SnapshotBug } from '../src/testing/snapshots.ts'
 
 /** The controller service and the node services of one CSI driver. */
 interface WholeDriver {
