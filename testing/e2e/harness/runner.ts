@@ -7,7 +7,7 @@ import { CannotRun } from './cannot-run.ts'
 import { errorText, TestContext } from './context.ts'
 import { temporaryFolder } from './process/processes.ts'
 import { type Binaries, type Executables, TARGETS, type Target } from './subject.ts'
-import { type Check, type CheckContext, type EndToEndTest, LONG, type TestOptions } from './test.ts'
+import type { Check, CheckContext, EndToEndTest, TestOptions } from './test.ts'
 import { TIME_FACTOR } from './waiting.ts'
 
 /** The tests and checks, and the API server and the executables for them. `run` selects the tests that fit these. */
@@ -100,14 +100,9 @@ function fits(test: EndToEndTest, { target, preferred, binaries, differences = f
   const flavour = binaries === 'one' ? 'ours' : binaries
   if (!differences && (test.only ?? flavour) !== flavour) return false
   if (binaries === 'one' && test.notOne === true) return false
-  const targets = targetsOf(test)
+  const targets = test.target === undefined ? TARGETS : [test.target]
   const chosen = preferred !== undefined && targets.includes(preferred) ? [preferred] : targets
   return chosen.includes(target)
-}
-
-/** Returns the API servers on which a test can run in this run. */
-function targetsOf({ target, long }: EndToEndTest): readonly Target[] {
-  return (target === undefined ? TARGETS : [target]).filter((each) => LONG || long !== each)
 }
 
 async function runTest(test: EndToEndTest, options: RunOptions & { id: string; parent: string }): Promise<Failure> {

@@ -25,8 +25,8 @@ export interface TestOptions {
   readonly within?: number
   /** True for a row, whose trace is recorded. */
   readonly isRow?: boolean
-  /** True for a long test. `real` or `emulator` makes the test long only with that API server. */
-  readonly long?: boolean | Target
+  /** True for a test that only the long tests include. */
+  readonly long?: boolean
 }
 
 /** True if a run records what it sees, instead of comparing it with what is recorded. Only rows and checks then run. */
@@ -58,6 +58,8 @@ export interface Check {
   readonly target: Target
   readonly within?: number | undefined
   readonly alone?: TestOptions['alone']
+  /** True for a check that only the long tests include. */
+  readonly long?: boolean
   readonly run: (ground: CheckContext) => Promise<void>
 }
 
@@ -83,12 +85,9 @@ export function allTests(): readonly EndToEndTest[] {
 
 const checks: Check[] = []
 
-export function check(
-  title: string,
-  where: Target | Pick<Check, 'target' | 'within' | 'alone'>,
-  run: Check['run'],
-): void {
-  checks.push({ title, ...(typeof where === 'string' ? { target: where } : where), run })
+export function check(title: string, where: Target | Omit<Check, 'title' | 'run'>, run: Check['run']): void {
+  const options = typeof where === 'string' ? { target: where } : where
+  if (options.long !== true || LONG) checks.push({ title, ...options, run })
 }
 
 export function allChecks(): readonly Check[] {

@@ -26,7 +26,7 @@ for (const app of ['attacher', 'resizer'] as const) {
   const starts = startsOf(app, 'start-up', import.meta.filename)
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`
 
-  test('a sidecar without a driver logs a line every 10 s, and exits after 30 s', { long: 'emulator' }, async (t) => {
+  test('a sidecar without a driver logs a line every 10 s, and exits after 30 s', { long: true }, async (t) => {
     const address = join(t.folder, 'no.sock')
     const last = t.ours ? ' lastError="connect: no such file or directory"' : ''
     const began = Date.now()

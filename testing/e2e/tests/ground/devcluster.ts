@@ -1,9 +1,6 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, createWriteStream, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
-import { request } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import {
   type KubeObject,
@@ -142,43 +139,44 @@ async function prepared({ cluster, folder }: CheckContext): Promise<string> {
   return file
 }
 
-const BINARIES = [
-  ['the sidecars under test', ({ executables }: CheckContext) => executables, playOurs],
-  ['the Go sidecars', sweepingOriginals, playWithOriginals],
-] as const
-
 const ON_REAL = { target: 'real', alone: 'cluster' } as const
 
-for (const [who, binaries, play] of BINARIES) {
-  check(`embedded cluster: the demo succeeds with ${who} on the emulated API server`, 'emulator', async (ground) => {
-    await play(ground, sidecarArgs(binaries(ground)))
+const BINARIES = [
+  {
+    who: 'the sidecars under test',
+    binaries: ({ executables }: CheckContext) => executables,
+    play: playOurs,
+    long: false,
+  },
+  { who: 'the Go sidecars', binaries: sweepingOriginals, play: playWithOriginals, long: true },
+] as const
+
+for (const { who, binaries, play, long } of BINARIES) {
+  const withOurControllers = `embedded cluster: the demo succeeds with ${who} and our controllers on a real API server`
+  check(withOurControllers, { ...ON_REAL, long: true }, async (ground) => {
+    await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${await prepared(ground)}`])
   })
 
-  check(
-    `embedded cluster: the demo succeeds with ${who} and our controllers on a real API server`,
-    ON_REAL,
-    async (ground) => {
-      await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${await prepared(ground)}`])
-    },
-  )
-
-  check(
-    `embedded cluster: the demo succeeds with ${who} and the real kube-controller-manager`,
-    ON_REAL,
-    async (ground) => {
-      const kubeconfig = await prepared(ground)
-      const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
-      const { folder } = ground
-      const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
-      try {
-        const controllers = '--controllers=binder,volume-manager,snapshot-controller'
-        await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
-      } finally {
-        await stop(manager)
-      }
-    },
-  )
+  const withRealControllers = `embedded cluster: the demo succeeds with ${who} and the real kube-controller-manager`
+  check(withRealControllers, { ...ON_REAL, long }, async (ground) => {
+    const kubeconfig = await prepared(ground)
+    const args = ['--pvclaimbinder-sync-period=2s', '--v=2']
+    const { folder } = ground
+    const manager = await startControllerManager({ kubeconfig, folder, controllers: VOLUME_CONTROLLERS, args })
+    try {
+      const controllers = '--controllers=binder,volume-manager,snapshot-controller'
+      await play(ground, [...sidecarArgs(binaries(ground)), `--kubeconfig=${kubeconfig}`, controllers])
+    } finally {
+      await stop(manager)
+    }
+  })
 }
+
+check(
+  'embedded cluster: the demo succeeds with the Go sidecars on the emulated API server',
+  { target: 'emulator', long: true },
+  (ground) => playWithOriginals(ground, sidecarArgs(sweepingOriginals(ground))),
+)
 
 /** The controllers of Kubernetes that bind, attach, expand and protect volumes. */
 const VOLUME_CONTROLLERS = [
@@ -204,12 +202,6 @@ check(
     equal(Math.max(...output.split('\n').map(({ length }) => length)) <= 80, true, output)
     ok(!output.includes(COLOUR))
   },
-)
-
-check(
-  'embedded cluster: with the built provisioner, the demo shows the tag that the provisioner makes of a label',
-  'emulator',
-  async ({ folder }) => match(await play(folder, []), /CreateVolume pvc-\S+ with team=db, /),
 )
 
 check(
@@ -281,38 +273,6 @@ async function firstWaitOf(page: string, claim: string): Promise<ClaimRow['waits
 }
 
 check(
-  'embedded cluster: the API server refuses requests without a valid token and requests from other web sites',
-  'emulator',
-  async ({ folder, executables }) => {
-    const { child, kubeconfig } = await startedInTerminal(folder, sidecarArgs(executables))
-    const config = readFileSync(kubeconfig, 'utf8')
-    const url = `${valueIn(config, 'server')}/api/v1/namespaces/default/configmaps`
-    const ca = Buffer.from(valueIn(config, 'certificate-authority-data'), 'base64')
-    const ask = async (headers: Readonly<Record<string, string>>): Promise<number[]> => {
-      const codes = []
-      for (const method of ['GET', 'POST']) {
-        const sent = request(url, { method, ca, headers, agent: false, servername: 'localhost' })
-        sent.end(method === 'POST' ? JSON.stringify({ metadata: { generateName: 'a-' } }) : undefined)
-        const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-        answer.resume()
-        codes.push(answer.statusCode ?? 0)
-      }
-      return codes
-    }
-    const authorization = `Bearer ${valueIn(config, 'token')}`
-    equal(await ask({ authorization }), [200, 201])
-    equal(await ask({}), [403, 403])
-    equal(await ask({ authorization: 'Bearer other' }), [401, 401])
-    equal(await ask({ authorization, host: 'evil.example.com' }), [403, 403])
-    equal(await ask({ authorization, origin: 'https://evil.example.com' }), [403, 403])
-    equal(await ask({ authorization, 'sec-fetch-site': 'cross-site' }), [403, 403])
-
-    child.stdin?.write(CTRL_C)
-    equal((await exitOf(child)).code, 0)
-  },
-)
-
-check(
   'embedded cluster: Ctrl-C in the middle of the demo ends all processes',
   'emulator',
   async ({ folder, executables }) => {
@@ -327,17 +287,23 @@ check(
   },
 )
 
-check('embedded cluster: SIGUSR1 opens no debugger in any process', 'emulator', async (ground) => {
-  const args = [join(root, 'tools', 'start.mjs'), 'devcluster', ...sidecarArgs(ground.executables)]
-  const { child, text } = startWithOutput(ground.folder, process.execPath, { args })
-  await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
-  const asked = familyOf(child.pid ?? -1)
-  ok(asked.length >= 6, `npm start, the cluster and four sidecars: ${asked}`)
-  for (const pid of asked) process.kill(pid, 'SIGUSR1')
-  const { code } = await exitOf(child)
-  equal(code, 0)
-  ok(!text().includes('Debugger listening'), text())
-})
+check(
+  'embedded cluster: SIGUSR1 opens no debugger in any process, and the demo shows the tag that our provisioner makes of a label',
+  'emulator',
+  async ({ folder }) => {
+    const { child, text } = startWithOutput(folder, process.execPath, {
+      args: [join(root, 'tools', 'start.mjs'), 'devcluster'],
+    })
+    await eventually('the cluster', () => text().includes('A cluster of'), { within: 60_000 })
+    const asked = familyOf(child.pid ?? -1)
+    ok(asked.length >= 6, `npm start, the cluster and four sidecars: ${asked}`)
+    for (const pid of asked) process.kill(pid, 'SIGUSR1')
+    const { code } = await exitOf(child)
+    equal(code, 0)
+    ok(!text().includes('Debugger listening'), text())
+    match(text(), /CreateVolume pvc-\S+ with team=db, /)
+  },
+)
 
 check('embedded cluster: a failed demo step leads to exit code 1', 'emulator', async ({ folder, executables }) => {
   const args = ['--exit', '--patience=15', `--attacher=${idle(folder)}`, `--resizer=${executables.resizer}`]
@@ -366,11 +332,6 @@ check('embedded cluster: the demo succeeds with the driver of a user', 'emulator
     await stop(driver)
   }
 })
-
-/** Returns a value of a kubeconfig in JSON. */
-function valueIn(config: string, key: string): string {
-  return new RegExp(`"${key}": ?"([^"]+)"`).exec(config)?.[1] ?? ''
-}
 
 /** Runs `npm start` in a pseudo-terminal. */
 function startInTerminal(folder: string, args: readonly string[]): Started {

@@ -51,7 +51,7 @@ function checkNothingIsLeft(place: string): void {
 
 asRoot(
   'driver of directories: the driver test finds nothing, and nothing is left',
-  { target: 'emulator', within: 5 * 60_000 },
+  { target: 'emulator', within: 5 * 60_000, long: true },
   async ({ executables, folder }) => {
     const place = temporaryFolder('directories')
     const file = join(folder, 'csidriver.yaml')

@@ -11,6 +11,8 @@ import { check } from '../../harness/test.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 const MINUTES = 3 * 60_000
+/** The commands and packages change seldom, and each check starts npm, so only the long tests include them. */
+const LONG_CHECK = { target: 'emulator', within: MINUTES, long: true } as const
 
 interface Line {
   readonly path: string
@@ -40,8 +42,7 @@ const LINES: readonly Line[] = [
 ]
 
 for (const { path, line, prints } of LINES) {
-  const how = { target: 'emulator', within: MINUTES } as const
-  check(`documents: the command in ${path} works: ${line}`, how, async () => {
+  check(`documents: the command in ${path} works: ${line}`, LONG_CHECK, async () => {
     ok(
       allCommands().some((command) => command.path === path && command.line === line),
       `${path} no longer has the line`,
@@ -60,7 +61,7 @@ const NPM = ['--yes', '--silent']
 
 check(
   'npm package: npx runs the embedded cluster from the package archive in an empty folder',
-  'emulator',
+  LONG_CHECK,
   async (ground) => {
     const folder = join(ground.folder, 'package')
     await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', `--out=${folder}`])
@@ -79,7 +80,7 @@ check(
   },
 )
 
-check('npm package: with an old Node.js, npm downloads a new Node.js and prints a line', 'emulator', async (ground) => {
+check('npm package: with an old Node.js, npm downloads a new Node.js and prints a line', LONG_CHECK, async (ground) => {
   const folder = join(ground.folder, 'package')
   await runFile(process.execPath, [join(root, 'images/tools/main.ts'), 'npm', `--out=${folder}`])
   const file = join(folder, 'package.json')

@@ -46,7 +46,7 @@ for (const [how, moreMs] of [
 ] as const) {
   test(`after an outage of the API server ${how}, running and new attaches complete without an error`, {
     only: 'ours',
-    ...(moreMs > 0 && { long: 'real' }),
+    long: moreMs > 0,
   }, async (t) => {
     const at = await scene(t, { args: ELECTION })
     const { promise: after, resolve: answer } = Promise.withResolvers<void>()
@@ -151,7 +151,7 @@ for (const election of [true, false]) {
   const how = election ? 'with' : 'without'
   faults(
     `${how} leader election, the attacher resumes a silent watch within 55 s without a new list`,
-    { within: 150_000, long: 'real' },
+    { within: 150_000, long: true },
     async (t) => {
       const at = await attachedAtRest(t, election)
       const { gate } = at.attacher
@@ -171,7 +171,7 @@ for (const election of [true, false]) {
 
   faults(
     `${how} leader election, the attacher replaces dead connections within 30 s`,
-    { within: 150_000, long: 'real' },
+    { within: 150_000, long: true },
     async (t) => {
       const at = await attachedAtRest(t, election)
       const { gate } = at.attacher

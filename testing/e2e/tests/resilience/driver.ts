@@ -74,7 +74,7 @@ for (const app of ['attacher', 'resizer'] as const) {
     await eventually('the first leads again', () => driver.callsOf(call).length > 0)
   })
 
-  test('without leader election, the process waits 40 s for its driver', { long: 'real' }, async (t) => {
+  test('without leader election, the process waits 40 s for its driver', { long: true }, async (t) => {
     const { driver, sidecar } = await quick(t)
     driver.kill()
     await begin(t)
