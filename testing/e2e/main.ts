@@ -13,7 +13,7 @@ import {
   hasControlPlane,
   hasGo,
 } from './harness/programs/binaries.ts'
-import { type RunOptions, run, selectedFor, type Tally } from './harness/runner.ts'
+import { type RunOptions, runAll, selectedFor, type Tally } from './harness/runner.ts'
 import { type Binaries, SUBJECTS, TARGETS, type Target } from './harness/subject.ts'
 import { allChecks, allTests, LONG } from './harness/test.ts'
 
@@ -74,7 +74,6 @@ async function main(): Promise<number> {
     differences: values.differences,
     executables,
     tally,
-    concurrency: Number(values.concurrency),
   }
   const rounds = Number(values.repeat)
   const each = servers.targets.map((target) => selectedFor({ ...common, target }))
@@ -92,15 +91,7 @@ async function main(): Promise<number> {
     const { cluster } = stack.use(await openCluster(root, target, logs))
     lanes.push({ ...common, target, cluster, reports: logs, progress })
   }
-  for (let round = 0; round < rounds; round += 1) {
-    for (const lane of lanes) {
-      // Most tests that are alone on their cluster wait, so they run while the other cluster is busy.
-      const [other] = lanes.filter((each) => each !== lane)
-      await Promise.all([run('together', lane), other && run('cluster', other)])
-      if (other === undefined) await run('cluster', lane)
-    }
-    for (const lane of lanes) await run('machine', lane)
-  }
+  for (let round = 0; round < rounds; round += 1) await runAll(lanes, Number(values.concurrency))
   progress.stop()
   const { passed, absent } = tally
   const failed = tally.failed.length

@@ -6,7 +6,7 @@ import { COUNT, NUMBER, Progress, readArguments } from '@csi-sidecars/command'
 import { seeded } from '@csi-sidecars/disturb'
 import { openCluster } from '../harness/api/open-cluster.ts'
 import { copied } from '../harness/programs/binaries.ts'
-import { run, type Tally } from '../harness/runner.ts'
+import { runAll, type Tally } from '../harness/runner.ts'
 import type { EndToEndTest } from '../harness/test.ts'
 import { answerCases, frameCases } from './answers.ts'
 import type { FaultCase } from './case.ts'
@@ -50,10 +50,10 @@ async function main(seed: number): Promise<number> {
   const reports = join(root, '.cache', 'e2e', `faults-${seed}`)
   await using lane = await openCluster(root, 'emulator', reports)
   const common = { checks: [], target: 'emulator', binaries: 'ours', executables } as const
-  const concurrency = Number(values.concurrency)
   const progress = new Progress(tests.length, process.stdout, systemClock)
   const tally: Tally = { passed: 0, failed: [], absent: 0 }
-  await run('together', { ...common, tests, cluster: lane.cluster, concurrency, reports, progress, tally })
+  const { cluster } = lane
+  await runAll([{ ...common, tests, cluster, reports, progress, tally }], Number(values.concurrency))
   progress.stop()
   const { passed } = tally
   const failed = tally.failed.length

@@ -20,8 +20,6 @@ export interface RunOptions {
   readonly binaries: Binaries
   readonly executables: Executables
   readonly cluster: Cluster
-  /** The number of tests that run at the same time. */
-  readonly concurrency: number
   /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
   readonly differences?: boolean
   /** The folder for the reports of failed tests. */
@@ -53,8 +51,45 @@ let numbered = 0
 /** `together`: tests that run at the same time. Each other test runs alone, on its cluster or on the machine. */
 type Part = 'together' | NonNullable<TestOptions['alone']>
 
+/**
+ * Runs the tests and checks of all API servers. Tests that are alone on one cluster run while the other cluster is busy.
+ * Tests that are alone on the machine come last.
+ */
+export async function runAll(lanes: readonly RunOptions[], concurrency: number): Promise<void> {
+  const slots = new Slots(concurrency)
+  const runLane = async (lane: RunOptions, index: number): Promise<void> => {
+    for (const part of index === 0 ? SHARED : SHARED.toReversed()) await run(part, lane, slots)
+  }
+  await Promise.all(lanes.map(runLane))
+  for (const lane of lanes) await run('machine', lane, slots)
+}
+
+const SHARED = ['together', 'cluster'] as const
+
+/** Lets a fixed number of tests run at a time, in the order in which they ask. */
+class Slots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  async use(work: () => Promise<void>): Promise<void> {
+    if (this.#free > 0) this.#free -= 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free += 1
+      else next()
+    }
+  }
+}
+
 /** Runs one part of the tests and checks. */
-export async function run(part: Part, options: RunOptions): Promise<void> {
+async function run(part: Part, options: RunOptions, slots: Slots): Promise<void> {
   const folder = temporaryFolder('tests')
   const selected = selectedFor(options)
   const tests = selected.tests.filter(({ alone = 'together' }) => alone === part)
@@ -80,7 +115,7 @@ export async function run(part: Part, options: RunOptions): Promise<void> {
     count(check.title, runCheck(check, { ...options, folder: join(options.reports, slug(check.title)) }))
   if (part === 'together') {
     // Two checks run at a time, because most of them wait.
-    await Promise.all([inParallel(options.concurrency, tests, runNext), inParallel(2, checks, runNextCheck)])
+    await Promise.all([...tests.map((test) => slots.use(() => runNext(test))), inParallel(2, checks, runNextCheck)])
   } else {
     for (const test of tests) await runNext(test)
     for (const check of checks) await runNextCheck(check)
