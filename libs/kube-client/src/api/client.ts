@@ -77,8 +77,6 @@ export interface WatchOptions<T = unknown> extends Selection, Decoding<T> {
   readonly resourceVersion?: string | undefined
   /** True if the stream begins with a list and its bookmark. Default: false. */
   readonly sendInitialEvents?: boolean | undefined
-  /** The server ends the stream after this time. Default: random, five to ten minutes. */
-  readonly timeoutSeconds?: number | undefined
   /** True if the caller also works without the permission. A 403 then does not count as a missing permission. */
   readonly optional?: boolean | undefined
   readonly signal?: AbortSignal | undefined
@@ -121,7 +119,7 @@ export type WatchFrame<T> = ChangeFrame<T> | BookmarkFrame | EndFrame
  *
  * Caveats:
  * - It throws a refusal at once if its Retry-After is above 30 s in the lane `work`, or 1 s in the lane `lease`.
- * - By default the server ends a watch after five to ten minutes. The caller opens the next watch.
+ * - The server ends a watch after five to ten minutes. The caller opens the next watch.
  *
  * Errors:
  * - Throws ApiError if the server refuses a request or does not answer it.

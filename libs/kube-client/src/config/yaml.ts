@@ -40,7 +40,7 @@ export function yamlValue(content: string): unknown {
 export function yamlDocuments(content: string): readonly unknown[] {
   try {
     const values: readonly unknown[] = loadAll(content, { schema: SCHEMA, json: true })
-    for (const value of values) checkAliases(value)
+    for (const value of values) checkSize(value)
     return values
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
@@ -77,49 +77,20 @@ function firstDocument(content: string): string {
   return end < 0 ? lines.join('') : lines.slice(0, end).join('')
 }
 
-/** The limits of go-yaml, which refuse a document whose aliases expand to a gigabyte. */
-const FREE_NODES = 1_000
-const FREE_ALIASED = 100
-const FEW_NODES = 400_000
-const MANY_NODES = 4_000_000
-const MAX_SHARE = 0.99
-const MIN_SHARE = 0.1
-/** The maximum depth of a YAML document. Nested aliases may make it deeper than its text. */
-const DEEPEST = 1_000
+/** The maximum number of nodes of a YAML document, with each repetition by an alias. go-yaml allows about as many. */
+const MAX_NODES = 4_000_000
+/** The maximum depth of a YAML document. Nested aliases make it deeper than its text, and an anchor may be in itself. */
+const MAX_DEPTH = 1_000
 
-/**
- * Throws if too large a share of the nodes of a document comes from aliases, or if an alias contains itself. An alias
- * is the same object as its anchor, so the count includes each repetition.
- */
-function checkAliases(value: unknown): void {
-  const seen = new Set<object>()
-  const open = new Set<object>()
+/** Throws if aliases make a document too large or too deep. An alias is the same object as its anchor. */
+function checkSize(value: unknown): void {
   let nodes = 0
-  let aliased = 0
-  const count = (inAlias: boolean): void => {
+  const visit = (node: unknown, depth: number): void => {
     nodes += 1
-    if (inAlias) aliased += 1
-    if (aliased > FREE_ALIASED && nodes > FREE_NODES && aliased / nodes > allowedShare(nodes)) {
-      throw new Error('yaml: document contains excessive aliasing')
-    }
+    if (nodes > MAX_NODES) throw new Error('yaml: document contains excessive aliasing')
+    if (depth > MAX_DEPTH) throw new Error(`yaml: exceeded max depth of ${MAX_DEPTH}`)
+    if (typeof node !== 'object' || node === null) return
+    for (const each of Object.values(node)) visit(each, depth + 1)
   }
-  const visit = (node: unknown, within: boolean): void => {
-    if (typeof node !== 'object' || node === null) return count(within)
-    if (open.has(node)) throw new Error('yaml: the value of an anchor contains itself')
-    const inAlias = within || seen.has(node)
-    count(inAlias)
-    seen.add(node)
-    open.add(node)
-    if (open.size > DEEPEST) throw new Error(`yaml: exceeded max depth of ${DEEPEST}`)
-    for (const each of Object.values(node)) visit(each, inAlias)
-    open.delete(node)
-  }
-  visit(value, false)
-}
-
-/** Returns the share of the nodes that may come from aliases. It is smaller for a larger YAML document. */
-function allowedShare(nodes: number): number {
-  if (nodes <= FEW_NODES) return MAX_SHARE
-  if (nodes >= MANY_NODES) return MIN_SHARE
-  return MAX_SHARE - (MAX_SHARE - MIN_SHARE) * ((nodes - FEW_NODES) / (MANY_NODES - FEW_NODES))
+  visit(value, 0)
 }

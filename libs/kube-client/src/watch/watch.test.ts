@@ -148,7 +148,7 @@ describe('silence', () => {
       response.flushHeaders()
     }
     const seen: string[] = []
-    const done = read({ resourceVersion: '1', timeoutSeconds: 600 }, seen)
+    const done = read({ resourceVersion: '1' }, seen)
     await until(() => answers.length === 1)
     answers[0]?.write(line('ADDED', changes[0]))
     await until(() => seen.length === 1)
@@ -228,10 +228,10 @@ describe('a reader', () => {
 
 test('the client sends the options of a watch in the query', async () => {
   serve = (response) => response.end()
-  await read({ namespace: 'ns', resourceVersion: '7', fieldSelector: 'metadata.name=a', timeoutSeconds: 60 })
+  await read({ namespace: 'ns', resourceVersion: '7', fieldSelector: 'metadata.name=a' })
   await read({ sendInitialEvents: true })
   expect(urls).toEqual([
-    '/api/v1/namespaces/ns/pods?allowWatchBookmarks=true&fieldSelector=metadata.name%3Da&resourceVersion=7&timeoutSeconds=60&watch=true',
+    '/api/v1/namespaces/ns/pods?allowWatchBookmarks=true&fieldSelector=metadata.name%3Da&resourceVersion=7&timeoutSeconds=450&watch=true',
     '/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeoutSeconds=450&watch=true',
   ])
 })

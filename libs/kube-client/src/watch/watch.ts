@@ -63,8 +63,7 @@ function createStreams<T>(
   options: WatchOptions<T>,
 ): WatchStreams {
   const { signal, message, onActivity, namespace, sendInitialEvents, resourceVersion, optional } = options
-  const timeoutS =
-    options.timeoutSeconds ?? Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
+  const timeoutS = Math.floor(MIN_TIMEOUT_S + clock.random() * (MAX_TIMEOUT_S - MIN_TIMEOUT_S))
   const accept = message === undefined ? undefined : ACCEPT_PROTOBUF_STREAM
   return new WatchStreams({
     clock,

@@ -232,7 +232,6 @@ interface Listing<T, P> extends Selection, Call {
 interface Watching extends Selection {
   readonly resourceVersion?: string | undefined
   readonly sendInitialEvents?: boolean | undefined
-  readonly timeoutSeconds?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -306,9 +305,9 @@ export class InProcessClient<E extends Error> {
   }
 
   async *watch<T>(resource: Resource<T>, watching: Watching): AsyncGenerator<LocalFrame<T, E>> {
-    const { namespace, fieldSelector, labelSelector, resourceVersion, sendInitialEvents, timeoutSeconds } = watching
+    const { namespace, fieldSelector, labelSelector, resourceVersion, sendInitialEvents } = watching
     const initial = sendInitialEvents === true ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {}
-    const options = { fieldSelector, labelSelector, resourceVersion, ...initial, timeoutSeconds }
+    const options = { fieldSelector, labelSelector, resourceVersion, ...initial }
     const path = resourcePath(resource, { namespace }) + query({ watch: true, allowWatchBookmarks: true, ...options })
     const { errorOf } = this.#options
     watching.signal?.throwIfAborted()
