@@ -1,10 +1,11 @@
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import { sidecars } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
-import { at, get, isMap, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
+import { at, get, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { process: 'one' })
@@ -23,7 +24,7 @@ const OWN_FLAGS = APPS.flatMap((app) =>
 const LEAVES = (['attacher', 'resizer'] as const).flatMap((app) => leavesOf(readValues(VALUES_FILE)[app], app))
 
 function leavesOf(value: unknown, path: string): readonly (readonly [path: string, other: unknown])[] {
-  if (isMap(value) && Object.keys(value).length > 0) {
+  if (isJsonObject(value) && Object.keys(value).length > 0) {
     return Object.entries(value).flatMap(([key, below]) => leavesOf(below, `${path}.${key}`))
   }
   return path.endsWith('.enabled') && path.split('.').length === 2 ? [] : [[path, otherThan(path, value)]]

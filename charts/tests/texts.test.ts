@@ -1,6 +1,7 @@
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import { expect, it } from '@jest/globals'
 import { exampleFile, render } from './helm.ts'
-import { at, isMap, merged, readValues, type Values } from './values.ts'
+import { at, merged, readValues, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 /** Returns the paths of strings in `one` that are not strings in `other`. */
@@ -8,7 +9,7 @@ function turned(one: unknown, other: unknown, path = ''): readonly string[] {
   if (typeof one === 'string') return typeof other === 'string' ? [] : [path]
   if (Array.isArray(one))
     return one.flatMap((each, index) => turned(each, (other as unknown[])[index], `${path}/${index}`))
-  if (!isMap(one)) return []
+  if (!isJsonObject(one)) return []
   return Object.entries(one).flatMap(([key, each]) => turned(each, (other as Values)[key], `${path}/${key}`))
 }
 

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import { describe, expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { APPS, keysOf, pathOf } from '../tools/flag-keys.ts'
 import { EXAMPLES, exampleFile } from './helm.ts'
-import { at, get, isMap, merged, readValues, schema, VALUES_FILE, type Values, validator } from './values.ts'
+import { at, get, merged, readValues, schema, VALUES_FILE, type Values, validator } from './values.ts'
 
 const DEFAULTS = readValues(VALUES_FILE)
 const EVERY = readValues(exampleFile('every-value'))
@@ -111,7 +112,7 @@ describe('examples/every-value.yaml', () => {
     const leaves = (values: Values, path = ''): string[] =>
       Object.entries(values).flatMap(([key, value]) => {
         const name = path ? `${path}.${key}` : key
-        return isMap(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
+        return isJsonObject(value) && MAPS.some(([map]) => map === name) ? leaves(value, name) : [name]
       })
     // The example may lack values of flags, because `flags.test.ts` sets each of them.
     const ofFlags = APPS.flatMap((app) => keysOf(app).map((key) => pathOf(key, app)))

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { load } from 'js-yaml'
 import { CHART } from './helm.ts'
@@ -29,16 +30,12 @@ export function validator(of: Values = schema()): ValidateFunction {
   }).compile(of)
 }
 
-export function isMap(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Merges values as Helm merges two values files. */
 export function merged(base: Values, over: Values): Values {
   const result: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(over)) {
     const below = result[key]
-    result[key] = isMap(below) && isMap(value) ? merged(below, value) : value
+    result[key] = isJsonObject(below) && isJsonObject(value) ? merged(below, value) : value
   }
   return result
 }
@@ -49,7 +46,7 @@ export function at(path: string, value: unknown): Values {
 }
 
 export function get(values: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((inner, key) => (isMap(inner) ? inner[key] : undefined), values)
+  return path.split('.').reduce<unknown>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), values)
 }
 
 /** A value of `controller.affinity` that keeps the pods of the controller on different nodes. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { get, isMap, readValues, VALUES_FILE, type Values } from '../tests/values.ts'
+import { isJsonObject } from '@csi-sidecars/kube-types'
+import { get, readValues, VALUES_FILE, type Values } from '../tests/values.ts'
 
 /** A key of values.yaml, or a section of keys, with its comment. */
 export interface DocumentedValue {
@@ -27,7 +28,7 @@ export function documentedValues(): readonly DocumentedValue[] {
 function keysOf(values: Values, above: string, commented: readonly string[]): readonly string[] {
   return Object.entries(values).flatMap(([name, value]) => {
     const key = above === '' ? name : `${above}.${name}`
-    return isMap(value) && hasBelow(key, commented) ? [key, ...keysOf(value, key, commented)] : [key]
+    return isJsonObject(value) && hasBelow(key, commented) ? [key, ...keysOf(value, key, commented)] : [key]
   })
 }
 

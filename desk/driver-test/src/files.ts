@@ -1,7 +1,7 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { messageOf } from '@csi-sidecars/base'
 import { readYamlMapping } from '@csi-sidecars/kube-client'
-import type { CSIDriver } from '@csi-sidecars/kube-types'
+import { type CSIDriver, isJsonObject } from '@csi-sidecars/kube-types'
 
 /** Reads a CSIDriver from a YAML file. A file with other content throws an error of one line. */
 export async function csiDriverOf(file: string | undefined): Promise<CSIDriver | undefined> {
@@ -12,8 +12,9 @@ export async function csiDriverOf(file: string | undefined): Promise<CSIDriver |
   })
   const object = mappingOf(text, refused)
   if (object['kind'] !== 'CSIDriver') throw refused(`it is a ${String(object['kind'])}, not a CSIDriver`)
-  if (!isMapping(object['metadata']) || typeof object['metadata']['name'] !== 'string') throw refused('it has no name')
-  return { metadata: { name: object['metadata']['name'] }, spec: isMapping(object['spec']) ? object['spec'] : {} }
+  if (!isJsonObject(object['metadata']) || typeof object['metadata']['name'] !== 'string')
+    throw refused('it has no name')
+  return { metadata: { name: object['metadata']['name'] }, spec: isJsonObject(object['spec']) ? object['spec'] : {} }
 }
 
 /** Throws an error of one line if the CSIDriver belongs to another driver, because all pods would wait forever. */
@@ -28,10 +29,6 @@ function mappingOf(text: string, refused: (why: string) => Error): Readonly<Reco
   } catch (error) {
     throw refused(messageOf(error))
   }
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Checks that a report can be written, so that an error comes before the test, not minutes later. */

@@ -2,6 +2,7 @@ export * from './gen/readers.ts'
 export type { MessageReader } from './message.ts'
 export {
   compareResourceVersions,
+  isJsonObject,
   jsonEqual,
   namespacedRef,
   refOf,

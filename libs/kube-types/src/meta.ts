@@ -64,6 +64,7 @@ export function compareResourceVersions(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
+/** Reports whether a value is an object with named fields: not null, and no array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,11 +1,12 @@
-import type {
-  Event,
-  KubeObject,
-  Node,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  VolumeAttachment,
+import {
+  type Event,
+  isJsonObject,
+  type KubeObject,
+  type Node,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type VolumeAttachment,
 } from '@csi-sidecars/kube-types'
 
 /** All objects of one API server that controllers may have changed. */
@@ -106,7 +107,7 @@ function isNothing(value: unknown): boolean {
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return JSON.stringify(value, (_key, each: unknown) => {
-    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
+    if (!isJsonObject(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 }

@@ -1,3 +1,5 @@
+import { isJsonObject } from '@csi-sidecars/kube-types'
+
 /** Fields of `metadata` that only the API server writes. */
 const OF_THE_SERVER = ['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink']
 
@@ -34,7 +36,7 @@ export function plainText(value: unknown): string {
     if (typeof each === 'bigint') return String(each)
     // The Go provisioner writes the expressions of a node affinity in the order of a map.
     if (key === 'matchExpressions' && Array.isArray(each)) return each.toSorted(byKey)
-    if (!isRecord(each)) return each
+    if (!isJsonObject(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 }
@@ -49,13 +51,15 @@ function written(object: object): Record<string, unknown> {
   return { ...rest, metadata: Object.fromEntries(fields) }
 }
 
-function differenceOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+type Fields = Readonly<Record<string, unknown>>
+
+function differenceOf(before: Fields, after: Fields): Record<string, unknown> {
   const difference: Record<string, unknown> = {}
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, now] = [before[key], after[key]]
     if (timelessText(old) === timelessText(now)) continue
-    if (isRecord(now)) {
-      const inner = differenceOf(isRecord(old) ? old : {}, now)
+    if (isJsonObject(now)) {
+      const inner = differenceOf(isJsonObject(old) ? old : {}, now)
       if (hasChange(inner)) difference[key] = inner
     } else difference[key] = now ?? null
   }
@@ -64,8 +68,4 @@ function differenceOf(before: Record<string, unknown>, after: Record<string, unk
 
 function timelessText(value: unknown): string {
   return withoutTimes(`${plainText(value)}`)
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

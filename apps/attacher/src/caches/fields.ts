@@ -3,6 +3,8 @@
  * absent, so the code that reads cached objects can rely on the types.
  */
 
+import { isJsonObject } from '@csi-sidecars/kube-types'
+
 export function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -20,7 +22,7 @@ export function asTexts(value: unknown): readonly string[] | undefined {
 
 /** Returns a copy of the map without values that are not strings. A null value becomes an empty string. */
 export function asTextMap(value: unknown): Readonly<Record<string, string>> | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   if (isTextMap(value)) return value
   const kept = Object.entries(value).flatMap(([key, each]): [string, string][] => {
     const found = each === null ? '' : asText(each)

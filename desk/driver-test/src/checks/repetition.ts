@@ -1,4 +1,5 @@
 import type { ProxiedCall } from '@csi-sidecars/disturb'
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import type { Violation } from './checks.ts'
 import { changedId, createdId, text } from './tracker.ts'
 
@@ -159,7 +160,7 @@ function keyOf({ method, request }: ProxiedCall): string {
 function sorted(value: unknown): string {
   return JSON.stringify(value ?? {}, (_key, each: unknown) => {
     if (typeof each === 'bigint') return String(each)
-    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
+    if (!isJsonObject(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 }

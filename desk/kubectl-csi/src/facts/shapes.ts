@@ -1,26 +1,27 @@
-import type {
-  ClusterRole,
-  ClusterRoleBinding,
-  CSIDriver,
-  CSINode,
-  DaemonSet,
-  Deployment,
-  Event,
-  Lease,
-  Node,
-  ObjectMeta,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  Role,
-  RoleBinding,
-  StatefulSet,
-  StorageClass,
-  VolumeAttachment,
-  VolumeAttributesClass,
-  VolumeSnapshot,
-  VolumeSnapshotClass,
-  VolumeSnapshotContent,
+import {
+  type ClusterRole,
+  type ClusterRoleBinding,
+  type CSIDriver,
+  type CSINode,
+  type DaemonSet,
+  type Deployment,
+  type Event,
+  isJsonObject,
+  type Lease,
+  type Node,
+  type ObjectMeta,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type Role,
+  type RoleBinding,
+  type StatefulSet,
+  type StorageClass,
+  type VolumeAttachment,
+  type VolumeAttributesClass,
+  type VolumeSnapshot,
+  type VolumeSnapshotClass,
+  type VolumeSnapshotContent,
 } from '@csi-sidecars/kube-types'
 
 /** Returns the problem of a value at a path, such as `.spec.volumes is no list`. Undefined if there is none. */
@@ -36,13 +37,10 @@ const number = ofType('number', 'number', 'bigint')
 const flag = ofType('boolean', 'boolean')
 const textOrNumber = ofType('quantity', 'string', 'number')
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const map =
   (of: Check): Check =>
   (value, path) =>
-    isObject(value)
+    isJsonObject(value)
       ? firstOf(Object.entries(value).map(([key, each]) => [of, each, `${path}.${key}`]))
       : `${path} is no object`
 
@@ -71,7 +69,7 @@ function fields(shapes: Readonly<Record<string, unknown>>): Check {
   const checks = Object.entries(shapes).map(([key, each]) => [key.replace('!', ''), checkOf(each)] as const)
   const required = Object.keys(shapes).flatMap((key) => (key.endsWith('!') ? [key.slice(0, -1)] : []))
   return (value, path) => {
-    if (!isObject(value)) return `${path || 'it'} is no object`
+    if (!isJsonObject(value)) return `${path || 'it'} is no object`
     const missing = required.find((key) => value[key] === undefined)
     if (missing !== undefined) return `${path}.${missing} is missing`
     const present = checks.filter(([key]) => value[key] !== undefined)

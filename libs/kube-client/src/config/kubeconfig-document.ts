@@ -1,3 +1,4 @@
+import { isJsonObject } from '@csi-sidecars/kube-types'
 import { yamlValue } from './yaml.ts'
 
 /** The parts of a kubeconfig that its current context names. Absent parts are empty, as in clientcmd. */
@@ -21,8 +22,8 @@ export type KubeconfigFields = Readonly<Record<string, unknown>>
 /** Parses a kubeconfig. Throws a one-line error if it is not a YAML mapping. */
 export function parseKubeconfig(content: string): KubeconfigFields {
   const value = yamlValue(content) ?? {}
-  if (typeof value !== 'object' || Array.isArray(value)) throw new Error('yaml: the document is not a mapping')
-  return fields(value)
+  if (!isJsonObject(value)) throw new Error('yaml: the document is not a mapping')
+  return value
 }
 
 /**
@@ -68,7 +69,7 @@ export function texts(from: KubeconfigFields, name: string): string[] {
 }
 
 function fields(value: unknown): KubeconfigFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isJsonObject(value) ? value : {}
 }
 
 interface EntryOf {

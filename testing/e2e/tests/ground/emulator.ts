@@ -15,6 +15,7 @@ import { createKubeClient, flowOptions, type KubeClient, loadClusterConfig } fro
 import {
   CSI_NODE_MESSAGE,
   CSI_NODES,
+  isJsonObject,
   type KubeObject,
   type MessageReader,
   NODE_MESSAGE,
@@ -340,14 +341,10 @@ function plain(value: unknown): unknown {
 /** Returns the JSON without the fields that the message lacks. A null stays only if it is also null in the message. */
 function onlyFieldsOf(message: unknown, json: unknown): unknown {
   if (Array.isArray(message) && Array.isArray(json)) return json.map((item, at) => onlyFieldsOf(message[at], item))
-  if (!isFields(message) || !isFields(json)) return json
+  if (!isJsonObject(message) || !isJsonObject(json)) return json
   const fields = Object.keys(message).filter((name) => json[name] !== undefined && json[name] !== null)
   const nulls = Object.keys(message).filter((name) => json[name] === null && message[name] === null)
   return Object.fromEntries([...fields, ...nulls].map((name) => [name, onlyFieldsOf(message[name], json[name])]))
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const sameObjects: Check['run'] = async ({ cluster, folder }) => {

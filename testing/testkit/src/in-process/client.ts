@@ -1,5 +1,6 @@
 import { ApiFailure, type InProcessServer, type LocalRequest, patchedObject } from '@csi-sidecars/emulator'
 import {
+  isJsonObject,
   type KubeObject,
   type ObjectRef,
   PATCH_CONTENT_TYPES,
@@ -199,7 +200,7 @@ export function applyPatch<T extends object>(
 }
 
 function withoutEmpty(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  if (!isJsonObject(value)) return value
   const entries = Object.entries(value).map(([key, inner]) => [key, withoutEmpty(inner)] as const)
   return Object.fromEntries(entries.filter(([, inner]) => !isEmpty(inner)))
 }

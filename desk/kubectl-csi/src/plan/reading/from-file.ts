@@ -1,12 +1,13 @@
 import { yamlDocuments } from '@csi-sidecars/kube-client'
-import type {
-  ClusterRole,
-  ClusterRoleBinding,
-  CSIDriver,
-  Role,
-  RoleBinding,
-  StorageClass,
-  VolumeSnapshotClass,
+import {
+  type ClusterRole,
+  type ClusterRoleBinding,
+  type CSIDriver,
+  isJsonObject,
+  type Role,
+  type RoleBinding,
+  type StorageClass,
+  type VolumeSnapshotClass,
 } from '@csi-sidecars/kube-types'
 import { notUnderstood, withoutNulls } from '../../facts/shapes.ts'
 import type { PlanFacts } from '../plan.ts'
@@ -108,7 +109,7 @@ function isWorkloadKind(kind: string): kind is WorkloadKind {
 function objectsIn(text: string): readonly AnyObject[] {
   const documents = yamlDocuments(text)
   return documents.flatMap((document): readonly AnyObject[] => {
-    if (typeof document !== 'object' || document === null || Array.isArray(document)) return []
+    if (!isJsonObject(document)) return []
     const object: AnyObject = document
     const items = String(object.kind).endsWith('List') && Array.isArray(object.items) ? object.items : [object]
     return items
