@@ -36,8 +36,12 @@ const write = (file: string, text: string): void => writeFileSync(join(folder, f
 const calls = (): string => readFileSync(join(folder, 'calls'), 'utf8')
 
 describe('ready.sh', () => {
+  const DIGEST = `@sha256:${'0'.repeat(64)}`
   const repository = (version: string, changesets: readonly string[]): void => {
     mkdirSync(join(folder, 'apps/attacher'), { recursive: true })
+    mkdirSync(join(folder, 'images'))
+    write('images/Dockerfile', `ARG BASE=example.com/base${DIGEST}\nFROM example.com/node:26${DIGEST} AS official\n`)
+    write('images/docker-bake.hcl', `  args = { BASE = "example.com/other:9${DIGEST}" }\n`)
     mkdirSync(join(folder, '.changeset'))
     write('apps/attacher/package.json', JSON.stringify({ version }))
     write('package.json', JSON.stringify({ repository: 'github:a/b' }))
@@ -58,6 +62,20 @@ describe('ready.sh', () => {
     const { status, stderr } = run('ready.sh', [tag, home])
     expect(status).toBe(1)
     expect(stderr).toContain(message)
+  })
+
+  it('`ready.sh` refuses base images without a digest, and names them', () => {
+    repository('1.2.3', [])
+    for (const file of ['images/Dockerfile', 'images/docker-bake.hcl']) {
+      write(file, readFileSync(join(ROOT, file), 'utf8').replaceAll(/@sha256:\w+/g, ''))
+    }
+    const { status, stderr } = run('ready.sh', ['v1.2.3', 'a/b'])
+    expect(status).toBe(1)
+    expect(stderr.match(/[a-z.]+\/[\w/.:-]+/g)).toEqual([
+      expect.stringContaining('distroless'),
+      expect.stringContaining('library/node'),
+      expect.stringContaining('ubi-minimal'),
+    ])
   })
 })
 
