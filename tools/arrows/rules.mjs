@@ -14,7 +14,8 @@ const PACKAGE_LEVELS = [
   'apps/(sidecars)',
   'desk/(emulator|volume-controllers)',
   'desk/(disturb)',
-  'desk/(devcluster|kubectl-csi)',
+  'desk/(kubectl-csi)',
+  'desk/(devcluster)',
   'desk/(driver-test)',
 ]
 

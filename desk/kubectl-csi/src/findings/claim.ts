@@ -1,6 +1,7 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
-import { awaitedBy, type ClaimContext, claimWaits, type ObjectWait, type WaitReason } from '@csi-sidecars/waits'
+import type { WaitReason } from '@csi-sidecars/waits'
 import { type ClusterFacts, driverOf, keyOf, objectOf, refOf, timeOf } from '../facts/facts.ts'
+import { awaitedBy, type ClaimContext, claimWaits, type ObjectWait } from '../waits/index.ts'
 import { usersOf } from './claim-users.ts'
 import { bindingEvent, claimContext, refsOf } from './contexts.ts'
 import { eventEvidence } from './events.ts'

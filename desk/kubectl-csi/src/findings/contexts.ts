@@ -1,4 +1,5 @@
 import type { Event, PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '@csi-sidecars/kube-types'
+import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadResult, refOf } from '../facts/facts.ts'
 import type {
   Awaited,
   ClaimClass,
@@ -8,8 +9,7 @@ import type {
   VolumeState,
   WaitingAttachment,
   WaitingClaim,
-} from '@csi-sidecars/waits'
-import { type ClusterFacts, driverOf, type KindRef, keyOf, objectOf, type ReadResult, refOf } from '../facts/facts.ts'
+} from '../waits/index.ts'
 import { podsOf } from './claim-users.ts'
 import { lastEvent } from './events.ts'
 

@@ -1,5 +1,5 @@
-import { foreignFinalizers, OWN_FINALIZERS } from '@csi-sidecars/waits'
 import { type ClusterFacts, type KindRef, textOf, timeOf } from '../facts/facts.ts'
+import { foreignFinalizers, OWN_FINALIZERS } from '../waits/index.ts'
 import { CERTAIN, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'
 

@@ -1,5 +1,4 @@
 import type { Pod } from '@csi-sidecars/kube-types'
-import { awaitedBy, type ClaimContext, type ObjectWait, podWait } from '@csi-sidecars/waits'
 import {
   type ClusterFacts,
   claimKeysOf,
@@ -12,6 +11,7 @@ import {
   textOf,
   timeOf,
 } from '../facts/facts.ts'
+import { awaitedBy, type ClaimContext, type ObjectWait, podWait } from '../waits/index.ts'
 import { claimContext, podState, refsOf, volumeNameOf } from './contexts.ts'
 import { earliest, eventEvidence, lastEvent } from './events.ts'
 import { causeOf } from './failure.ts'

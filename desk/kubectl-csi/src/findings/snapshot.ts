@@ -1,14 +1,8 @@
 import type { PersistentVolumeClaim, VolumeSnapshot, VolumeSnapshotContent } from '@csi-sidecars/kube-types'
-import {
-  contentWait,
-  isStuck,
-  SNAPSHOT_REASONS,
-  type SnapshotReason,
-  snapshotWait,
-  sourceWait,
-} from '@csi-sidecars/waits'
+import { isStuck, SNAPSHOT_REASONS, type SnapshotReason } from '@csi-sidecars/waits'
 import { isRestoredFrom, sourceOf } from '../facts/collect-snapshots.ts'
 import { type ClusterFacts, type KindRef, keyOf, type ReadResult, refOf, textOf, timeOf } from '../facts/facts.ts'
+import { contentWait, snapshotWait, sourceWait } from '../waits/index.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import { causeOf, type FailureCause } from './failure.ts'
 import { foreignFinalizerFindings } from './finalizers.ts'

@@ -1,6 +1,6 @@
 import type { PersistentVolume } from '@csi-sidecars/kube-types'
-import { awaitedBy, type ClaimContext, volumeWaits } from '@csi-sidecars/waits'
 import { type ClusterFacts, driverOf, keyOf, refOf, timeOf } from '../facts/facts.ts'
+import { awaitedBy, type ClaimContext, volumeWaits } from '../waits/index.ts'
 import { refsOf, volumeContext, volumeNameOf } from './contexts.ts'
 import { eventEvidence, lastEvent } from './events.ts'
 import type { WaitFinding } from './finding.ts'

@@ -1,5 +1,6 @@
-import { isStuck, type ObjectWait, remedyOf, WAIT_REASONS, type WaitReason } from '@csi-sidecars/waits'
+import { isStuck, remedyOf, WAIT_REASONS, type WaitReason } from '@csi-sidecars/waits'
 import type { ClusterFacts, KindRef } from '../facts/facts.ts'
+import type { ObjectWait } from '../waits/index.ts'
 import { causeOf, type FailureCause } from './failure.ts'
 import { CERTAIN, type Evidence, likely, type RowKey, type WaitFinding } from './finding.ts'
 import { ROWS } from './rows.ts'

@@ -1,18 +1,16 @@
 import type { EventText } from '@csi-sidecars/events'
-import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume } from '@csi-sidecars/volume-controllers'
-import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
-import type { Remedy } from '@csi-sidecars/waits'
 import {
   type ClaimContext,
   causesFirst,
   claimWaits,
   type ObjectWait,
   podWait,
-  remedyOf,
   volumeWaits,
-  WAIT_REASONS,
-  type WaitReason,
-} from '@csi-sidecars/waits'
+} from '@csi-sidecars/kubectl-csi/waits'
+import type { Attachment, CachedNode, CachedPod, CachedSnapshot, Claim, Volume } from '@csi-sidecars/volume-controllers'
+import { uniqueVolumeName } from '@csi-sidecars/volume-controllers'
+import type { Remedy } from '@csi-sidecars/waits'
+import { remedyOf, WAIT_REASONS, type WaitReason } from '@csi-sidecars/waits'
 import type { Wait } from '../view/wire.ts'
 import type { LoggedFailure } from './call-log.ts'
 

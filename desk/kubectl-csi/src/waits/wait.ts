@@ -1,4 +1,4 @@
-import type { WaitReason } from './reasons.ts'
+import type { WaitReason } from '@csi-sidecars/waits'
 
 /** The component or person that has to act next. */
 export type Party =

@@ -1,4 +1,4 @@
-import type { SnapshotReason } from './reasons.ts'
+import type { SnapshotReason } from '@csi-sidecars/waits'
 
 /** The state of an object that another object refers to. An undefined field of this type means an unknown state. */
 type Presence = 'missing' | 'waits' | 'present'

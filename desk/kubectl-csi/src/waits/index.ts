@@ -1,0 +1,7 @@
+export { type Awaited, awaitedBy, causesFirst } from './chain.ts'
+export { claimWaits } from './claim.ts'
+export * from './claim-context.ts'
+export { podWait } from './pod.ts'
+export * from './snapshot.ts'
+export { volumeWaits } from './volume.ts'
+export * from './wait.ts'
