@@ -19,7 +19,7 @@ import { median } from '../harness/median.ts'
 import { memoryLimit, memoryOf } from '../harness/process/memory.ts'
 import { temporaryFolder } from '../harness/process/processes.ts'
 import { copied } from '../harness/programs/binaries.ts'
-import { eventually, pause, repeat } from '../harness/waiting.ts'
+import { eventually, repeat } from '../harness/waiting.ts'
 import { attach, attached, detachAndWait } from '../rows/attacher/scene.ts'
 import { claimRef, createClaim, provisionedVolume, setPhase } from '../rows/provisioner/scene.ts'
 import { raised } from '../rows/resizer/scene.ts'
@@ -200,15 +200,15 @@ async function disturb({ sidecar, driver }: WorkScene, { going, tally }: Soak): 
     () => gate.outage(between(random, 1, 3000)),
     () => sidecar.freeze(between(random, 1, 2000)),
   ]
-  while (going()) {
-    await pause(FAULT_EVERY_MS)
+  await repeat(FAULT_EVERY_MS, async () => {
     gate.rules.length = 0
     await pick(random, faults)?.()
     tally.faults += 1
     // The recorded requests and calls are dropped, because hours of them would fill the memory of this process.
     gate.requests.length = 0
     driver.calls.length = 0
-  }
+    return going()
+  })
   gate.rules.length = 0
 }
 

@@ -3,7 +3,7 @@ import type { DifferenceName } from '@csi-sidecars/swap-changes'
 import type { TestContext } from '../harness/context.ts'
 import type { TestedApp } from '../harness/subject.ts'
 import { RECORDS, type TestOptions, testsOf } from '../harness/test.ts'
-import { eventually, pause } from '../harness/waiting.ts'
+import { eventually, repeat } from '../harness/waiting.ts'
 import { linesOf, type RecordedStep, type RecordedSteps, RecordedTraces, type SeenStep } from './recorded.ts'
 import { LATER_PREFIX, Trace } from './trace.ts'
 
@@ -133,8 +133,10 @@ async function untilLines(trace: Trace, isOurs: boolean, step: RecordedStep | un
 }
 
 async function untilQuiet(trace: Trace, quietMs: number): Promise<void> {
-  for (let before = -1; before < trace.lines.length; ) {
+  let before = -1
+  await repeat(quietMs, () => {
+    const grows = before < trace.lines.length
     before = trace.lines.length
-    await pause(quietMs)
-  }
+    return grows
+  })
 }

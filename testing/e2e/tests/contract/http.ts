@@ -6,7 +6,7 @@ import { memoryOf } from '../../harness/process/memory.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { connections, MAX_GROWTH_MIB, recovered } from '../../harness/process/scraper.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, repeat } from '../../harness/waiting.ts'
 
 /** Starts a sidecar and waits until its HTTP server answers. */
 async function serving(t: TestContext, setup: SidecarSetup = {}): Promise<RunningSidecar> {
@@ -103,6 +103,9 @@ const env = { MALLOC_ARENA_MAX: '1' }
 const STUCK = '/debug/stuck'
 const FLOODS = { '/metrics': 16, '/nothing': 64, [STUCK]: 16 }
 
+/** The memory has stopped to grow if so many samples show no new maximum. */
+const SETTLED_SAMPLES = 20
+
 // The test runs with one sidecar only, because all sidecars have the same HTTP endpoint.
 testsOf('attacher', 'HTTP abuse', WITHOUT_API)(
   `16 to 64 clients that send ${PIPELINED} requests each without reading cost little memory`,
@@ -119,10 +122,13 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
   const before = memoryOf(sidecar.pid).rss
   const sockets = connections(sidecar, clients, pipelined(path))
   let most = before
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    await pause(100)
-    most = Math.max(most, memoryOf(sidecar.pid).rss)
-  }
+  let sinceMost = 0
+  await repeat(100, () => {
+    const { rss } = memoryOf(sidecar.pid)
+    sinceMost = rss > most ? 0 : sinceMost + 1
+    most = Math.max(most, rss)
+    return sinceMost < SETTLED_SAMPLES
+  })
   for (const socket of sockets) socket.destroy()
   await recovered(sidecar, t.ours ? '/livez' : '/metrics')
   ok(most - before < MAX_GROWTH_MIB, `${path}: from ${before} to ${most} MiB`)

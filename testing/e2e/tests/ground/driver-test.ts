@@ -3,14 +3,13 @@ import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { SIDECARS } from '../../../../desk/devcluster/src/cluster/binaries.ts'
 import { CHECKS } from '../../../../desk/driver-test/src/checks/checks.ts'
 import { BUGS } from '../../../../desk/driver-test/test/driver-bugs.ts'
 import { type Exit, exitOf, runToEnd, start, stop, temporaryFolder } from '../../harness/process/processes.ts'
 import { build } from '../../harness/programs/binaries.ts'
 import { type CheckContext, check } from '../../harness/test.ts'
-import { eventually, repeat } from '../../harness/waiting.ts'
+import { eventually, pause, repeat } from '../../harness/waiting.ts'
 import { runProgram, sidecarArgs } from './devcluster.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../../..')
@@ -267,7 +266,7 @@ function keepRunning(args: readonly string[], { place, killEveryMs, over }: Keep
     await eventually('the driver', () => existsSync(socketIn(place)), { within: 60_000 })
     await repeat(50, async () => !over.aborted && !(await isServed(socketIn(place))))
     const most = killEveryMs ?? WITHIN_MS
-    await sleep(most, undefined, { signal: over }).catch(() => undefined)
+    await pause(most, undefined, { signal: over }).catch(() => undefined)
     await stop(child)
   }
   const ended = (async () => {

@@ -6,7 +6,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf } from '../../harness/test.ts'
-import { eventually, pause } from '../../harness/waiting.ts'
+import { eventually, repeat } from '../../harness/waiting.ts'
 import { overlaps } from '../../model/overlaps.ts'
 import { attach, attachAndWait, attached } from '../../rows/attacher/scene.ts'
 import { grown, raised, resized } from '../../rows/resizer/scene.ts'
@@ -77,7 +77,7 @@ const rollouts = testsOf('both', 'rolling updates')
 
 /** The duration of a call: long enough to overlap with a call of another leader. */
 const CALL_MS = 400
-const PAUSE_MS = 700
+const BEGINS_EVERY_MS = 700
 const CALLS = ['ControllerPublishVolume', 'ControllerUnpublishVolume', 'ControllerExpandVolume']
 
 type Kind = 'original' | 'ours' | 'one'
@@ -141,18 +141,15 @@ function load(t: TestContext, node: string): Load {
       await running
     },
   }
-  const work = async (): Promise<void> => {
-    while (!over) {
-      const suffix = `-${current.begun}`
-      current.begun += 1
-      await attach(t, { node }, { suffix: `${suffix}-a` })
-      await raised(t, { suffix: `${suffix}-r` })
-      const [leaving] = await leavingOf(t, current.begun)
-      if (leaving !== undefined) await t.api.delete(VOLUME_ATTACHMENTS, { name: leaving })
-      await pause(PAUSE_MS)
-    }
-  }
-  const running = work()
+  const running = repeat(BEGINS_EVERY_MS, async () => {
+    const suffix = `-${current.begun}`
+    current.begun += 1
+    await attach(t, { node }, { suffix: `${suffix}-a` })
+    await raised(t, { suffix: `${suffix}-r` })
+    const [leaving] = await leavingOf(t, current.begun)
+    if (leaving !== undefined) await t.api.delete(VOLUME_ATTACHMENTS, { name: leaving })
+    return !over
+  })
   return current
 }
 
