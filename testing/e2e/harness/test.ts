@@ -32,6 +32,14 @@ export interface TestOptions {
 /** True if a run records what it sees, instead of comparing it with what is recorded. Only rows and checks then run. */
 export const RECORDS = process.env['E2E_RECORD'] === 'true'
 
+/**
+ * Returns the sidecars for tests of code that attacher and resizer share: both for the long tests, and `usual` for all
+ * other runs.
+ */
+export function sharingCode(usual: 'attacher' | 'resizer'): readonly ('attacher' | 'resizer')[] {
+  return LONG || RECORDS ? ['attacher', 'resizer'] : [usual]
+}
+
 /** Options of tests that do not depend on the API server. They run with the emulator only. */
 export const WITHOUT_API = { target: 'emulator' } as const
 

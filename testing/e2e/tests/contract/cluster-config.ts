@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { kubeconfigOf, type RunningSidecar, type SidecarSetup, type TestContext } from '../../harness/context.ts'
 import { type Listening, listen } from '../../harness/listen.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 /** Starts a sidecar with a kubeconfig. `change` edits fields of the kubeconfig, and then `around` edits its text. */
@@ -62,7 +62,7 @@ function plugin(t: TestContext, text: string): object {
   return { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin.sh', interactiveMode: 'Never' }
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'cluster configuration')
 
   test('the sidecar reads a CA and a token from files relative to the kubeconfig', async (t) => {
@@ -190,7 +190,7 @@ const READABLE: Readonly<Record<string, (text: string) => string>> = {
 /** YAML in which the aliases of each line double the size of the parsed document. */
 const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'cluster configuration')
 
   for (const [label, rewrite] of Object.entries(READABLE)) {

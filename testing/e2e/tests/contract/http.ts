@@ -5,7 +5,7 @@ import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/co
 import { memoryOf } from '../../harness/process/memory.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { connections, MAX_GROWTH_MIB, recovered } from '../../harness/process/scraper.ts'
-import { testsOf, WITHOUT_API } from '../../harness/test.ts'
+import { sharingCode, testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, repeat } from '../../harness/waiting.ts'
 
 /** Starts a sidecar and waits until its HTTP server answers. */
@@ -23,7 +23,7 @@ function pipelined(path: string): string {
 
 const NOT_FOUND = '404 page not found\n'
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'HTTP', WITHOUT_API)
 
   test('/metrics returns the Prometheus text format, compressed on request, and any other path returns 404', async (t) => {
@@ -136,7 +136,7 @@ async function flood(t: TestContext, path: string, clients: number): Promise<voi
   await eventually(`memory given back after ${path}, from ${before} to ${most} MiB`, givenBack, { within: 60_000 })
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'HTTP abuse', WITHOUT_API)
 
   test('probes are answered at once after 300 slow clients have disconnected', { alone: 'machine' }, async (t) => {

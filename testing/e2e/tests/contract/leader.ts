@@ -6,7 +6,7 @@ import { ETCD_TIRED } from '../../harness/api/write-faults.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
 import { assertContains } from '../../harness/process/sidecar.ts'
 import { leaseName } from '../../harness/subject.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { renewed, scene, work } from '../../rows/work.ts'
 
@@ -41,7 +41,7 @@ function heldBy(holderIdentity: string, extra: Partial<Lease['spec']> = {}): Lea
   return { holderIdentity, leaseDurationSeconds: 4, acquireTime: now, renewTime: now, leaseTransitions: 7, ...extra }
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'leader election')
 
   test('a new Lease has a holder, labels and times in microseconds, and each renewal of the Lease takes one PUT', async (t) => {

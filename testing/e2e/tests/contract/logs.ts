@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attach, attachAndWait, scene as attacherScene, attachFailed } from '../../rows/attacher/scene.ts'
 import { scene, work } from '../../rows/work.ts'
@@ -20,7 +20,7 @@ async function worked(t: TestContext, args: readonly string[]): Promise<RunningS
   return sidecar
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'logs')
   const method = `/csi.v1.Controller/${FACTS[app].mainMethod}`
 

@@ -5,7 +5,7 @@ import { ControllerServiceCapability_RPC_Type as ControllerRpc } from '@csi-side
 import type { TestContext } from '../../harness/context.ts'
 import { listen } from '../../harness/listen.ts'
 import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { type Answers, failure } from '../../rows/actions.ts'
 import { startsOf } from '../../rows/starts.ts'
 
@@ -21,7 +21,7 @@ const FAILURES: Readonly<Record<string, Answers>> = {
   'ControllerGetCapabilities fails': { ControllerGetCapabilities: [BROKEN] },
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'start-up')
   const starts = startsOf(app, 'start-up', import.meta.filename)
   const config = (t: TestContext, server = 'https://127.0.0.1:1'): string => `--kubeconfig=${t.kubeconfig(server, 'x')}`

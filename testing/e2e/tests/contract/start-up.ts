@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { kubeconfigOf, type TestContext } from '../../harness/context.ts'
 import { memoryLimit } from '../../harness/process/memory.ts'
 import { assertContains, lastLogLine } from '../../harness/process/sidecar.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { startsOf } from '../../rows/starts.ts'
 import { scene, work } from '../../rows/work.ts'
@@ -52,7 +52,7 @@ function writeConfigThatFails(t: TestContext, name: string): string {
   return kubeconfigFile(t, name, JSON.stringify(document))
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'start-up')
   const starts = startsOf(app, 'start-up', import.meta.filename)
 
@@ -147,7 +147,7 @@ resizer('the resizer prints the version without a validation of the feature gate
 
 const WARNING = 'The memory limit is too low'
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'start', { only: 'ours' })
 
   test('the sidecar ignores environment variables that Node.js reads before any script', async (t) => {
@@ -192,7 +192,7 @@ const RESOURCES = {
   resizer: ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses'],
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'reads')
 
   test('every watch requests bookmarks and a time-out of 5 to 10 minutes', async (t) => {

@@ -6,7 +6,7 @@ import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { adoptingDriver } from '../../harness/driver/adopting-driver.ts'
 import { type Call, driverProcess } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attach, attached, suffixes } from '../../rows/attacher/scene.ts'
 import { begin, done, ELECTION, QUICK, scene, type WorkScene } from '../../rows/work.ts'
@@ -15,7 +15,7 @@ const quick = (t: TestContext, ...args: readonly string[]): Promise<WorkScene> =
   scene(t, { args: [...QUICK, ...args] })
 const ready = async (sidecar: RunningSidecar): Promise<boolean> => (await sidecar.http('/readyz')).code === 200
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'driver loss', { only: 'ours' })
   /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'driver loss')

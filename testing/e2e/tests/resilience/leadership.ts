@@ -4,7 +4,7 @@ import { FACTS } from '@csi-sidecars/sidecars/facts'
 import type { SidecarSetup, TestContext } from '../../harness/context.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { detachAndWait, getAttachment } from '../../rows/attacher/scene.ts'
 import { getClaim } from '../../rows/resizer/scene.ts'
@@ -61,7 +61,7 @@ function noOverlap(first: readonly Call[], second: readonly Call[]): void {
   }
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('resizer')) {
   const test = testsOf(app, 'leadership', { only: 'ours' })
   /** Declares tests that run with our sidecar and with the Go sidecar. */
   const shared = testsOf(app, 'leadership')

@@ -10,7 +10,7 @@ import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/co
 import type { FakeDriver } from '../../harness/driver/driver.ts'
 import { start, stop, textOf } from '../../harness/process/processes.ts'
 import { Scraper, shownAt } from '../../harness/process/scraper.ts'
-import { testsOf, WITHOUT_API } from '../../harness/test.ts'
+import { sharingCode, testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually, repeat } from '../../harness/waiting.ts'
 import { begin, done, scene } from '../../rows/work.ts'
 import { collecting, exportTo, TRACING, traceOf } from '../contract/traces.ts'
@@ -66,7 +66,7 @@ export function reviewer(t: TestContext): Promise<User> {
 const ca = makeAuthority('ca')
 const CROWD = join(import.meta.dirname, '../../harness/process/crowd.ts')
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'endpoint TLS', { ...WITHOUT_API, only: 'ours' })
 
   test('no scrape of the metrics fails while certificates are rotated', { within: 120_000 }, async (t) => {
@@ -132,7 +132,7 @@ for (const app of ['attacher', 'resizer'] as const) {
 
 const MAY_SCRAPE = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'endpoint authorization', { only: 'ours' })
 
   test('with --authorize-metrics, /metrics needs a token with permission, and probes need no token', async (t) => {
@@ -160,7 +160,7 @@ const CALLS = {
   resizer: { ControllerExpandVolume: 'expand' },
 }
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'no secret in logs')
   for (const [method, operation] of Object.entries(CALLS[app])) {
     test(`the secret of ${method} is in no log line, event, metric, span or report`, { only: 'ours' }, async (t) => {
