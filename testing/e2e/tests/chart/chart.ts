@@ -7,7 +7,7 @@ import { ApiRefusal } from '../../harness/api/api.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { Scraper } from '../../harness/process/scraper.ts'
 import { leaseName, type Subject } from '../../harness/subject.ts'
-import { testsOf } from '../../harness/test.ts'
+import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import { attached, detachAndWait } from '../../rows/attacher/scene.ts'
 import { claimRef, provision, setPhase, deleted as volumeDeleted } from '../../rows/provisioner/scene.ts'
@@ -239,7 +239,7 @@ function argsIn(t: TestContext, args: readonly string[]): readonly string[] {
 
 const ca = makeAuthority('ca')
 
-for (const app of ['attacher', 'resizer'] as const) {
+for (const app of sharingCode('attacher')) {
   const testOf = app === 'attacher' ? test : resizerTest
 
   testOf('the Lease permissions of the chart are sufficient for the Go sidecar', DRIVERLESS, async (t) => {

@@ -14,7 +14,7 @@ import { EXPAND, grown } from '../../rows/resizer/scene.ts'
  * charts/tests/vendors.test.ts lists the chart values that produce these arguments.
  */
 
-const OPTIONS = { only: 'ours', target: 'emulator' } as const
+const OPTIONS = { only: 'ours', target: 'emulator', long: true } as const
 
 /** Starts a sidecar with the vendor's arguments. Only the socket path, the namespace and the port are replaced. */
 async function started(
