@@ -99,8 +99,8 @@ export function secretCreated(data: Readonly<Record<string, string | Buffer>>, s
 }
 
 /** Makes the driver answer otherwise from now on. */
-export function answering(answers: Answers): Action<{ readonly driver: FakeDriver }> {
-  return { name: `the driver changes its answers`, run: async (_, { driver }) => answer(driver, answers) }
+export function answering(answers: Of<Answers>): Action<{ readonly driver: FakeDriver }> {
+  return { name: `the driver changes its answers`, run: async (t, { driver }) => answer(driver, made(t, answers)) }
 }
 
 interface Refusing {

@@ -8,6 +8,9 @@ import { hasChange, mergePatchOf, plainText, withoutTimes } from './change.ts'
 
 const MAX_LINE = 1_400
 
+/** Calls that a sidecar repeats without work, and which therefore have no line. */
+const PERIODIC = ['ListVolumes']
+
 /** A part of the name of each object that only shows that earlier work has ended. */
 export const LATER_PREFIX = 'later-'
 
@@ -25,7 +28,9 @@ export class Trace {
   constructor(context: TestContext) {
     this.#context = context
     this.observers = {
-      call: (call, answer) => this.#add(callText(call, answer)),
+      call: (call, answer) => {
+        if (!PERIODIC.includes(call.method)) this.#add(callText(call, answer))
+      },
       writes: {
         read: (write) => this.#read(write),
         answered: (write, before, after) => {

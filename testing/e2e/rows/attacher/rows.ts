@@ -1,15 +1,18 @@
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import type { VolumeParts } from '../../harness/api/objects.ts'
 import type { TestContext } from '../../harness/context.ts'
-import type { Capabilities, DriverOptions, FakeDriver } from '../../harness/driver/driver.ts'
+import type { Capabilities, DriverOptions, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
+import { eventually } from '../../harness/waiting.ts'
 import { type Answers, answer, deleted, made, merged, type Of } from '../actions.ts'
 import { type Action, rowsOf } from '../row.ts'
 import { ATTACH, untilAttachment } from './scene.ts'
 
 interface AttacherSetup {
-  readonly args?: readonly string[]
+  readonly args?: Of<readonly string[]>
   readonly controller?: Capabilities['controller']
-  readonly answers?: Answers
+  readonly answers?: Of<Answers>
+  /** The ID of the node for the driver. */
+  readonly nodeId?: string
   /** More parts of the driver. */
   readonly driver?: Of<Partial<DriverOptions>>
   /** True if a step of the row starts the attacher. */
@@ -29,10 +32,10 @@ export function attacherRows(group: string, file: string) {
 }
 
 async function begin(t: TestContext, setup: AttacherSetup): Promise<RowScene> {
-  const { answers, startsLater, controller = ATTACH } = setup
+  const { answers, startsLater, nodeId, controller = ATTACH } = setup
   const driver = await t.driver({ controller, ...made(t, setup.driver ?? {}) })
-  answer(driver, answers)
-  const at = { driver, node: await t.createNode('node', { driver: driver.name }), setup }
+  answer(driver, made(t, answers ?? {}))
+  const at = { driver, node: await t.createNode('node', { driver: driver.name, ...(nodeId && { id: nodeId }) }), setup }
   if (startsLater !== true) await started.run(t, at)
   return at
 }
@@ -97,7 +100,35 @@ export const started: Action<RowScene> = {
   name: 'start the attacher',
   run: (t, { driver, setup: { args = [], controller = ATTACH } }) => {
     const watched = ['volumeattachments', ...(controller.length > 0 ? ['persistentvolumes', 'csinodes'] : [])]
-    return t.running({ driver, args }, ...watched)
+    return t.running({ driver, args: made(t, args) }, ...watched)
+  },
+}
+
+/** One page of ListVolumes, with the IDs of the nodes to which each volume is published. */
+export function page(volumes: Readonly<Record<string, readonly string[]>>, nextToken = ''): DriverReply {
+  const entries = Object.entries(volumes).map(([volumeId, publishedNodeIds]) => ({
+    volume: { volumeId, capacityBytes: 0n, volumeContext: {}, accessibleTopology: [] },
+    status: { publishedNodeIds },
+  }))
+  return { reply: { entries, nextToken } }
+}
+
+/** Flags for short pauses between listings, a single one of which is trusted, as the Go sidecar does. */
+export function comparing(...more: readonly string[]) {
+  return (t: TestContext): readonly string[] => [
+    '--reconcile-sync=700ms',
+    ...(t.ours ? ['--reconcile-confirmations=1'] : []),
+    ...more,
+  ]
+}
+
+/** Waits until the attacher has compared its attachments with two listings that begin after this moment. */
+export const listings: Action<RowScene> = {
+  name: 'two comparisons with ListVolumes',
+  run: async (_, { driver }) => {
+    const before = driver.callsOf('ListVolumes').length
+    // The fourth call comes after the comparison with the third one, and the first one may have begun earlier.
+    await eventually('four listings', () => driver.callsOf('ListVolumes').length >= before + 4)
   },
 }
 

@@ -1,6 +1,6 @@
 import type { PersistentVolumeClaim } from '@csi-sidecars/kube-types'
 import type { TestContext } from '../../harness/context.ts'
-import type { Capabilities, FakeDriver } from '../../harness/driver/driver.ts'
+import type { Capabilities, DriverOptions, FakeDriver } from '../../harness/driver/driver.ts'
 import { type Answers, answer, made, type Of } from '../actions.ts'
 import { type Action, rowsOf } from '../row.ts'
 import {
@@ -10,9 +10,9 @@ import {
   createTier,
   editClaim,
   kubeletFinishes,
-  scene,
   statusWord,
   untilClaim,
+  usedBy,
 } from './scene.ts'
 
 interface ResizerSetup {
@@ -20,6 +20,10 @@ interface ResizerSetup {
   readonly controller?: Capabilities['controller']
   readonly node?: Capabilities['node']
   readonly answers?: Answers
+  /** More parts of the driver. */
+  readonly driver?: Partial<DriverOptions>
+  /** True if a step of the row starts the resizer. */
+  readonly startsLater?: true
 }
 
 /** The driver and the setup of one row about the resizer. Each action of the row receives them. */
@@ -36,12 +40,14 @@ export function resizerRows(group: string, file: string) {
 }
 
 async function begin(t: TestContext, setup: ResizerSetup): Promise<RowScene> {
-  const { answers, controller = ['EXPAND_VOLUME'], node = [], args = [] } = setup
+  const { answers, controller = ['EXPAND_VOLUME'], node = [] } = setup
   if (controller.includes('MODIFY_VOLUME')) for (const tier of ['gold', 'silver']) await createTier(t, tier)
-  const driver = await t.driver({ controller, node })
+  const driver = await t.driver({ controller, node, ...setup.driver })
   answer(driver, answers)
-  await scene(t, { driver, args, watches: watchesOf(setup) })
-  return { driver, setup }
+  await t.createClass()
+  const at = { driver, setup }
+  if (setup.startsLater !== true) await started.run(t, at)
+  return at
 }
 
 const GATE_OFF = '--feature-gates=VolumeAttributesClass=false'
@@ -55,8 +61,8 @@ function watchesOf(setup: ResizerSetup): readonly string[] {
 }
 
 /** Changes another claim, and waits until the resizer has stored the result. */
-async function laterWork(t: TestContext, { setup }: RowScene, suffix: string): Promise<void> {
-  const { pvc } = await createBoundClaim(t, { suffix: `-${suffix}` })
+async function laterWork(t: TestContext, { driver, setup }: RowScene, suffix: string): Promise<void> {
+  const { pvc } = await createBoundClaim(t, { suffix: `-${suffix}`, pv: { csi: { driver: driver.name } } })
   const { controller = ['EXPAND_VOLUME'], node = [] } = setup
   if (controller.includes('EXPAND_VOLUME') || node.includes('EXPAND_VOLUME')) await ask(t, '2Gi', pvc)
   else await editClaim(t, { spec: { volumeAttributesClassName: t.name('gold') } }, pvc)
@@ -116,6 +122,11 @@ export function edited(suffix: string, body: Of<object>): Action<unknown> {
 /** The kubelet reports that it has expanded the file system. */
 export function kubeletFinished(size: string): Action<unknown> {
   return { name: `the kubelet finishes ${size}`, run: (t) => kubeletFinishes(t, size) }
+}
+
+/** Creates a pod that uses a claim, and waits until the resizer knows. */
+export function podCreated(suffix = 'pod', claimSuffix = ''): Action<unknown> {
+  return { name: `create Pod ${suffix}`, run: (t) => usedBy(t, suffix, t.name(`pvc${claimSuffix}`)) }
 }
 
 export const started: Action<RowScene> = {
