@@ -111,6 +111,9 @@ export const DIFFERENCES = {
   'event-of-missing-modify-secret': {
     ours: 'An event of the claim reports a missing Secret of a modification',
   },
+  'event-of-volume-of-another-claim': {
+    ours: 'An event of the claim reports that its PersistentVolume is bound to another claim',
+  },
   'event-of-refused-volume': {
     ours: 'An event of the claim reports that the API server refuses its PersistentVolume',
   },

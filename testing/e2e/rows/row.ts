@@ -32,6 +32,8 @@ interface Row<At, Setup> extends TestOptions {
   readonly steps: readonly Step<At>[]
   /** Texts in lines of the log that both sidecars write. */
   readonly logs?: readonly string[]
+  /** True if the sidecar does several things at a time. The lines of each step are then sorted. */
+  readonly anyOrder?: true
   /** The intended differences between the two traces. */
   readonly differs?: readonly DifferenceName[]
 }
@@ -52,7 +54,7 @@ export function rowsOf<At, Setup extends object>(
   const test = testsOf(app, group, { isRow: true })
   const traces = tracesBeside(file)
   return (sentence: string, row: Row<At, Setup>): void => {
-    const { setup = {} as Setup, steps, logs = [] } = row
+    const { setup = {} as Setup, steps, logs = [], anyOrder = false } = row
     const title = `${group}: ${sentence}`
     traces.addTitle(title)
     test(sentence, RECORDS ? { ...row, within: RECORDED_WITHIN_MS } : row, async (t) => {
@@ -71,7 +73,8 @@ export function rowsOf<At, Setup extends object>(
         if (RECORDS) await untilQuiet(trace, QUIET_MS)
         else await untilLines(trace, t.ours, recorded[index])
         if (t.sidecars.some(({ exit }) => exit === undefined)) await laterWork(t, at, `${LATER_PREFIX}${index}`)
-        const lines = trace.takeLines()
+        const taken = trace.takeLines()
+        const lines = anyOrder ? taken.toSorted() : taken
         const expected = linesOf(recorded[index], t.ours)
         const isRepeated = (line: string): boolean => earlier.has(line) && !expected.includes(line)
         seen.push({

@@ -1,4 +1,3 @@
-import { deepStrictEqual as equal } from 'node:assert'
 import { PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, type VolumeAttachment } from '@csi-sidecars/kube-types'
 import { partOf } from '../../harness/api/gate.ts'
 import { attachment, type VolumeParts } from '../../harness/api/objects.ts'
@@ -152,21 +151,6 @@ export function publishes({ driver }: Pick<AttacherScene, 'driver'>): readonly C
 
 export function unpublishes({ driver }: Pick<AttacherScene, 'driver'>): readonly Call[] {
   return driver.callsOf('ControllerUnpublishVolume')
-}
-
-/** Returns the body of a patch without the UID of the object. The patches of the Go sidecars contain no UID. */
-export function changeOf(t: TestContext, request: WireRequest | undefined): unknown {
-  const body = request?.body
-  if (!t.ours) return body
-  if (Array.isArray(body)) {
-    const [test, ...operations] = body
-    equal([test?.op, test?.path, typeof test?.value], ['test', '/metadata/uid', 'string'])
-    return operations
-  }
-  const { metadata, ...change } = body as { metadata: { uid?: unknown } }
-  const { uid, ...others } = metadata
-  equal(typeof uid, 'string')
-  return Object.keys(others).length === 0 ? change : { metadata: others, ...change }
 }
 
 /** Reports whether a patch has written only the time of an error. */

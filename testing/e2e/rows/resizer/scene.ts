@@ -1,10 +1,8 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
 import {
   EVENTS,
   type Event,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
-  type PersistentVolume,
   type PersistentVolumeClaim,
   PODS,
   VOLUME_ATTRIBUTES_CLASSES,
@@ -13,13 +11,7 @@ import type { Ref } from '../../harness/api/api.ts'
 import { attributesClass, claim, pod, referenceTo, type VolumeParts, volume } from '../../harness/api/objects.ts'
 import type { WireRequest } from '../../harness/api/wire.ts'
 import type { RunningSidecar, SidecarSetup, TestContext } from '../../harness/context.ts'
-import {
-  type Call,
-  type Capabilities,
-  type DriverReply,
-  type FakeDriver,
-  requiredBytes,
-} from '../../harness/driver/driver.ts'
+import type { Call, Capabilities, DriverReply, FakeDriver } from '../../harness/driver/driver.ts'
 import { eventually } from '../../harness/waiting.ts'
 
 export const GI = 1024 ** 3
@@ -190,10 +182,6 @@ export function getClaim(t: TestContext, pvc = t.name('pvc')): Promise<Persisten
   return t.api.get(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc })
 }
 
-export function getVolume(t: TestContext, pv = t.name('pv')): Promise<PersistentVolume> {
-  return t.api.get(PERSISTENT_VOLUMES, { name: pv })
-}
-
 export function untilClaim(
   t: TestContext,
   holds: (claim: PersistentVolumeClaim) => boolean | undefined,
@@ -202,36 +190,8 @@ export function untilClaim(
   return t.api.until(PERSISTENT_VOLUME_CLAIMS, { namespace: t.namespace, name: pvc }, holds)
 }
 
-export function untilVolume(t: TestContext, holds: (volume: PersistentVolume) => boolean): Promise<PersistentVolume> {
-  return t.api.until(PERSISTENT_VOLUMES, { name: t.name('pv') }, holds)
-}
-
 export function resized(t: TestContext, size: string, pvc = t.name('pvc')): Promise<PersistentVolumeClaim> {
   return untilClaim(t, ({ status }) => status?.capacity?.['storage'] === size, pvc)
-}
-
-/** Starts a resizer, and requests an expansion that the kubelet must finish. Waits until the driver call is done. */
-export async function waitingForKubelet(
-  t: TestContext,
-  { args = [], ...fields }: RaisedParts & { readonly args?: readonly string[] } = {},
-): Promise<ResizerScene & BoundClaim & { readonly claim: PersistentVolumeClaim }> {
-  const at = await scene(t, { args })
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  const names = await raised(t, fields)
-  return { ...at, ...names, claim: await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending') }
-}
-
-/** Returns the metadata in a patch: our patches contain the UID of the object, those of the Go sidecars do not. */
-export function aimed(
-  t: TestContext,
-  { metadata }: PersistentVolume | PersistentVolumeClaim,
-): { readonly uid?: string } {
-  return t.ours ? { uid: metadata?.uid ?? '' } : {}
-}
-
-/** Returns the body of a patch, without an empty `metadata`. */
-export function bodyOf(metadata: object, rest: object = {}): object {
-  return Object.keys(metadata).length > 0 ? { metadata, ...rest } : rest
 }
 
 /** Returns the conditions in their order, for example `Resizing=True`. */
@@ -245,11 +205,6 @@ export function statusWord({ status }: PersistentVolumeClaim): string | undefine
 
 export function expands({ driver }: ResizerScene): readonly Call[] {
   return driver.callsOf('ControllerExpandVolume')
-}
-
-/** Returns the requested sizes of the calls, in GiB. */
-export function sizesOf(at: ResizerScene): number[] {
-  return expands(at).map(({ request }) => Number(requiredBytes(request)) / GI)
 }
 
 /** Writes the status that the kubelet writes after it has expanded the file system. */
@@ -276,13 +231,6 @@ export async function warningsOf(t: TestContext, name = t.name('pvc')): Promise<
 
 export function untilEvent(t: TestContext, text: string, name = t.name('pvc')): Promise<string> {
   return eventually(`an event with ${text}`, async () => (await eventsOf(t, name)).find((each) => each.includes(text)))
-}
-
-/** Returns one line for each write to objects of this test. A resizer also writes to volumes of other tests. */
-export function outline(t: TestContext, requests: readonly WireRequest[]): string[] {
-  return requests
-    .filter(({ name = '' }) => name.startsWith(`${t.id}-`))
-    .map(({ method, resource, code }) => `${method} ${resource} ${code}`)
 }
 
 const WATCHES = ['persistentvolumeclaims', 'persistentvolumes', 'volumeattributesclasses']
@@ -323,19 +271,7 @@ export function modifiedClaim(t: TestContext, className: string): Promise<Persis
 }
 
 export const modifies = ({ driver }: ResizerScene): readonly Call[] => driver.callsOf('ControllerModifyVolume')
-/** Returns the tier in the parameters of a call. Fails if there is another parameter. */
-export function tierOf({ request }: Call): unknown {
-  const { tier, ...others } = request['mutable_parameters'] as Record<string, unknown>
-  equal(others, {})
-  return tier
-}
 
-export const tiersOf = (at: ResizerScene): unknown[] => modifies(at).map(tierOf)
-export const untilState = (t: TestContext, word: string) =>
-  untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)
-export const condition = (claim: PersistentVolumeClaim, type: string) => {
-  const { lastProbeTime, lastTransitionTime, ...rest } =
-    claim.status?.conditions?.find((each) => each.type === type) ?? {}
-  ok(lastProbeTime !== null, 'lastProbeTime is set on every write')
-  return rest
+export function untilState(t: TestContext, word: string): Promise<PersistentVolumeClaim> {
+  return untilClaim(t, ({ status }) => status?.modifyVolumeStatus?.status === word)
 }

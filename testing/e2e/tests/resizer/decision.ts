@@ -1,213 +1,136 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
-import type { TestContext } from '../../harness/context.ts'
-import { requiredBytes } from '../../harness/driver/driver.ts'
-import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
-import {
-  afterLaterWork,
-  aimed,
-  ask,
-  bodyOf,
-  conditionsOf,
-  createBoundClaim,
-  editClaim,
-  expands,
-  GI,
-  getClaim,
-  getVolume,
-  grown,
-  kubeletFinishes,
-  NODE_STEP,
-  outline,
-  PRE_RESIZE,
-  patchStatus,
-  type ResizerScene,
-  scene,
-  sizesOf,
-  statusWord,
-  untilClaim,
-  untilVolume,
-  waitingForKubelet,
-} from '../../rows/resizer/scene.ts'
+import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
+import { merged, OK, reported, together } from '../../rows/actions.ts'
+import { asked, boundClaim, kubeletFinished, raised, resizerRows, started } from '../../rows/resizer/rows.ts'
+import { NODE_STEP, PRE_RESIZE } from '../../rows/resizer/scene.ts'
 
-const test = testsOf('resizer', 'decision')
+/** Rows about claims whose earlier expansion has not ended. Most of them exist before the resizer starts. */
 
-interface Row {
-  readonly row: string
-  /** `has` is the size of the volume, `asked` the requested size, and `recorded` the allocated size, in Gi. */
+const row = resizerRows('decision', import.meta.filename)
+
+interface FoundClaim {
+  /** The size of the volume, in Gi. */
   readonly has: number
+  /** The requested size, in Gi. */
   readonly asked: number
+  /** The allocated size, in Gi. */
   readonly recorded?: number
   readonly word?: string
   readonly pending?: 'True' | 'False'
-  /** The expected size in the call, in Gi. Undefined if no call is expected. */
-  readonly target?: number
 }
 
-const ROWS: readonly Row[] = [
-  { row: 'a1', has: 1, asked: 2, target: 2 },
-  { row: 'a1-recorded', has: 1, asked: 2, recorded: 3, target: 2 },
-  { row: 'a2', has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible', target: 2 },
-  { row: 'a3', has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInProgress', target: 3 },
-  { row: 'a3-bare', has: 1, asked: 2, word: 'ControllerResizeInProgress', target: 2 },
-  { row: 'a4-pending', has: 1, asked: 2, recorded: 3, word: 'NodeResizePending', target: 3 },
-  { row: 'a4-progress', has: 1, asked: 2, recorded: 3, word: 'NodeResizeInProgress', target: 3 },
-  { row: 'a4-bare', has: 1, asked: 2, word: 'NodeResizePending', target: 2 },
-  { row: 'a4-reached', has: 2, asked: 3, recorded: 2, word: 'NodeResizePending' },
-  { row: 'a5', has: 1, asked: 2, recorded: 3, word: 'NodeResizeInfeasible', target: 3 },
-  { row: 'a5-bare', has: 1, asked: 2, word: 'NodeResizeInfeasible', target: 2 },
-  { row: 'b1-pending', has: 2, asked: 2, recorded: 2, word: 'NodeResizePending' },
-  { row: 'b1-progress', has: 3, asked: 2, recorded: 2, word: 'NodeResizeInProgress' },
-  { row: 'b2', has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible', target: 3 },
-  { row: 'b2-bare', has: 3, asked: 2, word: 'NodeResizeInfeasible', target: 2 },
-  { row: 'b3-progress', has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInProgress', target: 3 },
-  { row: 'b3-infeasible', has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible', target: 3 },
-  { row: 'b3-bare', has: 3, asked: 2, word: 'ControllerResizeInProgress', target: 2 },
-  { row: 'b4', has: 3, asked: 2, recorded: 3, target: 3 },
-  { row: 'b5', has: 2, asked: 2, target: 2 },
-  { row: 'b5-pending', has: 2, asked: 2, pending: 'True' },
-  { row: 'b5-not-pending', has: 2, asked: 2, pending: 'False', target: 2 },
-]
-
-/** Creates a claim and a volume with the sizes and the status of a table row, before the resizer starts. */
-async function found(t: TestContext, { row, has, asked, recorded, word, pending }: Row): Promise<void> {
-  const status = {
-    capacity: { storage: '1Gi' },
-    ...(recorded !== undefined && { allocatedResources: { storage: `${recorded}Gi` } }),
-    ...(word !== undefined && { allocatedResourceStatuses: { storage: word } }),
-    ...(pending !== undefined && { conditions: [{ type: 'FileSystemResizePending', status: pending }] }),
-  }
-  await createBoundClaim(t, { suffix: `-${row}`, size: `${asked}Gi`, volumeSize: `${has}Gi`, status })
+/** The sizes in the calls for these claims are in the trace. A claim without a line causes no call and no write. */
+const CLAIMS: Readonly<Record<string, FoundClaim>> = {
+  a1: { has: 1, asked: 2 },
+  'a1-recorded': { has: 1, asked: 2, recorded: 3 },
+  a2: { has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible' },
+  a3: { has: 1, asked: 2, recorded: 3, word: 'ControllerResizeInProgress' },
+  'a3-bare': { has: 1, asked: 2, word: 'ControllerResizeInProgress' },
+  'a4-pending': { has: 1, asked: 2, recorded: 3, word: 'NodeResizePending' },
+  'a4-progress': { has: 1, asked: 2, recorded: 3, word: 'NodeResizeInProgress' },
+  'a4-bare': { has: 1, asked: 2, word: 'NodeResizePending' },
+  'a4-reached': { has: 2, asked: 3, recorded: 2, word: 'NodeResizePending' },
+  a5: { has: 1, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' },
+  'a5-bare': { has: 1, asked: 2, word: 'NodeResizeInfeasible' },
+  'b1-pending': { has: 2, asked: 2, recorded: 2, word: 'NodeResizePending' },
+  'b1-progress': { has: 3, asked: 2, recorded: 2, word: 'NodeResizeInProgress' },
+  b2: { has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' },
+  'b2-bare': { has: 3, asked: 2, word: 'NodeResizeInfeasible' },
+  'b3-progress': { has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInProgress' },
+  'b3-infeasible': { has: 3, asked: 2, recorded: 3, word: 'ControllerResizeInfeasible' },
+  'b3-bare': { has: 3, asked: 2, word: 'ControllerResizeInProgress' },
+  b4: { has: 3, asked: 2, recorded: 3 },
+  b5: { has: 2, asked: 2 },
+  'b5-pending': { has: 2, asked: 2, pending: 'True' },
+  'b5-not-pending': { has: 2, asked: 2, pending: 'False' },
 }
 
-async function startedOver(t: TestContext): Promise<ResizerScene> {
-  const first = await scene(t)
-  await first.resizer.endBy('SIGKILL')
-  return first
-}
-
-test('a restarted resizer requests the right size for each combination of sizes and claim status', async (t) => {
-  const at = await startedOver(t)
-  for (const row of ROWS) await found(t, row)
-  const isLater = (handle: unknown): boolean => String(handle).includes('-later-')
-  at.driver.on('ControllerExpandVolume', ({ request }) => (isLater(request['volume_id']) ? { reply: {} } : 'hang'))
-  const args = ['--workers=100', '--kube-api-qps=1000', '--kube-api-burst=1000']
-  const resizer = await t.sidecar({ driver: at.driver, args })
-  const calls = ROWS.filter(({ target }) => target !== undefined).length
-  await eventually('all the calls', () => expands(at).length >= calls)
-  await afterLaterWork(t, { driver: at.driver, resizer })
-  const seen = ROWS.map(({ row }) => {
-    const call = expands(at).find(({ request }) => request['volume_id'] === `${t.name(`pv-${row}`)}-handle`)
-    return `${row}: ${call === undefined ? 'nothing' : Number(requiredBytes(call.request)) / GI}`
+/** Creates a claim and a volume with these sizes and this status. */
+const found = (name: string, { has, asked: size, recorded, word, pending }: FoundClaim) =>
+  boundClaim({
+    suffix: `-${name}`,
+    size: `${size}Gi`,
+    volumeSize: `${has}Gi`,
+    status: {
+      capacity: { storage: '1Gi' },
+      ...(recorded !== undefined && { allocatedResources: { storage: `${recorded}Gi` } }),
+      ...(word !== undefined && { allocatedResourceStatuses: { storage: word } }),
+      ...(pending !== undefined && { conditions: [{ type: 'FileSystemResizePending', status: pending }] }),
+    },
   })
-  equal(
-    seen,
-    ROWS.map(({ row, target = 'nothing' }) => `${row}: ${target}`),
-  )
-  for (const { row, target } of ROWS) {
-    if (target !== undefined) continue
-    const writes = resizer.gate.writes().filter(({ name }) => name === t.name(`pvc-${row}`))
-    equal(writes, [])
-  }
-  // Row `b5` causes a warning: the volume has the requested size, but the claim records no expansion.
-  const line = await resizer.line('external-resizer may be running with older version of kubernetes api-server')
-  ok(line.startsWith('W') && line.includes('please upgrade to k8s version 1.32'), line)
+
+const HANGS = {
+  startsLater: true,
+  args: ['--workers=100', '--timeout=1h', '--kube-api-qps=1000', '--kube-api-burst=1000'],
+  answers: { ControllerExpandVolume: ['hang'] },
+} as const
+row('a restarted resizer requests the right size for each combination of sizes and claim status', {
+  anyOrder: true,
+  setup: HANGS,
+  logs: ['external-resizer may be running with older version of kubernetes api-server'],
+  steps: [together('create claims', ...Object.entries(CLAIMS).map(([name, fields]) => found(name, fields))), started],
+})
+row('for a driver that expands only on nodes, a smaller request replaces the size that the kubelet has refused', {
+  setup: { startsLater: true, controller: [], node: ['EXPAND_VOLUME'] },
+  steps: [found('b2', { has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' }), started],
 })
 
-test('for a driver that expands only on nodes, a smaller request replaces the size that the kubelet has refused', async (t) => {
-  const driver = await t.driver({ controller: [], node: ['EXPAND_VOLUME'] })
-  const first = await scene(t, { driver })
-  await first.resizer.endBy('SIGKILL')
-  await found(t, { row: 'b2', has: 3, asked: 2, recorded: 3, word: 'NodeResizeInfeasible' })
-  await t.sidecar({ driver })
-  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending', t.name('pvc-b2'))
-  equal(claim.status?.allocatedResources, { storage: '2Gi' })
-  equal((await getVolume(t, t.name('pv-b2'))).spec?.capacity, { storage: '2Gi' })
+const OLD_CONDITIONS = [
+  { type: 'Foreign', status: 'True' },
+  { type: 'FileSystemResizePending', status: 'False' },
+  { type: 'ControllerResizeError', status: 'True', message: 'old' },
+]
+/** Creates a claim for 2Gi whose expansion to the recorded size has failed. */
+const failedAt = (
+  recorded: string,
+  { suffix = '', word = 'ControllerResizeInfeasible', conditions = OLD_CONDITIONS },
+) =>
+  boundClaim({
+    suffix,
+    size: '2Gi',
+    volumeSize: '1Gi',
+    status: {
+      capacity: { storage: '1Gi' },
+      conditions,
+      allocatedResources: { storage: recorded },
+      allocatedResourceStatuses: { storage: word },
+    },
+  })
+row('only an expansion to a new size removes the old resize conditions from the claim', {
+  anyOrder: true,
+  setup: HANGS,
+  steps: [failedAt('3Gi', { suffix: '-new' }), failedAt('2Gi', { suffix: '-same' }), started],
+})
+row('a successful retry keeps ControllerResizeError if the kubelet must finish the expansion', {
+  setup: { startsLater: true, answers: { ControllerExpandVolume: [NODE_STEP] } },
+  steps: [failedAt('2Gi', { word: 'ControllerResizeInProgress', conditions: OLD_CONDITIONS.slice(2) }), started],
 })
 
-test('only an expansion to a new size removes the old resize conditions from the claim', async (t) => {
-  const at = await startedOver(t)
-  const conditions = [
-    { type: 'Foreign', status: 'True' },
-    { type: 'FileSystemResizePending', status: 'False' },
-    { type: 'ControllerResizeError', status: 'True', message: 'old' },
-  ]
-  const infeasible = { storage: 'ControllerResizeInfeasible' }
-  const had = { capacity: { storage: '1Gi' }, conditions, allocatedResourceStatuses: infeasible }
-  for (const [suffix, storage] of [
-    ['-new', '3Gi'],
-    ['-same', '2Gi'],
-  ] as const) {
-    await createBoundClaim(t, {
-      suffix,
-      size: '2Gi',
-      volumeSize: '1Gi',
-      status: { ...had, allocatedResources: { storage } },
-    })
-  }
-  at.driver.on('ControllerExpandVolume', 'hang')
-  await t.sidecar({ driver: at.driver })
-  await eventually('both calls', () => expands(at).length >= 2)
-  const fresh = await getClaim(t, t.name('pvc-new'))
-  equal(conditionsOf(fresh), ['Foreign=True', 'Resizing=True'])
-  equal(statusWord(fresh), 'ControllerResizeInProgress')
-  const same = await getClaim(t, t.name('pvc-same'))
-  const kept = ['Foreign=True', 'FileSystemResizePending=False', 'ControllerResizeError=True']
-  equal(conditionsOf(same), [...kept, 'Resizing=True'])
-  equal(statusWord(same), 'ControllerResizeInfeasible')
-})
-
-test('a successful retry keeps ControllerResizeError if the kubelet must finish the expansion', async (t) => {
-  const at = await startedOver(t)
-  const status = {
-    capacity: { storage: '1Gi' },
-    conditions: [{ type: 'ControllerResizeError', status: 'True', message: 'old' }],
-    allocatedResources: { storage: '2Gi' },
-    allocatedResourceStatuses: { storage: 'ControllerResizeInProgress' },
-  }
-  await createBoundClaim(t, { size: '2Gi', volumeSize: '1Gi', status })
-  at.driver.on('ControllerExpandVolume', NODE_STEP)
-  await t.sidecar({ driver: at.driver })
-  const claim = await untilClaim(t, (each) => statusWord(each) === 'NodeResizePending')
-  equal(conditionsOf(claim), ['ControllerResizeError=True', 'Resizing=True', 'FileSystemResizePending=True'])
-})
-
-test('pre-resize-capacity is removed from a volume of any driver once claim and volume have the same size', {
+const ANNOTATED = { annotations: { [PRE_RESIZE]: '1Gi', other: 'kept' } }
+// Alone, because the resizer of another test removes the annotation, too.
+row('pre-resize-capacity is removed from a volume of any driver once claim and volume have the same size', {
   alone: 'cluster',
-}, async (t) => {
-  const first = await startedOver(t)
-  const metadata = { annotations: { [PRE_RESIZE]: '1Gi', other: 'kept' } }
-  await createBoundClaim(t, { pv: { metadata, csi: { driver: 'other.example.com' } } })
-  await createBoundClaim(t, { suffix: '-larger', volumeSize: '2Gi', pv: { metadata } })
-  const resizer = await t.sidecar({ driver: first.driver })
-  const clean = await untilVolume(t, ({ metadata: now }) => now?.annotations?.[PRE_RESIZE] === undefined)
-  equal(clean.metadata?.annotations, { other: 'kept' })
-  const [patch] = await resizer.gate.settledWrites()
-  equal(patch?.contentType, 'application/strategic-merge-patch+json')
-  equal(patch?.body, bodyOf({ annotations: { [PRE_RESIZE]: null }, ...aimed(t, clean) }))
-  equal((await afterLaterWork(t, { ...first, resizer })).writes.length, 1)
+  setup: { startsLater: true },
+  steps: [
+    boundClaim({ pv: { metadata: ANNOTATED, csi: { driver: 'other.example.com' } } }),
+    boundClaim({ suffix: '-larger', volumeSize: '2Gi', pv: { metadata: ANNOTATED } }),
+    started,
+  ],
 })
-
-test('pre-resize-capacity stays on a volume with AnnotateFsResize=false', { alone: 'cluster' }, async (t) => {
-  const at = await scene(t, { args: ['--feature-gates=AnnotateFsResize=false'] })
-  await createBoundClaim(t, { pv: { metadata: { annotations: { [PRE_RESIZE]: '1Gi' } } } })
-  equal((await afterLaterWork(t, at)).writes, [])
+row('pre-resize-capacity stays on a volume with AnnotateFsResize=false', {
+  alone: 'cluster',
+  setup: { args: ['--feature-gates=AnnotateFsResize=false'] },
+  steps: [boundClaim({ pv: { metadata: ANNOTATED } })],
 })
-
-test('the resizer expands to a larger requested size only after the kubelet has finished the earlier expansion', async (t) => {
-  const at = await waitingForKubelet(t)
-  await ask(t, '3Gi')
-  equal((await afterLaterWork(t, at)).calls.length, 1)
-  await kubeletFinishes(t, '2Gi')
-  await eventually('the second call', () => sizesOf(at).includes(3))
-  await untilClaim(t, ({ status }) => status?.allocatedResources?.['storage'] === '3Gi')
+row('the resizer expands to a larger requested size only after the kubelet has finished the earlier expansion', {
+  alone: 'cluster',
+  setup: { answers: { ControllerExpandVolume: [NODE_STEP] } },
+  steps: [raised(), asked('3Gi'), kubeletFinished('2Gi')],
 })
-
-test('changes of labels, annotations and conditions of a claim cause no call and no write', async (t) => {
-  const at = await scene(t)
-  await grown(t)
-  await editClaim(t, { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } })
-  await patchStatus(t, t.name('pvc'), { status: { conditions: [{ type: 'Foreign', status: 'True' }] } })
-  const { calls, writes } = await afterLaterWork(t, at)
-  equal([outline(t, writes).length, calls.length], [3, 1])
+row('changes of labels, annotations and conditions of a claim cause no call and no write', {
+  setup: { answers: { ControllerExpandVolume: [OK] } },
+  steps: [
+    raised(),
+    merged(PERSISTENT_VOLUME_CLAIMS, 'pvc', { metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } }),
+    reported(PERSISTENT_VOLUME_CLAIMS, 'pvc', { conditions: [{ type: 'Foreign', status: 'True' }] }),
+  ],
 })

@@ -3,10 +3,9 @@ import { PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { hold, refusal } from '../../harness/api/gate.ts'
 import { testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
-import { answering, failure, killed, OK, refusing, secretCreated } from '../../rows/actions.ts'
+import { answering, failure, killed, OK, refusing, secretCreated, waiting } from '../../rows/actions.ts'
 import { boundClaim, requestedClass, resizerRows, started } from '../../rows/resizer/rows.ts'
 import {
-  condition,
   conditionsOf,
   editClaim,
   expands,
@@ -17,9 +16,6 @@ import {
   resized,
   scene,
   startModification,
-  tiersOf,
-  untilClaim,
-  untilEvent,
   untilState,
   want,
   warningsOf,
@@ -33,6 +29,7 @@ const REFUSES = { ControllerModifyVolume: [failure(3, 'no such tier')] }
 
 row('a modification patches the claim, calls the driver, patches volume and claim, and records events', {
   setup: MODIFIES,
+  logs: ['"VolumeAttributesClass v1 API is available"'],
   steps: [boundClaim(), requestedClass('gold')],
 })
 row('--extra-modify-metadata adds the names of claim and volume to the request', {
@@ -134,6 +131,20 @@ row('the driver is called again if the user returns from an infeasible class to 
   ],
 })
 
+row('a second VolumeAttributesClass is not applied while the modification to the first class may still run', {
+  setup: {
+    ...MODIFIES,
+    args: ['--retry-interval-start=2s', '--retry-interval-max=2s'],
+    answers: { ControllerModifyVolume: [failure(10, 'busy')] },
+  },
+  steps: [
+    boundClaim(),
+    requestedClass('gold'),
+    requestedClass('silver'),
+    [answering({ ControllerModifyVolume: [OK] }), waiting],
+  ],
+})
+
 const test = testsOf('resizer', 'modify')
 
 for (const [args, seconds] of [
@@ -149,13 +160,6 @@ for (const [args, seconds] of [
     ok(timeoutMs > seconds * 1000 - 2500 && timeoutMs <= seconds * 1000 + 50, `${timeoutMs}`)
   })
 }
-
-test('the resizer discovers the API of VolumeAttributesClasses when it starts', async (t) => {
-  const at = await startModification(t)
-  const [discovery] = at.resizer.gate.requests.filter(({ path }) => path === '/apis/storage.k8s.io/v1')
-  equal(discovery?.method, 'GET')
-  ok((await at.resizer.line('"VolumeAttributesClass v1 API is available"')).startsWith('I'))
-})
 
 test('volumes are expanded but not modified if the API server lacks VolumeAttributesClasses', async (t) => {
   const driver = await t.driver({ controller: ['MODIFY_VOLUME', 'EXPAND_VOLUME'] })
@@ -206,28 +210,6 @@ test('conditions and annotations that other writers add during a modification st
   const claim = await modifiedClaim(t, t.name('gold'))
   equal(conditionsOf(claim), ['example.com/Backup=True'])
   equal(claim.metadata?.annotations?.['mine'], 'x')
-})
-
-const ongoing = (message: string) => ({ type: 'ModifyingVolume', status: 'True', message })
-
-test('a second VolumeAttributesClass is not applied while the modification to the first class may still run', async (t) => {
-  const at = await startModification(t, { args: ['--retry-interval-start=400ms', '--retry-interval-max=400ms'] })
-  at.driver.on('ControllerModifyVolume', { code: 10, message: 'busy' })
-  await want(t, t.name('gold'))
-  const event = await untilEvent(t, 'VolumeModifyFailed')
-  equal(
-    event,
-    `Warning VolumeModifyFailed rpc error: code = Aborted desc = busy. Still modifying to VAC ${t.name('gold')}`,
-  )
-  const claim = await untilClaim(t, (each) => conditionsOf(each).includes('ModifyVolumeError=True'))
-  equal(condition(claim, 'ModifyingVolume'), ongoing(`Modifying volume to "${t.name('gold')}" is still in progress.`))
-  await want(t, t.name('silver'))
-  const before = modifies(at).length
-  await eventually('more tries', () => modifies(at).length >= before + 2)
-  equal([...new Set(tiersOf(at))], ['gold'])
-  at.driver.on('ControllerModifyVolume', { reply: {} })
-  await modifiedClaim(t, t.name('silver'))
-  equal(tiersOf(at).at(-1), 'silver')
 })
 
 test('an infeasible modification is retried after --retry-interval-max', async (t) => {

@@ -9,6 +9,11 @@ const row = resizerRows('resize', import.meta.filename)
 const KUBELET = { answers: { ControllerExpandVolume: [NODE_STEP] } }
 
 row('an expansion patches the claim, calls the driver, patches volume and claim, and records events', {
+  setup: { args: ['-v=0'] },
+  logs: [
+    '"Event occurred" object="default/',
+    ' fieldPath="" kind="PersistentVolumeClaim" apiVersion="v1" type="Normal" reason="Resizing" message="External resizer is resizing volume ',
+  ],
   steps: [raised()],
 })
 row('an expansion that the kubelet must finish leaves the status NodeResizePending', {
