@@ -111,7 +111,7 @@ interface Refusing {
   readonly containing?: string
 }
 
-/** Makes the API server refuse requests of this kind, such as `PATCH persistentvolumes`. */
+/** Makes the API server refuse requests of this kind, such as `PATCH persistentvolumes`. A GET is the read of one object. */
 export function refusing(
   kind: `${string} ${string}`,
   fault: Fault | ((t: TestContext) => Fault),
@@ -122,8 +122,9 @@ export function refusing(
     run: async (t) => {
       const { gate } = sidecarOf(t)
       let passed = 0
-      const where = ({ bytes, name = '' }: WireRequest): boolean => {
+      const where = ({ bytes, name = '', watch }: WireRequest): boolean => {
         if (!bytes.includes(containing) || name.includes(LATER_PREFIX)) return false
+        if (kind.startsWith('GET ') && (watch || name === '')) return false
         passed += 1
         return passed > after
       }
@@ -155,13 +156,19 @@ export function whileRefusing<At>(
   }
 }
 
-/** Waits until the sidecar has sent a request, such as `POST` of `persistentvolumes`. */
-export function requested(method: string, resource: string): Action<unknown> {
+/** Waits until the sidecar has sent a request, such as `POST persistentvolumes`, and perhaps until it has its effect. */
+export function requested(kind: `${string} ${string}`, { after = 0, effective = false } = {}): Action<unknown> {
+  const [method, resource = ''] = kind.split(' ')
+  const isOne = ({ method: each, name, watch }: WireRequest): boolean =>
+    each === method && !watch && (method !== 'GET' || name !== undefined)
   return {
-    name: `${method} ${resource} arrives`,
+    name: `${kind} arrives`,
     run: (t) => {
       const { gate } = sidecarOf(t)
-      return eventually(`${method} ${resource}`, () => gate.requestsOf(resource).some((each) => each.method === method))
+      return eventually(kind, () => {
+        const request = gate.requestsOf(resource).filter(isOne)[after]
+        return request !== undefined && (!effective || request.code !== 0)
+      })
     },
   }
 }

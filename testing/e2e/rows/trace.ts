@@ -1,4 +1,4 @@
-import type { KubeObject } from '@csi-sidecars/kube-types'
+import type { CSIStorageCapacity, KubeObject } from '@csi-sidecars/kube-types'
 import { ApiRefusal } from '../harness/api/api.ts'
 import type { WireRequest } from '../harness/api/wire.ts'
 import type { Observers, TestContext } from '../harness/context.ts'
@@ -24,6 +24,8 @@ export class Trace {
   readonly observers: Observers
   readonly #context: TestContext
   #lines = new Set<string>()
+  /** Names that the API server has generated, each with a name that its content determines. */
+  readonly #stableNames = new Map<string, string>()
 
   constructor(context: TestContext) {
     this.#context = context
@@ -34,6 +36,7 @@ export class Trace {
       writes: {
         read: (write) => this.#read(write),
         answered: (write, before, after) => {
+          this.#nameStably(after)
           if (!this.#isOfOtherTest(write)) this.#add(writeText(write, before, after))
         },
       },
@@ -58,6 +61,15 @@ export class Trace {
     if (line !== undefined && !line.includes(LATER_PREFIX)) this.#lines.add(this.#withoutIds(line))
   }
 
+  /** Lets later lines name a CSIStorageCapacity by its class and topology instead of its random name. */
+  #nameStably(object: object | undefined): void {
+    const { kind, metadata, storageClassName, nodeTopology } = (object ?? {}) as KubeObject &
+      Partial<CSIStorageCapacity>
+    if (kind !== 'CSIStorageCapacity' || metadata?.generateName === undefined) return
+    const topology = Object.values(nodeTopology?.matchLabels ?? {})
+    this.#stableNames.set(`${metadata.name}`, ['csisc', storageClassName, ...topology].join('-'))
+  }
+
   /** Reports whether a write concerns an object of another test: all tests share one API server. */
   #isOfOtherTest({ name = '' }: WireRequest): boolean {
     return /^s\d+-/.test(name) && !name.startsWith(`${this.#context.id}-`)
@@ -66,7 +78,9 @@ export class Trace {
   /** Replaces all names that differ from run to run. */
   #withoutIds(line: string): string {
     const { id, driverName } = this.#context
-    const text = withoutTimes(line.replaceAll('\n', '\\n'))
+    let named = line.replaceAll('\n', '\\n')
+    for (const [name, stableName] of this.#stableNames) named = named.replaceAll(name, stableName)
+    const text = withoutTimes(named)
       .replaceAll(driverName, 'DRIVER')
       .replaceAll(driverName.replaceAll('.', '-'), 'DRIVER')
       .replaceAll(`${id}-`, '')

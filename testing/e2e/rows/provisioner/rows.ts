@@ -23,6 +23,7 @@ import {
   createClaim,
   createClass,
   createNodes,
+  LATE,
   PROVISIONED_BY,
   released,
   type Site,
@@ -33,7 +34,7 @@ interface ProvisionerSetup {
   readonly args?: readonly string[]
   /** Controller capabilities of the driver in addition to the capability to create and delete volumes. */
   readonly controller?: Readonly<Capabilities['controller']>
-  readonly answers?: Answers
+  readonly answers?: Of<Answers>
   /** The StorageClass `class`. */
   readonly class?: Of<Partial<StorageClass>>
   /** More parts of the driver. */
@@ -44,6 +45,9 @@ interface ProvisionerSetup {
   readonly snapshots?: true
   /** All permissions of the provisioner. Default: those of the chart. */
   readonly rules?: readonly PolicyRule[]
+  readonly env?: Of<NodeJS.ProcessEnv>
+  /** The node of a provisioner with `--node-deployment`. */
+  readonly ofNode?: string
   /** True if a step of the row starts the provisioner. */
   readonly startsLater?: true
 }
@@ -72,17 +76,18 @@ async function begin(t: TestContext, setup: ProvisionerSetup): Promise<RowScene>
     topology: setup.nodes !== undefined,
     ...fields,
   })
-  answer(driver, answers)
+  answer(driver, made(t, answers ?? {}))
   await createClass(t, made(t, setup.class ?? {}))
-  await createClass(t, { provisioner: driver.name, parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
+  const binding = setup.ofNode === undefined ? {} : LATE
+  await createClass(t, { ...binding, provisioner: driver.name, parameters: { [LATER_PREFIX]: 'yes' } }, LATER_CLASS)
   const at = { driver, setup }
   if (setup.startsLater !== true) await started.run(t, at)
   return at
 }
 
 /** Creates another claim, and waits until the provisioner has stored its volume, or a warning. */
-function laterWork(t: TestContext, { driver }: RowScene, suffix: string): Promise<void> {
-  return claimOfClass(t, suffix, { storageClass: LATER_CLASS, driver: driver.name })
+function laterWork(t: TestContext, { driver, setup: { ofNode } }: RowScene, suffix: string): Promise<void> {
+  return claimOfClass(t, suffix, { storageClass: LATER_CLASS, driver: driver.name, node: ofNode })
 }
 
 const WATCHED = ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses']
@@ -91,10 +96,15 @@ const TOPOLOGY_OFF = '--feature-gates=Topology=false'
 /** Starts a provisioner, and waits until it watches. */
 export const started: Action<RowScene> = {
   name: 'start the provisioner',
-  run: async (t, { driver, setup: { args = [], rules, nodes } }) => {
+  run: async (t, { driver, setup: { args = [], env = {}, rules, nodes, ofNode } }) => {
     const user = rules && (await userWith(t, rules))
+    const ofItsNode = ofNode === undefined ? {} : { NODE_NAME: t.name(ofNode) }
     const watchesNodes = nodes !== undefined && !args.includes(TOPOLOGY_OFF)
-    await t.running({ driver, args, user }, ...WATCHED, ...(watchesNodes ? ['nodes', 'csinodes'] : []))
+    await t.running(
+      { driver, args, user, env: { ...made(t, env), ...ofItsNode } },
+      ...WATCHED,
+      ...(watchesNodes ? ['nodes', 'csinodes'] : []),
+    )
   },
 }
 

@@ -99,15 +99,16 @@ export async function provision(t: TestContext, fields: ClaimParts = {}): Promis
   return await provisionedVolume(t, await createClaim(t, fields))
 }
 
-/** Creates a claim of this class, and waits until the provisioner has stored its volume, or a warning. */
+/** Creates a claim of this class, perhaps for a node, and waits until the provisioner has stored its volume, or a warning. */
 export async function claimOfClass(
   t: TestContext,
   name: string,
-  { storageClass, driver }: { readonly storageClass: string; readonly driver: string },
+  { storageClass, driver, node }: { storageClass: string; driver: string; node?: string | undefined },
 ): Promise<void> {
   const suffix = `-${name}`
   const spec = { storageClassName: t.name(storageClass) }
-  const uid = await createClaim(t, { suffix, annotations: { [OWNER]: driver }, spec })
+  const annotations = { [OWNER]: driver, ...(node && { [SELECTED_NODE]: t.name(node) }) }
+  const uid = await createClaim(t, { suffix, annotations, spec })
   await eventually(`the result of claim ${suffix}`, async () => {
     const volumes = await t.api.list(PERSISTENT_VOLUMES)
     if (volumes.some(({ spec }) => spec?.claimRef?.uid === uid)) return true
@@ -156,12 +157,6 @@ export function eventOf(t: TestContext, name: string, text: string): Promise<Eve
 /** Waits for an event about the claim whose message contains the text. */
 export function claimEvent(t: TestContext, text: string, suffix?: string): Promise<Event> {
   return eventOf(t, claimRef(t, suffix).name, text)
-}
-
-/** Waits until the claim has no selected node. */
-export async function unselected(t: TestContext): Promise<void> {
-  const isFree = ({ metadata }: PersistentVolumeClaim): boolean => !metadata?.annotations?.[SELECTED_NODE]
-  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), isFree)
 }
 
 /** The objects of one node, which the provisioner reads to find the topology of the driver. */

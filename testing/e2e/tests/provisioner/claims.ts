@@ -152,7 +152,7 @@ row('a refused PersistentVolume of a deleted claim is written later, without ano
       'POST persistentvolumes',
       refusal(500, 'InternalError', 'refused'),
       claimed(),
-      requested('POST', 'persistentvolumes'),
+      requested('POST persistentvolumes'),
       claimGone(),
     ),
   ],
