@@ -5,7 +5,7 @@
 /** The packages from the lowest level. A package imports only from lower levels. */
 const PACKAGE_LEVELS = [
   'libs/(base|kube-types|csi-proto)',
-  'libs/(telemetry|http1|waits|swap-changes)',
+  'libs/(telemetry|http1|waits)',
   'libs/(kube-client|workqueue|csi|csi-translation)',
   'libs/(informer|leader-election|events)',
   'libs/(controller)',

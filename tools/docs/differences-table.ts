@@ -1,4 +1,4 @@
-import { DIFFERENCES, type Difference } from '@csi-sidecars/swap-changes'
+import { DIFFERENCES, type Difference } from '@csi-sidecars/kubectl-csi/swap-changes'
 import { table } from './markdown.ts'
 
 const ALL: readonly Difference[] = Object.values(DIFFERENCES)

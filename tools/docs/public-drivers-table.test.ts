@@ -1,4 +1,4 @@
-import { parseVersion, type SidecarName } from '@csi-sidecars/swap-changes'
+import { parseVersion, type SidecarName } from '@csi-sidecars/kubectl-csi/swap-changes'
 import { describe, expect, it } from '@jest/globals'
 import { consequencesOf, PUBLIC_DRIVERS, publicDriversTable } from './public-drivers-table.ts'
 

@@ -1,4 +1,4 @@
-import type { Facts, SidecarName, SwapChange, SwapCondition } from '@csi-sidecars/swap-changes'
+import type { Facts, SidecarName, SwapChange, SwapCondition } from '@csi-sidecars/kubectl-csi/swap-changes'
 import { changesSince } from '../../desk/kubectl-csi/src/plan/flags/changes.ts'
 import { code, table } from './markdown.ts'
 import { readText } from './source-texts.ts'

@@ -4,7 +4,7 @@ import {
   type Restoration,
   type SidecarName,
   type SwapChange,
-} from '@csi-sidecars/swap-changes'
+} from '@csi-sidecars/kubectl-csi/swap-changes'
 import { code, table } from './markdown.ts'
 
 const ORIGINALS: Readonly<Record<SidecarName, string>> = {

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal } from 'node:assert'
-import type { DifferenceName } from '@csi-sidecars/swap-changes'
+import type { DifferenceName } from '@csi-sidecars/kubectl-csi/swap-changes'
 import type { TestContext } from '../harness/context.ts'
 import type { TestedApp } from '../harness/subject.ts'
 import { RECORDS, type TestOptions, testsOf } from '../harness/test.ts'

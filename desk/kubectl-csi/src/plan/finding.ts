@@ -1,4 +1,4 @@
-import type { SwapChange, SwapCondition } from '@csi-sidecars/swap-changes'
+import type { SwapChange, SwapCondition } from '../swap-changes/index.ts'
 import type { RemainingProgram } from './containers/identity.ts'
 import type { NeededRight } from './rights/needed.ts'
 import type { SidecarName } from './sidecars.ts'

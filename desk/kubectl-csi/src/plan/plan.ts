@@ -1,6 +1,6 @@
 import { isMigratedCSIDriverByName } from '@csi-sidecars/csi-translation'
 import type { StorageClass, VolumeSnapshotClass } from '@csi-sidecars/kube-types'
-import { OLDEST_EXAMINED } from '@csi-sidecars/swap-changes'
+import { OLDEST_EXAMINED } from '../swap-changes/index.ts'
 import { commandOf, startsThroughShell, variablesOf } from './containers/command.ts'
 import { type Identity, identityOf } from './containers/identity.ts'
 import { placeKey, type SocketPlace, socketPlace } from './containers/socket.ts'

@@ -4,9 +4,9 @@ import { PROVISIONER_FLAGS } from '@csi-sidecars/provisioner/flags'
 import { RESIZER_FLAGS } from '@csi-sidecars/resizer/flags'
 import { type FlaggedApp, RELEASE_ON_EXIT } from '@csi-sidecars/sidecar/command-line'
 import { SNAPSHOTTER_FLAGS } from '@csi-sidecars/snapshotter/flags'
-import type { SidecarName } from '@csi-sidecars/swap-changes'
+import type { SidecarName } from '../swap-changes/index.ts'
 
-export type { SidecarName } from '@csi-sidecars/swap-changes'
+export type { SidecarName } from '../swap-changes/index.ts'
 
 /** A Go sidecar with the program of this project that takes its place. */
 export interface KnownSidecar extends FlaggedApp {

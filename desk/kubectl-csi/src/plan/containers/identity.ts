@@ -1,4 +1,4 @@
-import { parseVersion, type SidecarName } from '@csi-sidecars/swap-changes'
+import { parseVersion, type SidecarName } from '../../swap-changes/index.ts'
 import { COMBINED, KNOWN_SIDECARS, SIDECAR_NAMES } from '../sidecars.ts'
 import { type CommandOfContainer, programName } from './command.ts'
 import { type ImageName, parseImage } from './image.ts'

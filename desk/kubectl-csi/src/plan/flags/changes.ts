@@ -6,7 +6,7 @@ import {
   type SidecarName,
   type SwapChange,
   type SwapCondition,
-} from '@csi-sidecars/swap-changes'
+} from '../../swap-changes/index.ts'
 
 /** A change that concerns the installation, or that may concern it. */
 export interface FoundChange {

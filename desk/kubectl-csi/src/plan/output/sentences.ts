@@ -1,4 +1,4 @@
-import type { Restoration, SwapCondition } from '@csi-sidecars/swap-changes'
+import type { Restoration, SwapCondition } from '../../swap-changes/index.ts'
 import type { RemainingProgram } from '../containers/identity.ts'
 import type { PlanFinding } from '../finding.ts'
 import { KNOWN_SIDECARS } from '../sidecars.ts'
