@@ -1,13 +1,16 @@
 import { deepStrictEqual as equal, ok } from 'node:assert'
-import { CSI_NODES } from '@csi-sidecars/kube-types'
+import { CSI_NODES, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS } from '@csi-sidecars/kube-types'
 import { tooMany } from '../../harness/api/gate.ts'
 import type { Call } from '../../harness/driver/driver.ts'
 import { testsOf } from '../../harness/test.ts'
+import { eventually } from '../../harness/waiting.ts'
 import {
   allAttached,
   attach,
   attachAll,
   attachAndWait,
+  attached,
+  publishes,
   scene,
   suffixes,
   volumeCalls,
@@ -27,6 +30,54 @@ test('volumes are attached one after the other with --worker-threads=1', async (
   at.driver.on('ControllerPublishVolume', { reply: {}, after: 150 })
   await attachAll(t, at, suffixes(5))
   equal(mostAtOnce(volumeCalls(at.driver)), 1)
+})
+
+test('hanging detaches do not starve attaches', { only: 'ours', within: 180_000 }, async (t) => {
+  const args = ['--timeout=10s', '--retry-interval-start=100ms', '--retry-interval-max=1s']
+  const at = await scene(t, { args })
+  const stuck = suffixes(60)
+  await attachAll(t, at, stuck)
+  at.driver.on('ControllerUnpublishVolume', 'hang')
+  await Promise.all(stuck.map((suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) })))
+  await eventually('hanging detaches', () => at.driver.callsOf('ControllerUnpublishVolume').length >= 5)
+  const fresh = suffixes(10).map((suffix) => `-fresh${suffix}`)
+  const began = Date.now()
+  await attachAll(t, at, fresh)
+  const handles = new Set(fresh.map((suffix) => `${t.name(`pv${suffix}`)}-handle`))
+  const starts = publishes(at).filter(({ request }) => handles.has(String(request['volume_id'])))
+  const last = Math.max(...starts.map(({ start }) => start)) - began
+  ok(last < 8000, `the last attach reached the driver after ${last} ms`)
+  at.driver.on('ControllerUnpublishVolume', { reply: {} })
+})
+
+test('publishes of two PVs with the same volume handle never overlap if one PV is single-node', {
+  only: 'ours',
+}, async (t) => {
+  const at = await scene(t)
+  at.driver.on('ControllerPublishVolume', { reply: {}, after: 500 })
+  const csi = { volumeHandle: t.name('shared') }
+  const modes = [['ReadWriteOnce'], ['ReadWriteMany'], ['ReadWriteOnce'], ['ReadWriteMany']]
+  for (const [index, accessModes] of modes.entries()) {
+    await t.createNode(`node-${index}`)
+    await t.createVolume(`pv-${index}`, { accessModes, csi })
+  }
+  await t.received(PERSISTENT_VOLUMES, await t.api.get(PERSISTENT_VOLUMES, { name: t.name('pv-3') }))
+  const indexes = [...modes.keys()]
+  await Promise.all(
+    indexes.map((index) =>
+      t.createAttachment(`va-${index}`, { pv: t.name(`pv-${index}`), node: t.name(`node-${index}`) }),
+    ),
+  )
+  for (const index of indexes) await attached(t, t.name(`va-${index}`))
+  const calls = volumeCalls(at.driver)
+  const alone = calls.filter(({ request }) =>
+    ['node-0-id', 'node-2-id'].includes(String(request['node_id']).replace(`${t.id}-`, '')),
+  )
+  equal([calls.length, alone.length], [4, 2])
+  for (const { start, end = Infinity } of alone) {
+    const beside = calls.filter((other) => other.start < end && (other.end ?? Infinity) > start)
+    equal(beside.length, 1)
+  }
 })
 
 test('a multi-node volume is attached to its nodes in parallel, even if one of the calls hangs', async (t) => {
