@@ -1,5 +1,6 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { deserialize, serialize } from 'node:v8'
 import type { StoredSnapshot, StoredVolume, Volumes } from '@csi-sidecars/emulator'
 import type { Machine } from './machine.ts'
 
@@ -9,7 +10,7 @@ type Source = { readonly kind: Kind; readonly id: string }
 /** The data of a new volume or snapshot: a copy, or nothing in a directory, or nothing in a file for a loop device. */
 type Content = Source | 'directory' | 'file'
 
-const RECORD = 'record.json'
+const RECORD = 'record'
 
 /**
  * Volumes and snapshots in a folder. Each has a folder with its records and its data: a directory, or a sparse file for
@@ -42,12 +43,12 @@ export class Storage {
     for (const objects of [this.volumes, snapshots]) for (const { id } of objects.all) objects.delete(id)
     const points = new Set((await this.machine.mounts()).map(({ point }) => point))
     for (const id of await this.#ids('volumes')) {
-      const volume = await readJson<StoredVolume>(this.pathOf('volumes', id, RECORD))
+      const volume = await this.#record<StoredVolume>('volumes', id)
       // The mounts of a node that was killed end without a call.
       this.volumes.add({ ...volume, mounted: new Map([...volume.mounted].filter(([path]) => points.has(path))) })
     }
     for (const id of await this.#ids('snapshots')) {
-      snapshots.add(await readJson<StoredSnapshot>(this.pathOf('snapshots', id, RECORD)))
+      snapshots.add(await this.#record<StoredSnapshot>('snapshots', id))
     }
   }
 
@@ -85,7 +86,7 @@ export class Storage {
       else if (content === 'file') await writeFile(data, '')
       // Pods run as any user, and not each pod has a group for its volumes.
       else await mkdir(data).then(() => chmod(data, 0o777))
-      if (kind === 'snapshots') await writeJson(join(incoming, RECORD), this.volumes.snapshots.require(id))
+      if (kind === 'snapshots') await writeRecord(join(incoming, RECORD), this.volumes.snapshots.require(id))
       else await this.save(id, incoming)
       await rename(incoming, join(this.#folder, kind, id))
     } catch (error) {
@@ -100,7 +101,7 @@ export class Storage {
     const data = await stat(join(folder, 'data'))
     if (data.isFile() && data.size < volume.capacityBytes)
       await truncate(join(folder, 'data'), Number(volume.capacityBytes))
-    await writeJson(join(folder, RECORD), volume)
+    await writeRecord(join(folder, RECORD), volume)
   }
 
   /** Removes the data for ever. The caller has checked that it is not in use. */
@@ -120,24 +121,17 @@ export class Storage {
     await this.machine.run('cp', '--archive', '--sparse=always', '--reflink=auto', this.pathOf(kind, id), to)
   }
 
+  async #record<T>(kind: Kind, id: string): Promise<T> {
+    return deserialize(await readFile(this.pathOf(kind, id, RECORD))) as T
+  }
+
   async #ids(kind: Kind): Promise<readonly string[]> {
     return (await readdir(join(this.#folder, kind))).toSorted()
   }
 }
 
-/** Replaces the file in one step. Bigints and maps, which JSON lacks, become objects with one special key. */
-async function writeJson(file: string, value: object): Promise<void> {
-  const text = JSON.stringify(value, (_key, each: unknown) => {
-    if (typeof each === 'bigint') return { $bigint: String(each) }
-    return each instanceof Map ? { $map: [...each] } : each
-  })
-  await writeFile(`${file}.new`, text)
+/** Replaces the file in one step. JSON has neither the bigints nor the maps of a record. */
+async function writeRecord(file: string, record: object): Promise<void> {
+  await writeFile(`${file}.new`, serialize(record))
   await rename(`${file}.new`, file)
-}
-
-async function readJson<T>(file: string): Promise<T> {
-  return JSON.parse(await readFile(file, 'utf8'), (_key, each) => {
-    if (typeof each?.$bigint === 'string') return BigInt(each.$bigint)
-    return Array.isArray(each?.$map) ? new Map(each.$map) : each
-  })
 }

@@ -2,16 +2,15 @@ import { NODE_NAME } from '../cluster/configuration.ts'
 import type { Print } from '../cluster/up.ts'
 import { deploy, deployDriver, installChart, PODS_OF_CHART, RELEASE } from '../deploy/deploy.ts'
 import { controllerOnly, driverFacts } from '../deploy/driver-facts.ts'
-import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
+import { kubectl, list, remove } from '../deploy/kubectl.ts'
 import { chartValues, NAMESPACE, separateValues } from '../deploy/manifests.ts'
-import { claim, namespace } from '../deploy/workloads.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { until } from '../machine/until.ts'
 import { isReady, type Pod, type RunSummary, restartsOf } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
+import { Workspace } from './workspace.ts'
 
-const RUN_NAMESPACE = 'chart'
 const VOLUMES = 200
 const KILLED_CALLS = 40
 const MIB = 1024 * 1024
@@ -20,26 +19,26 @@ const MIB = 1024 * 1024
 export async function chart(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
   const values = chartValues(driverFacts(node.driver))
-  remove(node, 'namespace', RUN_NAMESPACE)
+  const space = new Workspace(node, 'chart')
   deploy(node, 'chart')
-  apply(node, [namespace(RUN_NAMESPACE)])
+  space.open()
   expectThat(pods(node).every(isReady), 'helm --wait has returned before the pods are ready')
   steps.done('the chart is installed, and --wait has waited')
   inside(node, ['helm', 'test', RELEASE, '--namespace', NAMESPACE])
   steps.done('helm test succeeds')
   await upgradeAndRollBack(node, values)
   steps.done('an upgrade changes the process, and a rollback reverts it')
-  const memory = await manyVolumes(node)
+  const memory = await manyVolumes(node, space)
   steps.done(`${VOLUMES} volumes need ${memory} of the memory limit, and nothing was restarted`)
   await failedLiveness(node, values)
   steps.done('a process that stopped was restarted by its liveness probe')
   restricted(node)
   steps.done('the restricted Pod Security level accepts the pod, and helm test succeeds there')
-  await twoReplicas(node, steps)
+  await twoReplicas(node, space, steps)
   inside(node, ['helm', 'uninstall', RELEASE, '--namespace', NAMESPACE, '--wait'])
   const left = (): readonly string[] => leftOfChart(node)
   await until('end of the chart', () => left().length === 0, { diagnose: () => left().join(' ') })
-  remove(node, 'namespace', RUN_NAMESPACE)
+  await space.close()
   steps.done('nothing of the uninstalled chart is left')
   const text = `each step as promised, ${VOLUMES} volumes in ${memory}`
   return { text, seconds: steps.seconds }
@@ -54,20 +53,16 @@ async function upgradeAndRollBack(node: NodeRecord, values: object): Promise<voi
 }
 
 /** Creates many volumes and returns the memory of the container, as the kubelet reports it. */
-async function manyVolumes(node: NodeRecord): Promise<string> {
-  const names = Array.from({ length: VOLUMES }, (_, index) => `many-${index}`)
-  apply(
-    node,
-    names.map((name) => claim(RUN_NAMESPACE, { name, storage: '1Mi' })),
-  )
-  await untilBound(node, VOLUMES)
+async function manyVolumes(node: NodeRecord, space: Workspace): Promise<string> {
+  createManyClaims(space, VOLUMES)
+  untilAllBound(space)
   const [pod] = pods(node)
   expectThat(pod !== undefined && restartsOf([pod]) === 0, 'a container was restarted')
   const container = pod?.spec.containers.find(({ name }) => name === 'csi-sidecars')
   expectThat(container?.securityContext?.readOnlyRootFilesystem === true, 'the root of the container is writable')
   const usedMib = Math.round(workingSet(node, pod?.metadata.name ?? '') / MIB)
-  remove(node, '-n', RUN_NAMESPACE, 'pvc', '--all')
-  await until('end of all volumes', () => list(node, 'persistentvolumes').length === 0, { seconds: 180 })
+  space.remove('pvc', '--all')
+  await space.volumesEnd()
   return `${usedMib} MiB of ${container?.resources?.limits?.['memory'] ?? 'no'}`
 }
 
@@ -89,7 +84,8 @@ function restricted(node: NodeRecord): void {
   const name = 'restricted.csi.example'
   const where = 'restricted'
   remove(node, 'namespace', where)
-  apply(node, [namespace(where, { 'pod-security.kubernetes.io/enforce': 'restricted' })])
+  kubectl(node, 'create', 'namespace', where)
+  kubectl(node, 'label', 'namespace', where, 'pod-security.kubernetes.io/enforce=restricted')
   const podSecurityContext = { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532 }
   const containers = [controllerOnly(node.driver, name)]
   const values = {
@@ -109,28 +105,22 @@ function restricted(node: NodeRecord): void {
 }
 
 /** Tries two replicas of the sidecars: a drain leaves one of them, and a killed leader loses no call. */
-async function twoReplicas(node: NodeRecord, steps: RunSteps): Promise<void> {
+async function twoReplicas(node: NodeRecord, space: Workspace, steps: RunSteps): Promise<void> {
   deploy(node, 'none')
   deployDriver(node)
   installChart(node, separateValues(driverFacts(node.driver)))
   drain(node)
   await until('two ready pods', () => pods(node).filter(isReady).length === 2)
   steps.done('a drain of their only node leaves one of two replicas, by the disruption budget')
-  const names = Array.from({ length: KILLED_CALLS }, (_, index) => `killed-${index}`)
-  const create = (): void =>
-    apply(
-      node,
-      names.map((name) => claim(RUN_NAMESPACE, { name, storage: '1Mi' })),
-    )
   const { countVolumes } = driverFacts(node.driver)
   const before = countVolumes()
-  create()
+  createManyClaims(space, KILLED_CALLS)
   await signalSidecars(node, 'KILL', () => leader(node))
-  await untilBound(node, KILLED_CALLS)
+  untilAllBound(space)
   expectThat(countVolumes() - before === KILLED_CALLS, 'the driver has another number of volumes than there are claims')
   await signalSidecars(node, 'KILL', () => leader(node))
-  remove(node, '-n', RUN_NAMESPACE, 'pvc', '--all')
-  await until('end of all volumes', () => list(node, 'persistentvolumes').length === 0, { seconds: 180 })
+  space.remove('pvc', '--all')
+  await space.volumesEnd()
   await until('equal number of volumes', () => countVolumes() === before, { seconds: 60 })
   steps.done('a leader killed while it calls the driver leaves no volume and forgets none')
 }
@@ -151,14 +141,13 @@ function leftOfChart(node: NodeRecord): readonly string[] {
 
 const pods = (node: NodeRecord): readonly Pod[] => list<Pod>(node, 'pods', '-n', NAMESPACE, '-l', PODS_OF_CHART)
 
-async function untilBound(node: NodeRecord, count: number): Promise<void> {
-  const phases = (): string =>
-    kubectl(node, 'get', 'pvc', '-n', RUN_NAMESPACE, '-o', 'jsonpath={range .items[*]}{.status.phase}{"\\n"}{end}')
-  const isBound = (): boolean =>
-    phases()
-      .split('\n')
-      .filter((phase) => phase === 'Bound').length === count
-  await until(`${count} bound claims`, isBound, { seconds: 180, everyMs: 500 })
+function createManyClaims(space: Workspace, count: number): void {
+  const names = Array.from({ length: count }, (_, index) => `claim-${index}`)
+  space.createClaims(names, '1Mi')
+}
+
+function untilAllBound(space: Workspace): void {
+  space.wait('jsonpath={.status.phase}=Bound', 'pvc', '--all')
 }
 
 /** Drains the node of two replicas. No other node takes a new replica, so the budget must keep the last one. */

@@ -6,17 +6,16 @@ import { OUR_REPOSITORY } from '../build/image-names.ts'
 import type { Print } from '../cluster/up.ts'
 import { deploy, deploySidecars, PODS_OF_CHART, RELEASE, rolledOut } from '../deploy/deploy.ts'
 import { driverFacts } from '../deploy/driver-facts.ts'
-import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
+import { kubectl, list, remove } from '../deploy/kubectl.ts'
 import { chartValues, type Manifest, NAMESPACE } from '../deploy/manifests.ts'
-import { claim, namespace, pod, snapshot } from '../deploy/workloads.ts'
 import { FOLDERS, ROOT } from '../machine/folders.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { until } from '../machine/until.ts'
-import { isReady, type Pod, type RunSummary, volumeObjects, volumesEnded } from './pods.ts'
+import { isReady, type Pod, type RunSummary } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
+import { Workspace } from './workspace.ts'
 
-const RUN_NAMESPACE = 'documents'
 /** The Deployment that the documents name. */
 const DEPLOYMENT = 'example-controller'
 const PODS_OF_DEPLOYMENT = `app=${DEPLOYMENT}`
@@ -30,11 +29,10 @@ const NOT_RUN = /^kubectl csi | --previous /
 export async function documents(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
   const page = new DocumentedCommands(node)
-  remove(node, 'namespace', RUN_NAMESPACE)
+  const { space } = page
   deploy(node, 'none')
   deploySidecars(node, 'go', { name: DEPLOYMENT, replicas: 2 })
-  apply(node, [namespace(RUN_NAMESPACE)])
-  const before = volumeObjects(node)
+  space.open()
   for (const path of ['README.md', 'docs/migration.md']) {
     await swapImages(page, path)
     steps.done(`the commands of ${path} replace the Go sidecars, and restore them`)
@@ -46,23 +44,25 @@ export async function documents(node: NodeRecord, print: Print): Promise<RunSumm
   steps.done('the kubectl commands of docs/operations.md work')
   await useChart(page, 'docs/migration.md')
   steps.done('the commands of docs/migration.md merge the processes and separate them')
-  await volumesEnded(node, before)
+  await space.volumesEnd()
   checkMissingPermission(node)
   steps.done('helm test names a missing permission')
   deploy(node, 'none')
-  remove(node, 'namespace', RUN_NAMESPACE)
+  await space.close()
   return { text: `${page.count} commands`, seconds: steps.seconds }
 }
 
 /** Reads commands of documents, and runs them in the root of the repository. */
 class DocumentedCommands {
   readonly node: NodeRecord
+  readonly space: Workspace
   readonly #chart = releaseChart(FOLDERS.state, OUR_REPOSITORY, {})
   readonly #values = join(FOLDERS.state, 'driver.yaml')
   #count = 0
 
   constructor(node: NodeRecord) {
     this.node = node
+    this.space = new Workspace(node, 'documents')
     // The chart's default is a process for each sidecar, and then it has no livenessprobe.
     const livenessprobe = { enabled: false }
     const values = { ...chartValues(driverFacts(node.driver)), process: 'each', livenessprobe }
@@ -96,10 +96,10 @@ class DocumentedCommands {
 
 /** Runs the commands that replace images. A volume is created before them, and works until they have ended. */
 async function swapImages(page: DocumentedCommands, path: string): Promise<void> {
-  const { node } = page
+  const { node, space } = page
   const goImages = imagesOf(node)
   let expected = goImages
-  startPod(node, KEPT)
+  space.start({ name: KEPT, script: 'true' })
   for (const line of page.of(path, /^kubectl (?:-n|--namespace) storage /)) {
     const output = page.run(line)
     if (line.includes(' get leases ')) {
@@ -113,11 +113,11 @@ async function swapImages(page: DocumentedCommands, path: string): Promise<void>
     if (!line.includes(' rollout ')) continue
     const found = JSON.stringify(imagesOf(node))
     expectThat(found === JSON.stringify(expected), `after ${line} other images run: ${found}`)
-    await useVolume(node)
+    await useVolume(space)
   }
   const isGo = Object.values(expected).every((image) => image.startsWith('registry.k8s.io/'))
   expectThat(isGo, `the last command of ${path} leaves ${JSON.stringify(expected)}`)
-  remove(node, '-n', RUN_NAMESPACE, `pod/${KEPT}`, `pvc/${KEPT}`)
+  space.remove(`pod/${KEPT}`, `pvc/${KEPT}`)
 }
 
 /** Returns the image of each sidecar in the ready pods of the Deployment. */
@@ -135,7 +135,7 @@ function imagesIn(line: string): Readonly<Record<string, string>> {
 
 /** Runs the commands of a document that install, change or test the chart. Volumes work after each of them. */
 async function useChart(page: DocumentedCommands, path: string): Promise<void> {
-  const { node } = page
+  const { node, space } = page
   for (const line of page.of(path, /^helm /)) {
     const output = page.run(line)
     if (line.includes('--install')) {
@@ -151,7 +151,7 @@ async function useChart(page: DocumentedCommands, path: string): Promise<void> {
     }
     const threads = /--set attacher\.workerThreads=(\d+)/.exec(line)?.[1]
     expectThat(args.includes(`worker-threads=${threads ?? '10'}`), `the pods after ${line} have another value`)
-    if (args.includes('provisioner')) await useVolume(node)
+    if (args.includes('provisioner')) await useVolume(space)
   }
 }
 
@@ -160,10 +160,9 @@ const podsOfChart = (node: NodeRecord): readonly Pod[] =>
 
 /** Runs the kubectl commands for operators, for objects of a volume that a pod uses. */
 async function operate(page: DocumentedCommands): Promise<void> {
-  const { node } = page
-  startPod(node, KEPT)
-  apply(node, [snapshot(RUN_NAMESPACE, KEPT)])
-  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=jsonpath={.status.readyToUse}=true', `volumesnapshot/${KEPT}`)
+  const { node, space } = page
+  space.start({ name: KEPT, script: 'true' })
+  space.snapshot(KEPT)
   const [attachment = ''] = namesOf(node, 'volumeattachments')
   const [content = ''] = namesOf(node, 'volumesnapshotcontents')
   const [sidecars] = podsOfChart(node)
@@ -173,13 +172,13 @@ async function operate(page: DocumentedCommands): Promise<void> {
       line
         .replace('volumeattachment <name>', `volumeattachment ${attachment}`)
         .replace('volumesnapshotcontent <name>', `volumesnapshotcontent ${content}`)
-        .replace(/(pvc|pod|volumesnapshot) <name>/, `$1 ${KEPT} --namespace ${RUN_NAMESPACE}`)
+        .replace(/(pvc|pod|volumesnapshot) <name>/, `$1 ${KEPT} --namespace ${space.name}`)
         .replaceAll('<namespace>', NAMESPACE)
         .replaceAll('<pod>', sidecars?.metadata.name ?? '')
         .replaceAll('<port>', String(attacher?.ports?.[0]?.containerPort)),
     )
   }
-  remove(node, '-n', RUN_NAMESPACE, `pod/${KEPT}`, `volumesnapshot/${KEPT}`, `pvc/${KEPT}`)
+  space.remove(`pod/${KEPT}`, `volumesnapshot/${KEPT}`, `pvc/${KEPT}`)
 }
 
 const namesOf = (node: NodeRecord, kind: string): readonly string[] =>
@@ -196,28 +195,12 @@ function checkMissingPermission(node: NodeRecord): void {
   remove(node, '-n', NAMESPACE, `pod/${TEST_POD}`)
 }
 
-/** Creates a claim and a pod that uses its volume, and waits for the pod. */
-function startPod(node: NodeRecord, name: string): void {
-  apply(node, [claim(RUN_NAMESPACE, { name, storage: '1Gi' }), pod(RUN_NAMESPACE, { name, script: 'true' })])
-  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
-}
-
 /** Checks that a volume is created, attached, expanded, detached and deleted. */
-async function useVolume(node: NodeRecord): Promise<void> {
+async function useVolume(space: Workspace): Promise<void> {
   const name = 'short'
-  const before = volumeObjects(node)
-  startPod(node, name)
-  const larger = JSON.stringify({ spec: { resources: { requests: { storage: '2Gi' } } } })
-  kubectl(node, '-n', RUN_NAMESPACE, 'patch', 'pvc', name, '--type=merge', '-p', larger)
-  kubectl(
-    node,
-    '-n',
-    RUN_NAMESPACE,
-    'wait',
-    '--for=jsonpath={.status.capacity.storage}=2Gi',
-    '--timeout=180s',
-    `pvc/${name}`,
-  )
-  remove(node, '-n', RUN_NAMESPACE, `pod/${name}`, `pvc/${name}`)
-  await volumesEnded(node, before)
+  space.start({ name, script: 'true' })
+  space.changeClaim(name, { resources: { requests: { storage: '2Gi' } } }, ['capacity.storage', '2Gi'])
+  const volume = space.kubectl('get', 'pvc', name, '-o', 'jsonpath={.spec.volumeName}')
+  space.remove(`pod/${name}`, `pvc/${name}`)
+  kubectl(space.node, 'wait', '--for=delete', `persistentvolume/${volume}`, '--timeout=180s')
 }

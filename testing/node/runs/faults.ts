@@ -1,39 +1,32 @@
 import { startService, stopService } from '../cluster/services.ts'
 import { type Print, restartNode, startKubelet } from '../cluster/up.ts'
 import { deploy } from '../deploy/deploy.ts'
-import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
+import { kubectl, list } from '../deploy/kubectl.ts'
 import { NAMESPACE } from '../deploy/manifests.ts'
-import { claim, namespace, pod } from '../deploy/workloads.ts'
 import { inside, tryInside } from '../machine/inside.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { until } from '../machine/until.ts'
 import { firstGap } from '../results/calls.ts'
-import { type Pod, type RunSummary, restartsOf, volumeObjects, volumesEnded } from './pods.ts'
+import { type Pod, type RunSummary, restartsOf } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
+import { Workspace } from './workspace.ts'
 
-const RUN_NAMESPACE = 'faults'
 const WRITER = 'writer'
 /** After a restart of the container the numbers continue. */
 const WRITE =
   'touch /data/log; i=$(wc -l < /data/log); while :; do i=$((i + 1)); echo $i >> /data/log; sync; sleep 0.1; done'
 
 /** Restarts and kills the parts of the node below a pod that writes. After each fault a new volume must be usable. */
-export async function faults(started: NodeRecord, print: Print): Promise<RunSummary> {
+export async function faults(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
-  remove(started, 'namespace', RUN_NAMESPACE)
-  deploy(started, 'ours')
-  const volumes = volumeObjects(started)
-  apply(started, [
-    namespace(RUN_NAMESPACE),
-    claim(RUN_NAMESPACE, { name: WRITER, storage: '1Gi' }),
-    pod(RUN_NAMESPACE, { name: WRITER, script: WRITE }),
-  ])
-  kubectl(started, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${WRITER}`, '--timeout=180s')
-  const before = sidecarRestarts(started)
-  let node = started
+  const space = new Workspace(node, 'faults')
+  deploy(node, 'ours')
+  space.open()
+  space.start({ name: WRITER, script: WRITE })
+  const before = sidecarRestarts(node)
   const check = (step: string): void => {
-    useNewVolume(node)
-    const gap = firstGap(kubectl(node, '-n', RUN_NAMESPACE, 'exec', WRITER, '--', 'cat', '/data/log'))
+    useNewVolume(space)
+    const gap = firstGap(space.read(WRITER, '/data/log'))
     expectThat(gap === undefined, `the pod has lost data: ${gap}`)
     steps.done(step)
   }
@@ -51,26 +44,20 @@ export async function faults(started: NodeRecord, print: Print): Promise<RunSumm
   // csi-driver-host-path counts a publication twice after its node was killed, and never unstages the volume again.
   const isKilled = node.driver !== 'hostpath'
   if (isKilled) {
-    node = await restartNode(node, print)
-    await until('pod that writes', () => isRunning(node), { seconds: 180 })
+    space.node = await restartNode(node, print)
+    await until('pod that writes', () => isRunning(space), { seconds: 180 })
     check('the node was killed, and started on its etcd and its disks')
   }
-  remove(node, '-n', RUN_NAMESPACE, 'pod,pvc', '--all')
-  await volumesEnded(node, volumes)
-  remove(node, 'namespace', RUN_NAMESPACE)
+  space.remove('pod,pvc', '--all')
+  await space.close()
   steps.done('nothing is left')
   const summary = `kubelet and containerd restarted, driver ${isKilled ? 'and node ' : ''}killed`
   return { text: `${summary}: no data lost, new volumes usable, nothing is left`, seconds: steps.seconds }
 }
 
-function useNewVolume(node: NodeRecord): void {
-  const name = 'after'
-  apply(node, [
-    claim(RUN_NAMESPACE, { name, storage: '1Gi' }),
-    pod(RUN_NAMESPACE, { name, script: 'echo 1 > /data/file' }),
-  ])
-  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=180s')
-  remove(node, '-n', RUN_NAMESPACE, `pod/${name}`, `pvc/${name}`)
+function useNewVolume(space: Workspace): void {
+  space.start({ name: 'after', script: 'echo 1 > /data/file' })
+  space.remove('pod/after', 'pvc/after')
 }
 
 /** Kills the driver's process, and waits until the kubelet has started it again. */
@@ -89,6 +76,7 @@ function sidecarRestarts(node: NodeRecord): number {
   return restartsOf(list<Pod>(node, 'pods', '-n', NAMESPACE, '-l', 'app=sidecars'))
 }
 
-function isRunning(node: NodeRecord): boolean {
-  return tryInside(node, ['kubectl', '-n', RUN_NAMESPACE, 'exec', WRITER, '--', 'true']).status === 0
+/** Reports whether the container runs. The pod stays ready while its node does not run. */
+function isRunning({ node, name }: Workspace): boolean {
+  return tryInside(node, ['kubectl', '-n', name, 'exec', WRITER, '--', 'true']).status === 0
 }

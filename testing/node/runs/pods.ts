@@ -1,7 +1,3 @@
-import { list } from '../deploy/kubectl.ts'
-import type { NodeRecord } from '../machine/record.ts'
-import { until } from '../machine/until.ts'
-
 /** The result of a run in a few words, and its time. */
 export interface RunSummary {
   readonly text: string
@@ -36,16 +32,4 @@ export function restartsOf(pods: readonly Pod[]): number {
 export function isReady({ metadata, status }: Pod): boolean {
   const ready = status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True')
   return metadata.deletionTimestamp === undefined && ready === true
-}
-
-/** Returns the names of the objects that exist for volumes and snapshots in the whole cluster. */
-export function volumeObjects(node: NodeRecord): readonly string[] {
-  const kinds = 'persistentvolumes,volumeattachments,volumesnapshotcontents'
-  return list(node, kinds).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
-}
-
-/** Waits until only those objects of volumes and snapshots exist that existed before. */
-export async function volumesEnded(node: NodeRecord, before: readonly string[]): Promise<void> {
-  const left = (): readonly string[] => volumeObjects(node).filter((name) => !before.includes(name))
-  await until('end of all volumes', () => left().length === 0, { seconds: 180, diagnose: () => left().join(' ') })
 }

@@ -1,15 +1,14 @@
 import { SIDECAR_NAMES } from '../build/image-names.ts'
 import type { Print } from '../cluster/up.ts'
 import { deploy, rolledOut } from '../deploy/deploy.ts'
-import { apply, kubectl, list, remove } from '../deploy/kubectl.ts'
+import { kubectl } from '../deploy/kubectl.ts'
 import { NAMESPACE, SIDECARS_DEPLOYMENT, sidecarImage } from '../deploy/manifests.ts'
-import { claim, namespace, pod } from '../deploy/workloads.ts'
 import type { NodeRecord } from '../machine/record.ts'
 import { callsTwiceAtOnce, firstGap } from '../results/calls.ts'
 import { type Pod, type RunSummary, restartsOf } from './pods.ts'
 import { expectThat, RunSteps } from './report.ts'
+import { Workspace } from './workspace.ts'
 
-const RUN_NAMESPACE = 'swap'
 const WRITER = 'writer'
 const WRITE = 'i=0; while :; do i=$((i + 1)); echo $i >> /data/log; sync; sleep 0.05; done'
 /** Claims whose volumes are created and deleted while a rollout runs. */
@@ -18,30 +17,27 @@ const CLAIMS = 10
 /** Swaps the images of the Go sidecars for ours and back, as the README says, below a pod that writes all the time. */
 export async function swap(node: NodeRecord, print: Print): Promise<RunSummary> {
   const steps = new RunSteps(print)
-  remove(node, 'namespace', RUN_NAMESPACE)
+  const space = new Workspace(node, 'swap')
   deploy(node, 'go')
   // The new leader of two replicas starts while the old leader still runs.
   kubectl(node, '-n', NAMESPACE, 'scale', `deployment/${SIDECARS_DEPLOYMENT}`, '--replicas=2')
   rolledOut(node)
-  apply(node, [
-    namespace(RUN_NAMESPACE),
-    claim(RUN_NAMESPACE, { name: WRITER, storage: '1Gi' }),
-    pod(RUN_NAMESPACE, { name: WRITER, script: WRITE }),
-  ])
-  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=condition=Ready', `pod/${WRITER}`, '--timeout=180s')
+  space.open()
+  space.start({ name: WRITER, script: WRITE })
   steps.done('a pod writes to its volume')
   const images = SIDECAR_NAMES.map((name) => `csi-${name}=${sidecarImage('ours', name)}`)
-  workDuring(node, ['set', 'image', `deployment/${SIDECARS_DEPLOYMENT}`, ...images])
+  workDuring(space, ['set', 'image', `deployment/${SIDECARS_DEPLOYMENT}`, ...images])
   steps.done('our sidecars work')
-  workDuring(node, ['rollout', 'undo', `deployment/${SIDECARS_DEPLOYMENT}`])
+  workDuring(space, ['rollout', 'undo', `deployment/${SIDECARS_DEPLOYMENT}`])
   steps.done('the Go sidecars work again')
-  const log = kubectl(node, '-n', RUN_NAMESPACE, 'exec', WRITER, '--', 'cat', '/data/log')
+  const log = space.read(WRITER, '/data/log')
   const gap = firstGap(log)
   expectThat(gap === undefined, `the pod has lost data: ${gap}`)
-  const restarts = restartsOf(list<Pod>(node, 'pods', '-n', RUN_NAMESPACE))
+  const restarts = restartsOf(space.list<Pod>('pods'))
   expectThat(restarts === 0, 'the pod that writes was restarted')
   const calls = checkCalls(node)
-  remove(node, 'namespace', RUN_NAMESPACE)
+  space.remove('pod,pvc', '--all')
+  await space.close()
   steps.done('nothing is lost')
   return { text: `${log.trimEnd().split('\n').length} lines written, none lost; ${calls}`, seconds: steps.seconds }
 }
@@ -56,19 +52,13 @@ function checkCalls(node: NodeRecord): string {
 }
 
 /** Changes the Deployment, creates volumes while it rolls out, and deletes them after it has. */
-function workDuring(node: NodeRecord, change: readonly string[]): void {
+function workDuring(space: Workspace, change: readonly string[]): void {
   const names = Array.from({ length: CLAIMS }, (_, index) => `claim-${index}`)
-  apply(
-    node,
-    names.slice(0, CLAIMS / 2).map((name) => claim(RUN_NAMESPACE, { name, storage: '1Gi' })),
-  )
-  kubectl(node, '-n', NAMESPACE, ...change)
-  apply(
-    node,
-    names.slice(CLAIMS / 2).map((name) => claim(RUN_NAMESPACE, { name, storage: '1Gi' })),
-  )
-  rolledOut(node)
   const claims = names.map((name) => `pvc/${name}`)
-  kubectl(node, '-n', RUN_NAMESPACE, 'wait', '--for=jsonpath={.status.phase}=Bound', '--timeout=180s', ...claims)
-  remove(node, '-n', RUN_NAMESPACE, ...claims)
+  space.createClaims(names.slice(0, CLAIMS / 2))
+  kubectl(space.node, '-n', NAMESPACE, ...change)
+  space.createClaims(names.slice(CLAIMS / 2))
+  rolledOut(space.node)
+  space.wait('jsonpath={.status.phase}=Bound', ...claims)
+  space.remove(...claims)
 }
