@@ -15,7 +15,7 @@ import {
 import { documentedValues } from '../tools/value-comments.ts'
 import { EXAMPLES, exampleFile, render } from './helm.ts'
 import { podSpecs, sidecar } from './manifest.ts'
-import { at, get, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
+import { ALL_SIDECARS, at, get, merged, readValues, VALUES_FILE, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 const FLAGS = APPS.flatMap((app) => keysOf(app).map((key) => ({ app, flag: key.flag.name, key })))
@@ -46,7 +46,7 @@ function mentions(text: string, flag: string): boolean {
 }
 
 withHelm('rendered arguments', () => {
-  const base = merged(readValues(exampleFile('driver')), WITH_PREVIEWS)
+  const base = merged(readValues(exampleFile('driver')), ALL_SIDECARS)
   /** The values for which the chart accepts any drainTimeout. */
   const patient = (app: AppName): Values => merged(base, at(`${app}.livenessProbe.terminationGracePeriodSeconds`, 3600))
   /** The values for which the chart renders the flags with paths of TLS files. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { CHART, type Example, exampleFile, render } from './helm.ts'
 import { named } from './manifest.ts'
-import { merged, readValues, WITH_PREVIEWS } from './values.ts'
+import { merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('installation notes', () => {
@@ -31,14 +31,6 @@ withHelm('installation notes', () => {
       'ConfigMap',
       'notes',
     ).data?.['text'] ?? ''
-
-  it('the notes after an installation name the enabled sidecars that are previews', () => {
-    expect(notes('driver')).not.toContain('preview')
-    expect(notes('driver', { snapshotter: { enabled: true } })).toContain(
-      'csi-snapshotter is a preview: docs/drivers.md',
-    )
-    expect(notes('driver', { ...WITH_PREVIEWS })).toContain('csi-provisioner and csi-snapshotter are previews')
-  })
 
   it('the notes after an installation name each Deployment and the namespace of the Leases', () => {
     expect(notes('driver')).toContain('rollout status deployment/demo-csi-sidecars-controller')

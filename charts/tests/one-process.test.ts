@@ -5,10 +5,10 @@ import { APPS, EACH, FLAG_KEYS, pathOf, textOf } from '../tools/flag-keys.ts'
 import { exampleFile, render, tryRender } from './helm.ts'
 import { type Manifest, named, ofKind, podSpecs, sidecar } from './manifest.ts'
 import { restrictedViolations } from './pod-security.ts'
-import { at, get, merged, readValues, VALUES_FILE, type Values, WITH_PREVIEWS } from './values.ts'
+import { ALL_SIDECARS, at, get, merged, readValues, VALUES_FILE, type Values } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const ONE = merged(merged(readValues(exampleFile('driver')), WITH_PREVIEWS), { process: 'one' })
+const ONE = merged(merged(readValues(exampleFile('driver')), ALL_SIDECARS), { process: 'one' })
 const withValues = (values: object): readonly Manifest[] => render({ values: merged(ONE, { ...values }) })
 const argsOf = (objects: readonly Manifest[]): readonly string[] => sidecar(objects, 'sidecars').args ?? []
 

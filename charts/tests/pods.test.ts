@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
+import { APPS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { load } from 'js-yaml'
 import { CHART, exampleFile, render } from './helm.ts'
 import { type Manifest, named, ofKind, type PodSpec, podSpecs, sidecar } from './manifest.ts'
 import { baselineViolations, restrictedViolations } from './pod-security.ts'
-import { merged, readValues, WITH_PREVIEWS } from './values.ts'
+import { ALL_SIDECARS, merged, readValues } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
-const ALL = [...APPS, ...PREVIEWS.map(({ app }) => app)]
+const ALL = [...APPS, ...SIDECARS_ON_REQUEST.map(({ app }) => app)]
 const ROOT = join(CHART, '../..')
 
 it('version and appVersion of the chart equal the version of the sidecars', () => {
@@ -83,7 +83,7 @@ withHelm('rendered pods', () => {
   })
 
   it.each(ALL)('the container of the %s has a liveness and a readiness probe by default', (app) => {
-    const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(WITH_PREVIEWS), app)
+    const { livenessProbe, readinessProbe, ports = [] } = sidecar(withValues(ALL_SIDECARS), app)
     expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez' }, initialDelaySeconds: 30, failureThreshold: 3 })
     // Shorter than that of the pod, because a process that hangs takes all of it.
     expect(livenessProbe).toMatchObject({ terminationGracePeriodSeconds: 30 })

@@ -1,5 +1,5 @@
 import type { PolicyRule } from '@csi-sidecars/kube-types'
-import type { PreviewName } from '@csi-sidecars/sidecars'
+import type { NameOnRequest } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { expect, it } from '@jest/globals'
 import { exampleFile, type RenderOptions, render } from './helm.ts'
@@ -35,7 +35,7 @@ const PROVISIONER = publishedRules('provisioner')
 const SNAPSHOTTER = publishedRules('snapshotter')
 
 /** Returns the rules in the charts of CSI drivers, except Secrets, Leases, and the verb `update` of the snapshotter. */
-function publishedRules(app: PreviewName): readonly PolicyRule[] {
+function publishedRules(app: NameOnRequest): readonly PolicyRule[] {
   return FACTS[app].rules
     .filter(({ resources }) => !resources.includes('secrets') && !resources.includes('leases'))
     .map(({ apiGroups, resources, verbs }) => ({

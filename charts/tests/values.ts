@@ -11,8 +11,8 @@ export function readValues(file: string): Values {
   return load(readFileSync(file, 'utf8')) as Values
 }
 
-/** Values that enable the previews: provisioner and snapshotter. */
-export const WITH_PREVIEWS: Values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
+/** Values that enable the sidecars that are off by default. */
+export const ALL_SIDECARS: Values = { provisioner: { enabled: true }, snapshotter: { enabled: true } }
 
 export const VALUES_FILE = join(CHART, 'values.yaml')
 

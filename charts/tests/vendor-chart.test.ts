@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { APPS } from '../tools/flag-keys.ts'
 import { CHART, exampleFile, render, runHelm, VENDOR_CHART } from './helm.ts'
 import { type Manifest, named, podSpecs, sidecar } from './manifest.ts'
-import { WITH_PREVIEWS } from './values.ts'
+import { ALL_SIDECARS } from './values.ts'
 import { withHelm } from './with-helm.ts'
 
 withHelm('dependent chart', () => {
@@ -34,7 +34,7 @@ withHelm('dependent chart', () => {
   })
 
   it.each(APPS)('a chart that depends on our chart renders the same %s container as our chart', (app) => {
-    const ours = sidecar(render({ files: [exampleFile('driver')], values: WITH_PREVIEWS }), app)
+    const ours = sidecar(render({ files: [exampleFile('driver')], values: ALL_SIDECARS }), app)
     const { image, args, ...theirs } = sidecar(objects, app)
     expect(theirs).toEqual({ ...ours, image: undefined, args: undefined })
     expect(image).toBe(ours.image)
@@ -44,7 +44,7 @@ withHelm('dependent chart', () => {
   })
 
   it('a chart that depends on our chart has the RBAC rules of all sidecars in its roles', () => {
-    const ours = render({ files: [exampleFile('driver')], values: WITH_PREVIEWS })
+    const ours = render({ files: [exampleFile('driver')], values: ALL_SIDECARS })
     const rules = APPS.flatMap(
       (app) => named(ours, 'ClusterRole', `demo-csi-sidecars-external-${app}-role`).rules ?? [],
     )

@@ -7,12 +7,12 @@ import {
   prefixableFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { PREVIEWS, type PreviewName, type AppName as Released, SIDECARS } from '@csi-sidecars/sidecars'
+import { type NameOnRequest, type AppName as Released, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 
-export type AppName = Released | PreviewName
+export type AppName = Released | NameOnRequest
 
-const IN_CHART = [...SIDECARS, ...PREVIEWS]
-/** The sidecars with a section in values.yaml. Sidecars that are previews are off by default. */
+const IN_CHART = [...SIDECARS, ...SIDECARS_ON_REQUEST]
+/** The sidecars with a section in values.yaml. Those on request are off by default. */
 export const APPS: readonly AppName[] = IN_CHART.map(({ app }) => app)
 
 /** The key of values.yaml that sets a flag. */

@@ -1,4 +1,4 @@
-import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { expect, it } from '@jest/globals'
 import { compatibilityTable, requiredModule } from './compatibility-table.ts'
 
@@ -8,7 +8,7 @@ const FOLDERS: Readonly<Record<string, string>> = {
   'external-snapshotter': 'originals/snapshotter',
 }
 
-it.each([...SIDECARS, ...PREVIEWS].map(({ app, value }) => [app, value.replaces]))(
+it.each([...SIDECARS, ...SIDECARS_ON_REQUEST].map(({ app, value }) => [app, value.replaces]))(
   'the end-to-end tests compare the %s with the Go sidecar that it replaces: %s',
   (_, replaces) => {
     const [name = '', version = ''] = replaces.split(' v')

@@ -1,4 +1,4 @@
-import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { LIVENESSPROBE, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { code, table } from './markdown.ts'
 import { readText } from './source-texts.ts'
 
@@ -22,8 +22,10 @@ export function compatibilityTable(): string {
   return table(
     ['what', 'this version'],
     [
-      ...SIDECARS.map(({ value }) => [`${code(value.name)} takes the place of`, value.replaces]),
-      ...PREVIEWS.map(({ value }) => [`${code(value.name)} (a preview) takes the place of`, value.replaces]),
+      ...[...SIDECARS, ...SIDECARS_ON_REQUEST].map(({ value }) => [
+        `${code(value.name)} takes the place of`,
+        value.replaces,
+      ]),
       [`${code(`csi-sidecars --controllers=...,${LIVENESSPROBE.prefix}`)} takes the place of`, LIVENESSPROBE.replaces],
       [
         'Kubernetes',

@@ -9,7 +9,7 @@ import {
   prefixableFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { CHOICE, LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { CHOICE, LIVENESSPROBE, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { type AppName, notInValues, OWN_FLAGS, valueKey } from '../../charts/tools/flag-keys.ts'
 import { code, table } from './markdown.ts'
 
@@ -19,7 +19,7 @@ export function standardFlags(): string {
 }
 
 const PROCESS_KEYS: Readonly<Record<string, string>> = {
-  controllers: [...SIDECARS, ...PREVIEWS, { app: LIVENESSPROBE.prefix }]
+  controllers: [...SIDECARS, ...SIDECARS_ON_REQUEST, { app: LIVENESSPROBE.prefix }]
     .map(({ app }) => code(`${app}.enabled`))
     .join(', '),
   'single-lease': '`sidecars.singleLease`',
@@ -117,7 +117,7 @@ export function featureGates(): string {
     code(String(gate.default)),
     meaning(app, name),
   ]
-  const rows = [...SIDECARS, ...PREVIEWS].flatMap(({ app, value: { gates } }) => [
+  const rows = [...SIDECARS, ...SIDECARS_ON_REQUEST].flatMap(({ app, value: { gates } }) => [
     ...Object.entries<FeatureGate>(gates.sidecarGates).map(([name, gate]) => row(app, name, gate)),
     ...Object.entries<boolean>(gates.permanent).map(([name, value]) =>
       row(app, name, { stage: 'permanent', default: value }),

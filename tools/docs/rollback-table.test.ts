@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { STANDARD_FLAGS } from '@csi-sidecars/sidecar'
-import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { describe, expect, it } from '@jest/globals'
 import { sectionOf } from './markdown.ts'
 import { ORIGINAL_FLAGS } from './rollback-table.ts'
@@ -16,7 +16,7 @@ describe('the rollback section of docs/migration.md', () => {
     return [...cell.matchAll(/`--([\w-]+)`/g)].map(([, name = '']) => name)
   }
 
-  it.each([...SIDECARS, ...PREVIEWS].map(({ app, value }) => [app, value.flags] as const))(
+  it.each([...SIDECARS, ...SIDECARS_ON_REQUEST].map(({ app, value }) => [app, value.flags] as const))(
     'the rollback section names exactly the flags of our %s that the Go sidecar does not have',
     (app, flags) => {
       const names = [...STANDARD_FLAGS, ...flags].flatMap((flag) => [

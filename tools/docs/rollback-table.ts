@@ -1,5 +1,5 @@
 import { type Flag, type GateTable, STANDARD_FLAGS } from '@csi-sidecars/sidecar'
-import { PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { code, table } from './markdown.ts'
 import { readText } from './source-texts.ts'
 
@@ -16,7 +16,7 @@ interface SidecarFlags {
 /** Returns the table of flags and values that the Go sidecars refuse. They must be removed before a rollback. */
 export function rollbackTable(): string {
   const all = unknownNames(STANDARD_FLAGS, Object.values(ORIGINAL_FLAGS).flat())
-  const rows = [...SIDECARS, ...PREVIEWS].flatMap(({ app, value }) => rowsOf(app, value))
+  const rows = [...SIDECARS, ...SIDECARS_ON_REQUEST].flatMap(({ app, value }) => rowsOf(app, value))
   return table(['of', 'remove'], [['all', listOf(all)], ...rows])
 }
 

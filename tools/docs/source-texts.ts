@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { APPS, PREVIEWS } from '@csi-sidecars/sidecars'
+import { APPS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -11,7 +11,7 @@ export function readText(path: string): string {
 
 /** The folders whose code runs in a sidecar. */
 const RUNTIME = [
-  `apps/{${[...APPS, ...PREVIEWS.map(({ app }) => app), 'livenessprobe', 'sidecars'].join()}}`,
+  `apps/{${[...APPS, ...SIDECARS_ON_REQUEST.map(({ app }) => app), 'livenessprobe', 'sidecars'].join()}}`,
   'libs/{base,controller,csi,csi-translation,events,informer}',
 ]
 const MORE = ['libs/{http1,kube-client,kube-types,leader-election,sidecar,telemetry,workqueue}']

@@ -2,7 +2,7 @@ import { facts as attacher } from '@csi-sidecars/attacher/facts'
 import { facts as provisioner } from '@csi-sidecars/provisioner/facts'
 import { facts as resizer } from '@csi-sidecars/resizer/facts'
 import { facts as snapshotter } from '@csi-sidecars/snapshotter/facts'
-import type { AppName, PreviewName } from './sidecars.ts'
+import type { AppName, NameOnRequest } from './sidecars.ts'
 
 interface Rule {
   readonly apiGroups: readonly string[]
@@ -24,4 +24,4 @@ interface Facts {
  * The facts about each sidecar for tests, benchmarks and images. No executable contains them, and the compiler refuses
  * a sidecar without facts.
  */
-export const FACTS: Readonly<Record<AppName | PreviewName, Facts>> = { attacher, resizer, provisioner, snapshotter }
+export const FACTS: Readonly<Record<AppName | NameOnRequest, Facts>> = { attacher, resizer, provisioner, snapshotter }

@@ -8,7 +8,7 @@ import { snapshotter } from '@csi-sidecars/snapshotter'
 import { type Cluster, startCluster } from '@csi-sidecars/testkit'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { FACTS } from './facts.ts'
-import { APPS, type AppName, PREVIEWS, type PreviewName } from './sidecars.ts'
+import { APPS, type AppName, type NameOnRequest, SIDECARS_ON_REQUEST } from './sidecars.ts'
 
 /** Tests with the command lines of public drivers in charts/tests/public-drivers.json. */
 
@@ -21,7 +21,7 @@ const DRIVERS: readonly PublicDriver[] = JSON.parse(
   readFileSync(new URL('../../../charts/tests/public-drivers.json', import.meta.url), 'utf8'),
 )
 
-const PROGRAMS: Readonly<Record<AppName | PreviewName, Program>> = {
+const PROGRAMS: Readonly<Record<AppName | NameOnRequest, Program>> = {
   attacher: programOf(attacher),
   resizer: programOf(resizer),
   provisioner: programOf(provisioner),
@@ -78,7 +78,7 @@ it('the list of public drivers has 67 drivers, each with a provisioner', () => {
   expect(DRIVERS.filter(({ sidecars }) => sidecars['provisioner'] === undefined)).toEqual([])
 })
 
-describe.each([...APPS, ...PREVIEWS.map(({ app }) => app)])('the %s', (app) => {
+describe.each([...APPS, ...SIDECARS_ON_REQUEST.map(({ app }) => app)])('the %s', (app) => {
   const lines = DRIVERS.flatMap(({ name, sidecars }) => (sidecars[app] ?? []).map((line) => ({ name, line })))
 
   it.each(lines)('the sidecar starts with the arguments of the driver $name', async ({ line }) => {

@@ -5,7 +5,7 @@ import { resizer } from '@csi-sidecars/resizer'
 import { type App, combine, type DriverApp, type Program } from '@csi-sidecars/sidecar'
 import { snapshotter } from '@csi-sidecars/snapshotter'
 
-/** A sidecar with an executable. A released sidecar also has an image and a section in the chart. */
+/** A sidecar with an executable, an image and a section in the chart. */
 interface Sidecar<N> {
   /** The folder under `apps`, section in the chart's values, and prefix of flags. */
   readonly app: N
@@ -15,16 +15,16 @@ interface Sidecar<N> {
 }
 
 export type AppName = 'attacher' | 'resizer'
-export type PreviewName = 'provisioner' | 'snapshotter'
+export type NameOnRequest = 'provisioner' | 'snapshotter'
 
-/** The released sidecars. Images, executables, chart tests, end-to-end tests, benchmarks and documents follow this list. */
+/** The sidecars that the combined process runs by default. */
 export const SIDECARS: readonly Sidecar<AppName>[] = [
   { app: 'attacher', does: 'VolumeAttachments to ControllerPublishVolume and back', value: attacher },
   { app: 'resizer', does: 'claims to ControllerExpandVolume and ControllerModifyVolume', value: resizer },
 ]
 
-/** Sidecars that run only if `--controllers` names them. Documents and benchmarks of all sidecars leave them out. */
-export const PREVIEWS: readonly Sidecar<PreviewName>[] = [
+/** The sidecars that the combined process runs only if `--controllers` names them. */
+export const SIDECARS_ON_REQUEST: readonly Sidecar<NameOnRequest>[] = [
   { app: 'provisioner', does: 'claims to CreateVolume, released volumes to DeleteVolume', value: provisioner },
   {
     app: 'snapshotter',
@@ -44,7 +44,7 @@ export const LIVENESSPROBE: DriverApp = livenessprobe
 /** The sidecars of the combined process: the default sidecars, and the sidecars that run only on request. */
 export const CHOICE = {
   byDefault: SIDECARS.map(({ value }) => value),
-  onRequest: [...PREVIEWS.map(({ value }) => value), LIVENESSPROBE],
+  onRequest: [...SIDECARS_ON_REQUEST.map(({ value }) => value), LIVENESSPROBE],
 }
 
 /** The program of the combined process. */

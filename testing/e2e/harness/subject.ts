@@ -1,7 +1,7 @@
-import { type AppName, PREVIEWS, type PreviewName, SIDECARS } from '@csi-sidecars/sidecars'
+import { type AppName, type NameOnRequest, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 
-export type TestedApp = AppName | PreviewName
+export type TestedApp = AppName | NameOnRequest
 /** A sidecar, or attacher and resizer in one process. */
 export type Subject = TestedApp | 'both'
 export type Target = 'real' | 'emulator'
@@ -11,7 +11,7 @@ export type Binaries = 'ours' | 'one' | 'originals'
 export type Executables = Readonly<Record<Subject, string>>
 
 /** All sidecars that have an executable. */
-export const SUBJECTS = [...SIDECARS, ...PREVIEWS]
+export const SUBJECTS = [...SIDECARS, ...SIDECARS_ON_REQUEST]
 
 /** Calls `make` for each sidecar. Returns the results by sidecar. */
 export function bySubject<T>(make: (app: TestedApp) => T): Readonly<Record<TestedApp, T>> {

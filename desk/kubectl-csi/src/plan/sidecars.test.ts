@@ -1,11 +1,11 @@
-import { LIVENESSPROBE, PREVIEWS, SIDECARS } from '@csi-sidecars/sidecars'
+import { LIVENESSPROBE, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
 import { FACTS } from '@csi-sidecars/sidecars/facts'
 import { describe, expect, it } from '@jest/globals'
 import { effectiveFlags } from './flags/check-flags.ts'
 import { neededRights } from './rights/needed.ts'
 import { KNOWN_SIDECARS, SIDECAR_NAMES } from './sidecars.ts'
 
-const APPS = [...SIDECARS, ...PREVIEWS]
+const APPS = [...SIDECARS, ...SIDECARS_ON_REQUEST]
 const NO_FLAGS = effectiveFlags([], new Map())
 
 describe('the sidecars that the command knows', () => {
