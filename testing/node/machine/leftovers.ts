@@ -29,7 +29,9 @@ export async function removeNode(): Promise<void> {
   await endProcesses()
   await detachLoopDevices()
   removeImageStore(FOLDERS.buildStore)
-  if (existsSync(KUBELET_FOLDER_MARK) && readdirSync(KUBELET_FOLDER).length === 0) rmdirSync(KUBELET_FOLDER)
+  // The folder can be gone: a restarted machine may have another /var/lib.
+  const isOurs = existsSync(KUBELET_FOLDER_MARK) && existsSync(KUBELET_FOLDER)
+  if (isOurs && readdirSync(KUBELET_FOLDER).length === 0) rmdirSync(KUBELET_FOLDER)
   rmSync(FOLDERS.state, { recursive: true, force: true })
 }
 
