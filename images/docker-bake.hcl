@@ -29,7 +29,7 @@ target "ubi" {
   target   = "${app}-nonroot"
   tags     = [TAGGED ? "${REGISTRY}/csi-${app}:${VERSION}-ubi" : "${REGISTRY}/csi-${app}"]
   # ubi-micro lacks libstdc++.
-  args = { BASE = "registry.access.redhat.com/ubi9/ubi-minimal:9.8" }
+  args = { BASE = "registry.access.redhat.com/ubi9/ubi-minimal:9.8@sha256:7fbeae18dc9476399f565e68255f602a3374ea8614ba3d14843565131a13ff93" }
 }
 
 target "common" {
