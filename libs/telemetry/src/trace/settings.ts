@@ -71,7 +71,7 @@ export function readSettings(env: Environment, defaultAttributes: Attributes): T
   return {
     export: exportSettings(variables),
     batch: batchSettings(variables),
-    sampler: sampler(variables, samplerName),
+    sampler: samplerOf(samplerName, variables.text('OTEL_TRACES_SAMPLER_ARG')),
     samplerName,
     resource: resource(variables, defaultAttributes),
   }
@@ -135,15 +135,6 @@ function resource(variables: Variables, defaultAttributes: Attributes): Attribut
     ...pairs(name, variables.text(name)),
     ...(service !== '' && { 'service.name': service }),
   }
-}
-
-function sampler(variables: Variables, name: string): Sampler {
-  const argument = variables.text('OTEL_TRACES_SAMPLER_ARG')
-  const found = samplerOf(name, argument)
-  if (found !== undefined) return found
-  if (samplerOf(name, '') !== undefined)
-    throw new VariableError('OTEL_TRACES_SAMPLER_ARG', 'it is no number from 0 to 1')
-  throw new VariableError('OTEL_TRACES_SAMPLER', 'no such sampler')
 }
 
 function batchSettings(variables: Variables): BatchSettings {
@@ -215,15 +206,14 @@ class Variables {
   }
 }
 
-/** Returns the sampler of a name. Undefined if the name is unknown or the argument is not a number from 0 to 1. */
-export function samplerOf(name: string, argument: string): Sampler | undefined {
+/** Returns the sampler of a name. Throws VariableError if the name is unknown, or the argument no number from 0 to 1. */
+export function samplerOf(name: string, argument: string): Sampler {
   const [, parentBased, root = ''] = /^(parentbased_)?(.*)$/.exec(name) ?? []
   const decide = rootSampler(root, argument)
-  if (decide === undefined || parentBased === undefined) return decide
-  return (traceId, parent) => parent?.sampled ?? decide(traceId, undefined)
+  return parentBased === undefined ? decide : (traceId, parent) => parent?.sampled ?? decide(traceId, undefined)
 }
 
-function rootSampler(name: string, argument: string): Sampler | undefined {
+function rootSampler(name: string, argument: string): Sampler {
   switch (name) {
     case 'always_on':
       return () => true
@@ -232,14 +222,14 @@ function rootSampler(name: string, argument: string): Sampler | undefined {
     case 'traceidratio':
       return ratioSampler(argument)
     default:
-      return undefined
+      throw new VariableError('OTEL_TRACES_SAMPLER', 'no such sampler')
   }
 }
 
 /** Samples by the same digits of the ID as Go's SDK, so that components with the same ratio keep the same traces. */
-function ratioSampler(argument: string): Sampler | undefined {
+function ratioSampler(argument: string): Sampler {
   const part = argument === '' ? 1 : Number(argument)
-  if (!(part >= 0 && part <= 1)) return undefined
+  if (!(part >= 0 && part <= 1)) throw new VariableError('OTEL_TRACES_SAMPLER_ARG', 'it is no number from 0 to 1')
   if (part === 1) return () => true
   const upperBound = BigInt(Math.floor(part * 2 ** 63))
   return (traceId) => BigInt(`0x${traceId.slice(16)}`) >> 1n < upperBound
