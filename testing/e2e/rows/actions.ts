@@ -156,6 +156,43 @@ export function whileRefusing<At>(
   }
 }
 
+interface Interference {
+  /** The request before which another client changes an object, such as `PATCH volumeattachments`. */
+  readonly kind: `${string} ${string}`
+  readonly change: (t: TestContext) => Promise<unknown>
+  /** Reports whether the later requests show that the sidecar has noticed the change. */
+  readonly isNoticed: (later: readonly WireRequest[]) => boolean
+}
+
+/**
+ * Lets another client change an object right before a request of the sidecar. The watch delivers the change only after
+ * the sidecar has noticed it by itself.
+ */
+export function whileInterfering<At>(
+  { kind, change, isNoticed }: Interference,
+  ...actions: readonly Action<At>[]
+): Action<At> {
+  const all = together('', ...actions)
+  const [, resource = ''] = kind.split(' ')
+  return {
+    name: `another client changes an object before ${kind}: ${actions.map(({ name }) => name).join(', ')}`,
+    run: async (t, at) => {
+      const { gate } = sidecarOf(t)
+      let first = Number.POSITIVE_INFINITY
+      let deliver: (() => void) | undefined
+      const changing = (): Fault => {
+        first = gate.requests.length
+        deliver = gate.holdWatches(resource)
+        return { kind: 'wait', for: change(t) }
+      }
+      gate.inject(kind, changing, { times: 1 })
+      await all.run(t, at)
+      await eventually('a request that shows the change', () => isNoticed(gate.requests.slice(first)))
+      deliver?.()
+    },
+  }
+}
+
 /** Waits until the sidecar has sent a request, such as `POST persistentvolumes`, and perhaps until it has its effect. */
 export function requested(kind: `${string} ${string}`, { after = 0, effective = false } = {}): Action<unknown> {
   const [method, resource = ''] = kind.split(' ')

@@ -1,8 +1,6 @@
-import { deepStrictEqual as equal, ok } from 'node:assert'
 import {
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
-  type PersistentVolumeClaim,
   SECRETS,
   STORAGE_CLASSES,
   VOLUME_ATTACHMENTS,
@@ -11,38 +9,36 @@ import { refusal } from '../../harness/api/gate.ts'
 import { volume } from '../../harness/api/objects.ts'
 import type { Fault } from '../../harness/api/wire.ts'
 import type { TestContext } from '../../harness/context.ts'
-import { createdVolume, type FakeDriver } from '../../harness/driver/driver.ts'
-import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
-import { deleted as deletedObject, failure, merged, OK, refusing, secretCreated } from '../../rows/actions.ts'
 import {
+  answering,
+  called,
+  deleted as deletedObject,
+  failure,
+  killed,
+  merged,
+  OK,
+  refusing,
+  requested,
+  secretCreated,
+  whileInterfering,
+} from '../../rows/actions.ts'
+import {
+  claimed,
   classCreated,
   phaseSet,
   provisionerRows,
   started,
+  volumeAnswer,
   volumeOwned,
   volumeReleased,
 } from '../../rows/provisioner/rows.ts'
-import {
-  calls,
-  claimEvent,
-  claimRef,
-  createClaim,
-  createClass,
-  deleted,
-  FINALIZER,
-  PROVISIONED_BY,
-  type ProvisionerScene,
-  provisionedVolume,
-  scene,
-  secretParameters,
-  setPhase,
-} from '../../rows/provisioner/scene.ts'
+import { claimRef, FINALIZER, PROVISIONED_BY, secretParameters, setPhase } from '../../rows/provisioner/scene.ts'
 import type { Action } from '../../rows/row.ts'
 
 const row = provisionerRows('deletion', import.meta.filename)
 const MIGRATED_TO = 'pv.kubernetes.io/migrated-to'
 const OTHER = 'other.example.com'
+const QUICK = ['--retry-interval-start=200ms', '--retry-interval-max=200ms']
 const ONCE = ['--retry-interval-start=1h', '--retry-interval-max=1h']
 const RETAIN = { persistentVolumeReclaimPolicy: 'Retain' }
 
@@ -166,66 +162,23 @@ for (const kind of ['DELETE', 'PATCH'] as const) {
   })
 }
 
-const leaks = testsOf('provisioner', 'leaks', { only: 'ours' })
-const FLAGS = ['--finalize-claims']
+const leaking = provisionerRows('leaks', import.meta.filename)
+const OURS = { only: 'ours' } as const
+const FINALIZES = { args: ['--finalize-claims'] }
+const claimDeleted = deletedObject(PERSISTENT_VOLUME_CLAIMS, 'pvc')
 
-/** Reports whether the claim has the finalizer of the provisioner. */
-const isHeld = ({ metadata }: PersistentVolumeClaim): boolean =>
-  metadata?.finalizers?.some((name) => name.startsWith('external-provisioner/')) === true
-
-/** Kills the provisioner, deletes the claim, and then starts a new provisioner. */
-async function crash(t: TestContext, { sidecar, driver }: ProvisionerScene): Promise<void> {
-  await sidecar.endBy('SIGKILL')
-  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  driver.on('CreateVolume', { reply: {} })
-  await t.sidecar({ driver, args: FLAGS })
-}
-
-leaks('a provisioner that is killed during CreateVolume leaks no volume', async (t) => {
-  const at = await scene(t, { args: FLAGS, prepare: (each) => each.on('CreateVolume', 'hang') })
-  const uid = await createClaim(t)
-  await calls(at.driver, 'CreateVolume')
-  ok(isHeld(await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))))
-  await crash(t, at)
-  await provisionedVolume(t, uid)
+leaking('a provisioner that is killed during CreateVolume leaks no volume', {
+  ...OURS,
+  setup: { ...FINALIZES, answers: { CreateVolume: ['hang', OK] } },
+  steps: [[claimed(), called('CreateVolume')], killed, claimDeleted, started],
+})
+leaking('the provisioner removes its finalizer from a claim only after it has stored the PersistentVolume', {
+  ...OURS,
+  setup: { ...FINALIZES, answers: { CreateVolume: [failure(4), OK] } },
+  steps: [claimed()],
 })
 
-leaks('a provisioner that is killed before it writes the PersistentVolume leaks no volume', async (t) => {
-  const at = await scene(t, { args: FLAGS })
-  at.sidecar.gate.inject('POST persistentvolumes', { kind: 'wait', for: new Promise(() => {}) })
-  const uid = await createClaim(t)
-  await calls(at.driver, 'CreateVolume')
-  await crash(t, at)
-  await provisionedVolume(t, uid)
-})
-
-leaks('the provisioner removes its finalizer from a claim only after it has stored the PersistentVolume', async (t) => {
-  const { driver } = await scene(t, { args: FLAGS })
-  driver.on('CreateVolume', (_, nth) => (nth === 0 ? { code: 13, message: 'no' } : { reply: {} }))
-  const uid = await createClaim(t)
-  await provisionedVolume(t, uid)
-  ok(driver.callsOf('CreateVolume').length === 2)
-  await t.api.until(PERSISTENT_VOLUME_CLAIMS, claimRef(t), (claim) => !isHeld(claim))
-})
-
-/** Returns the IDs of the driver's volumes. CreateVolume adds an ID, and DeleteVolume removes an ID. */
-function keepVolumes(driver: FakeDriver): ReadonlySet<unknown> {
-  const volumes = new Set<unknown>()
-  driver.on('CreateVolume', ({ request }) => {
-    volumes.add(`vol-${request['name']}`)
-    return { reply: {} }
-  })
-  driver.on('DeleteVolume', ({ request }) => {
-    volumes.delete(request['volume_id'])
-    return { reply: {} }
-  })
-  return volumes
-}
-
-const NEVER: Fault = { kind: 'wait', for: new Promise(() => {}) }
-const LOST: Fault = { kind: 'loseAnswer' }
-
-/** Requests at which the test kills the provisioner. The number says how many equal requests come before. */
+/** Requests at which the row kills the provisioner. The number says how many equal requests come before. */
 const REQUESTS = [
   ['GET persistentvolumeclaims', 0, 'at the read before it adds the finalizer'],
   ['PUT persistentvolumeclaims', 0, 'while it adds the finalizer'],
@@ -233,114 +186,102 @@ const REQUESTS = [
   ['GET persistentvolumeclaims', 1, 'at the read after it creates the PersistentVolume'],
   ['PUT persistentvolumeclaims', 1, 'while it removes the finalizer'],
 ] as const
-
-for (const [kind, nth, where] of REQUESTS) {
-  for (const [fault, how] of [
-    [NEVER, 'before the request takes effect'],
-    [LOST, 'after the request took effect'],
-  ] as const) {
-    leaks(`a provisioner that is killed ${where}, ${how}, leaks no volume`, async (t) => {
-      const { driver, sidecar } = await scene(t, { args: FLAGS })
-      const volumes = keepVolumes(driver)
-      let seen = 0
-      const { promise: arrived, resolve } = Promise.withResolvers<void>()
-      sidecar.gate.inject(kind, fault, {
-        where: ({ watch, name }) => {
-          if (watch || (kind.startsWith('GET') && name === undefined)) return false
-          seen += 1
-          if (seen === nth + 1) resolve()
-          return seen > nth
-        },
-      })
-      const uid = await createClaim(t)
-      await arrived
-      if (fault === LOST)
-        await eventually('the effect', () => sidecar.gate.requests.some(({ end }) => end !== undefined))
-      await sidecar.endBy('SIGKILL')
-      await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-      await t.sidecar({ driver, args: FLAGS })
-      await eventually('the end of the claim', async () => {
-        const claim = await t.api.find(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-        return claim === undefined || !isHeld(claim)
-      })
-      const name = `pvc-${uid}`
-      if ((await t.api.find(PERSISTENT_VOLUMES, { name })) !== undefined) {
-        equal([...volumes], [`vol-${name}`])
-        await setPhase(t, name, 'Released')
-        await deleted(t, name)
-      }
-      equal([...volumes], [])
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'before the request takes effect': { kind: 'wait', for: new Promise(() => {}) },
+  'after the request took effect': { kind: 'loseAnswer' },
+}
+for (const [kind, after, where] of REQUESTS) {
+  for (const [how, fault] of Object.entries(FAULTS)) {
+    leaking(`a provisioner that is killed ${where}, ${how}, leaks no volume`, {
+      ...OURS,
+      setup: FINALIZES,
+      steps: [
+        [
+          // An event might not arrive before the end.
+          refusing('WRITE events', refusal(403, 'Forbidden', 'no events')),
+          refusing(kind, fault, { after }),
+          claimed(),
+          requested(kind, { after, effective: fault.kind === 'loseAnswer' }),
+          killed,
+        ],
+        claimDeleted,
+        started,
+      ],
     })
   }
 }
 
-leaks('CreateVolume is repeated with the same request although its inputs are deleted with the claim', async (t) => {
-  const secret = await t.createSecret({ user: 'u' })
-  const parameters = { ...secretParameters('provisioner-', secret), tier: 'one' }
-  const prepare = (each: FakeDriver): void => each.on('CreateVolume', { code: 4, message: 'slow' })
-  const args = [...FLAGS, '--retry-interval-max=1s']
-  const { driver } = await scene(t, { args, class: { parameters, mountOptions: ['ro'] }, prepare })
-  const uid = await createClaim(t)
-  await claimEvent(t, 'slow')
-  await t.api.delete(STORAGE_CLASSES, { name: t.name('class') })
-  await t.api.delete(SECRETS, secret)
-  await t.api.delete(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-  await createClass(t, { parameters: { 'csi.storage.k8s.io/x': '1' } })
-  driver.on('CreateVolume', { reply: {} })
-  const pv = await provisionedVolume(t, uid)
-  equal(pv.spec?.mountOptions, ['ro'])
-  const [first, ...others] = driver.requestsOf('CreateVolume')
-  for (const other of others) equal(other, first)
-  await eventually('the end of the claim', async () => {
-    const claim = await t.api.find(PERSISTENT_VOLUME_CLAIMS, claimRef(t))
-    return claim === undefined || !isHeld(claim)
-  })
+leaking('CreateVolume is repeated with the same request although its inputs are deleted with the claim', {
+  ...OURS,
+  setup: {
+    args: [...FINALIZES.args, ...ONCE],
+    class: (t) => ({
+      parameters: {
+        ...secretParameters('provisioner-', { name: t.name('secret'), namespace: t.namespace }),
+        tier: 'one',
+      },
+      mountOptions: ['ro'],
+    }),
+    answers: { CreateVolume: [failure(4, 'slow')] },
+  },
+  steps: [
+    secretCreated({ user: 'u' }),
+    claimed(),
+    deletedObject(STORAGE_CLASSES, 'class'),
+    deletedObject(SECRETS, 'secret'),
+    classCreated({ parameters: { 'csi.storage.k8s.io/x': '1' } }),
+    [answering({ CreateVolume: [OK] }), claimDeleted],
+  ],
 })
 
-/** PersistentVolumes that another process creates during CreateVolume, and whether the driver's new volume is kept. */
-const RIVALS: readonly (readonly [
-  label: string,
-  rival: { handle: string; dying?: true; claim?: string },
-  kept: boolean,
-])[] = [
-  ['the same volume for the claim', { handle: 'mine' }, true],
-  ['the same volume for another claim', { handle: 'mine', claim: 'other' }, true],
-  ['another volume for the claim', { handle: 'other' }, false],
-  ['the same volume and a deletion timestamp', { handle: 'mine', dying: true }, false],
-]
-
-for (const [label, { handle, dying = false, claim }, kept] of RIVALS) {
-  leaks(`a new volume is ${kept ? 'kept' : 'deleted'} if another process has stored a PV with ${label}`, async (t) => {
-    const { driver, sidecar } = await scene(t)
-    const hold = sidecar.gate.holdWatches('persistentvolumes')
-    const { promise: stored, resolve } = Promise.withResolvers<void>()
-    driver.on('CreateVolume', ({ request }) => ({
-      reply: { volume: createdVolume(request, { volumeId: 'mine' }) },
-      after: stored,
-    }))
-    const uid = await createClaim(t)
-    await calls(driver, 'CreateVolume')
-    const name = `pvc-${uid}`
-    const claimed = { namespace: t.namespace, name: claimRef(t).name, uid: claim ?? uid }
-    const fields = { claimRef: claimed, csi: { volumeHandle: handle }, metadata: { finalizers: ['example.com/mine'] } }
+/** PersistentVolumes that another process creates right before the provisioner does. */
+const RIVALS: Readonly<Record<string, { readonly handle: string; readonly dying?: true; readonly claim?: string }>> = {
+  'kept if another process has stored a PV with the same volume for the claim': { handle: 'mine' },
+  'kept if another process has stored a PV with the same volume for another claim': { handle: 'mine', claim: 'other' },
+  'deleted if another process has stored a PV with another volume for the claim': { handle: 'other' },
+  'deleted only after the deletion of a PV that another process has stored with the same volume': {
+    handle: 'mine',
+    dying: true,
+  },
+}
+const rivalName = async (t: TestContext): Promise<string> =>
+  `pvc-${(await t.api.get(PERSISTENT_VOLUME_CLAIMS, claimRef(t))).metadata?.uid}`
+const rivalGone: Action<unknown> = {
+  name: 'remove the finalizers of the PersistentVolume of the other process',
+  run: async (t) => t.strip(PERSISTENT_VOLUMES, { name: await rivalName(t) }),
+}
+for (const [fate, { handle, dying = false, claim: uid }] of Object.entries(RIVALS)) {
+  const create = async (t: TestContext): Promise<void> => {
+    const name = await rivalName(t)
+    const claimOfRival = { namespace: t.namespace, name: claimRef(t).name, uid: uid ?? name.slice('pvc-'.length) }
+    const fields = {
+      claimRef: claimOfRival,
+      csi: { volumeHandle: handle },
+      metadata: { finalizers: ['example.com/mine'] },
+    }
     await t.create(
       PERSISTENT_VOLUMES,
       volume(name, t.driverName, { ...fields, persistentVolumeReclaimPolicy: 'Delete' }),
     )
-    if (dying) {
-      await setPhase(t, name, 'Released')
-      await t.api.delete(PERSISTENT_VOLUMES, { name })
-    }
-    resolve()
-    const text = kept && claim === undefined ? 'Successfully provisioned volume' : `the PersistentVolume ${name}`
-    await claimEvent(t, text)
-    if (dying) {
-      // The volume is deleted only after the PersistentVolume that names it is gone.
-      equal(driver.fieldsOf('DeleteVolume', 'volume_id'), [])
-      await t.strip(PERSISTENT_VOLUMES, { name })
-      await calls(driver, 'DeleteVolume')
-    }
-    equal(driver.fieldsOf('DeleteVolume', 'volume_id'), kept ? [] : ['mine'])
-    hold()
+    if (!dying) return
+    await setPhase(t, name, 'Released')
+    await t.api.delete(PERSISTENT_VOLUMES, { name })
+  }
+  leaking(`a new volume is ${fate}`, {
+    ...OURS,
+    setup: { args: QUICK, answers: { CreateVolume: [volumeAnswer({ volumeId: 'mine' })] } },
+    steps: [
+      whileInterfering(
+        {
+          kind: 'POST persistentvolumes',
+          change: create,
+          // The event of the result.
+          isNoticed: (later) =>
+            later.some(({ resource, bytes }) => resource === 'events' && !bytes.includes('is provisioning')),
+        },
+        claimed(),
+      ),
+      ...(dying ? [rivalGone] : []),
+    ],
   })
 }
