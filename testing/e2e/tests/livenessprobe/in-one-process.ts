@@ -63,38 +63,39 @@ test('the livenessprobe listens even if the API server has never answered', EMUL
   equal(await get(port), OK)
 })
 
-test('the livenessprobe answers 500 while the driver process is stopped, and 200 after it continues', {
-  ...EMULATED,
-  alone: 'machine',
-}, async (t) => {
-  const socket = join(t.folder, 'stopped.sock')
-  await using driver = await driverProcess(socket, t.driverName)
-  const at = await three(t, { driver: t.idleDriver({ socket }), args: ['--livenessprobe-probe-timeout=1s'] })
-  const statuses: number[] = []
-  let asking = true
-  const client = (): Promise<void> =>
-    repeat(20, async () => {
-      statuses.push(((await get(at.port)) as HealthAnswer).status)
-      return asking
+test(
+  'the livenessprobe answers 500 while the driver process is stopped, and 200 after it continues',
+  EMULATED,
+  async (t) => {
+    const socket = join(t.folder, 'stopped.sock')
+    await using driver = await driverProcess(socket, t.driverName)
+    const at = await three(t, { driver: t.idleDriver({ socket }), args: ['--livenessprobe-probe-timeout=1s'] })
+    const statuses: number[] = []
+    let asking = true
+    const client = (): Promise<void> =>
+      repeat(20, async () => {
+        statuses.push(((await get(at.port)) as HealthAnswer).status)
+        return asking
+      })
+    const clients = Array.from({ length: 20 }, client)
+    const work = suffixes(20).map((suffix) => attach(t, at, { suffix }))
+    driver.signal('SIGSTOP')
+    // Calls that the driver has answered before the stop may still end.
+    await eventually('only answers of 500', () => {
+      const last = statuses.slice(-clients.length)
+      return last.length === clients.length && last.every((status) => status === 500)
     })
-  const clients = Array.from({ length: 20 }, client)
-  const work = suffixes(20).map((suffix) => attach(t, at, { suffix }))
-  driver.signal('SIGSTOP')
-  // Calls that the driver has answered before the stop may still end.
-  await eventually('only answers of 500', () => {
-    const last = statuses.slice(-clients.length)
-    return last.length === clients.length && last.every((status) => status === 500)
-  })
-  const from = statuses.length
-  driver.signal('SIGCONT')
-  await Promise.all(work)
-  await allAttached(t, suffixes(20))
-  await eventually('answers after it', async () => ((await get(at.port)) as HealthAnswer).status === 200)
-  asking = false
-  await Promise.all(clients)
-  ok(statuses.slice(from).includes(200))
-  ok(statuses.every((status) => status === 200 || status === 500))
-})
+    const from = statuses.length
+    driver.signal('SIGCONT')
+    await Promise.all(work)
+    await allAttached(t, suffixes(20))
+    await eventually('answers after it', async () => ((await get(at.port)) as HealthAnswer).status === 200)
+    asking = false
+    await Promise.all(clients)
+    ok(statuses.slice(from).includes(200))
+    ok(statuses.every((status) => status === 200 || status === 500))
+  },
+)
 
 test('10,000 requests to the livenessprobe leak no memory and no open files', {
   ...EMULATED,

@@ -39,7 +39,7 @@ async function attachMany(t: TestContext, at: AttacherScene, all: readonly strin
 
 attacher(
   `each of ${COUNT} attaches and detaches takes one driver call and no unnecessary write`,
-  { only: 'ours', within: 240_000, alone: 'machine' },
+  { only: 'ours', within: 240_000 },
   async (t) => {
     const at = await scene(t, { args: ['-v=2'] })
     await attachMany(t, at, SUFFIXES)
@@ -63,7 +63,7 @@ attacher(
 
 resizer(
   `each of ${COUNT} expansions takes one driver call and at most three writes`,
-  { only: 'ours', within: 240_000, alone: 'machine' },
+  { only: 'ours', within: 240_000 },
   async (t) => {
     const at = await resizerScene(t, { args: ['-v=2'] })
     await inParallel(AT_ONCE, SUFFIXES, (suffix) => createBoundClaim(t, { suffix }))

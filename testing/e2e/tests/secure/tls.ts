@@ -114,7 +114,7 @@ for (const app of sharingCode('attacher')) {
     equal(await newcomer.code('/livez'), 200)
   })
 
-  test('the sidecar answers probes while 300 clients keep TLS connections open', { alone: 'machine' }, async (t) => {
+  test('the sidecar answers probes while 300 clients keep TLS connections open', async (t) => {
     const { port } = await secured(t, files(t, ca.server('endpoint')).args)
     const crowd = start(process.execPath, [CROWD, 'tls', `${port}`, '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
     const crowdText = textOf(crowd.stdout)
