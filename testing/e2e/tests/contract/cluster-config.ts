@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal, match, ok } from 'node:assert'
+import { deepStrictEqual as equal, ok } from 'node:assert'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, createServer } from 'node:http'
 import { connect } from 'node:net'
@@ -8,11 +8,11 @@ import { type Listening, listen } from '../../harness/listen.ts'
 import { sharingCode, testsOf } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 
-/** Starts a sidecar with a kubeconfig. `change` edits fields of the kubeconfig, and then `around` edits its text. */
+/** Starts a sidecar with a kubeconfig. `change` edits its fields. */
 async function reading(
   t: TestContext,
   change: (config: { cluster: Record<string, unknown>; user: Record<string, unknown> }) => void,
-  { rewrite = (text) => text, ...setup }: SidecarSetup & { rewrite?: (text: string) => string } = {},
+  setup: SidecarSetup = {},
 ): Promise<RunningSidecar> {
   const driver = await t.fullDriver()
   const gate = await t.gate()
@@ -24,7 +24,7 @@ async function reading(
   const [cluster, first] = [config.clusters[0]?.cluster ?? {}, config.users[0]?.user ?? {}]
   change({ cluster, user: first })
   const file = join(t.folder, 'config.json')
-  writeFileSync(file, rewrite(JSON.stringify(config)))
+  writeFileSync(file, JSON.stringify(config))
   return t.sidecar({ driver, gate, user, ...setup, args: [`--kubeconfig=${file}`, ...(setup.args ?? [])] })
 }
 
@@ -61,6 +61,8 @@ function plugin(t: TestContext, text: string): object {
   chmodSync(file, 0o755)
   return { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin.sh', interactiveMode: 'Never' }
 }
+
+const PASSWORD = 'hunter2'
 
 for (const app of sharingCode('attacher')) {
   const test = testsOf(app, 'cluster configuration')
@@ -108,13 +110,6 @@ for (const app of sharingCode('attacher')) {
       const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status }
       user['exec'] = plugin(t, `cat <<'END'\n${JSON.stringify(answer)}\nEND`)
       delete user['token']
-    })
-    await works(t, sidecar)
-  })
-
-  test('the sidecar reads the first YAML document of a kubeconfig with several documents, as kubectl does', async (t) => {
-    const sidecar = await reading(t, () => undefined, {
-      rewrite: (text) => `--- # made by hand\n${text}\n--- # another one\na: [\n`,
     })
     await works(t, sidecar)
   })
@@ -174,36 +169,6 @@ for (const app of sharingCode('attacher')) {
     equal(lease?.namespace, 'kube-public')
     ok(sidecar.gate.requests.every(({ authorization }) => authorization === `Bearer ${user.token}`))
   })
-}
-
-const PASSWORD = 'hunter2'
-
-/** Kubeconfigs with unusual YAML that the Go sidecars accept. */
-const READABLE: Readonly<Record<string, (text: string) => string>> = {
-  'an unknown tag on the whole mapping': (text) => `!config ${text}`,
-  'an unknown tag on the token': (text) => text.replace('"token":', '"token": !mine '),
-  'an alias as the token': (text) =>
-    text.replace(/"token":("[^"]+")/, '"token": *t ').replace(/^\{/, `{"note": &t ${tokenIn(text)}, `),
-  'two tokens, and uses the last token': (text) => text.replace('"token":', '"token":"first","token":'),
-}
-
-/** YAML in which the aliases of each line double the size of the parsed document. */
-const GROWING = `a0: &a0 x\n${Array.from({ length: 40 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at}, *a${at}]\n`).join('')}`
-
-for (const app of sharingCode('attacher')) {
-  const test = testsOf(app, 'cluster configuration')
-
-  for (const [label, rewrite] of Object.entries(READABLE)) {
-    test(`the sidecar reads a kubeconfig with ${label}`, async (t) => {
-      await works(t, await reading(t, () => undefined, { rewrite }))
-    })
-  }
-
-  test('a kubeconfig with excessive aliases ends the process with exit code 1', async (t) => {
-    const sidecar = await reading(t, () => undefined, { rewrite: () => GROWING })
-    equal((await sidecar.end()).code, 1)
-    match(sidecar.stderr, /yaml: document contains excessive aliasing/)
-  })
 
   test('the log does not contain the password of a proxy that refuses the sidecar', async (t) => {
     const server = createHttpServer()
@@ -219,8 +184,4 @@ for (const app of sharingCode('attacher')) {
     await sidecar.line('Proxy Authentication Required')
     equal(sidecar.linesWith(PASSWORD), [])
   })
-}
-
-function tokenIn(text: string): string {
-  return /"token":("[^"]+")/.exec(text)?.[1] ?? ''
 }
