@@ -117,10 +117,7 @@ export class TestObjects {
   }
 
   async #remove(resource: Resource<unknown>, ref: Ref): Promise<void> {
-    const left = await this.api.find(resource, ref)
-    if (left === undefined) return
-    await this.api.delete(resource, ref).catch(() => undefined)
-    if ((await this.api.find(resource, ref)) === undefined) return
-    await this.api.merge(resource, ref, { metadata: { finalizers: null } }).catch(() => undefined)
+    const release = (): Promise<unknown> => this.api.merge(resource, ref, { metadata: { finalizers: null } })
+    await refused(this.api.delete(resource, ref).then((isKept) => isKept && release()))
   }
 }

@@ -12,9 +12,13 @@ export const TIME_FACTOR = Number(process.env['E2E_TIME_FACTOR'] ?? '1')
 export interface WaitOptions {
   /** The time limit in milliseconds, without `TIME_FACTOR`. Default: 30,000. */
   readonly within?: number | undefined
-  /** The pause between two checks, in milliseconds. Default: 40. */
+  /** The pause between two checks, in milliseconds. Default: a pause that grows from 10 to 100. */
   readonly every?: number
 }
+
+const FIRST_PAUSE_MS = 10
+const MAX_PAUSE_MS = 100
+const PAUSE_GROWTH = 1.3
 
 /**
  * Calls `check` until it returns a value other than `false` and `undefined`, and ignores thrown errors. After the time
@@ -23,9 +27,10 @@ export interface WaitOptions {
 export async function eventually<T>(
   description: string,
   check: () => Promise<T | false | undefined> | T | false | undefined,
-  { within = 30_000, every = 40 }: WaitOptions = {},
+  { within = 30_000, every }: WaitOptions = {},
 ): Promise<T> {
   const end = performance.now() + within * TIME_FACTOR
+  let pauseMs = every ?? FIRST_PAUSE_MS
   let last: unknown
   for (;;) {
     try {
@@ -41,7 +46,8 @@ export async function eventually<T>(
         last === undefined ? undefined : { cause: last },
       )
     }
-    await pause(every)
+    await pause(pauseMs)
+    if (every === undefined) pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS)
   }
 }
 

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:https'
-import { PATCH_CONTENT_TYPES, type Patch, type Resource, resourcePath } from '@csi-sidecars/kube-types'
+import { type ObjectMeta, PATCH_CONTENT_TYPES, type Patch, type Resource, resourcePath } from '@csi-sidecars/kube-types'
 import { eventually, type WaitOptions } from '../waiting.ts'
 
 /** The address of an API server, its certificate authority as PEM, and the bearer token of a user. */
@@ -91,9 +91,13 @@ export class Api {
     return this.patch(resource, ref, { kind: 'merge', body })
   }
 
-  async delete(resource: Resource<unknown>, ref: Ref): Promise<void> {
+  /** Deletes an object. Returns true if finalizers keep it. */
+  async delete(resource: Resource<unknown>, ref: Ref): Promise<boolean> {
     const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' }
-    await this.call('DELETE', resourcePath(resource, ref), { body: options })
+    const answer = await this.call<{ readonly metadata?: ObjectMeta }>('DELETE', resourcePath(resource, ref), {
+      body: options,
+    })
+    return (answer.metadata?.finalizers ?? []).length > 0
   }
 
   /** Waits until the object satisfies `holds`, and returns it. */
