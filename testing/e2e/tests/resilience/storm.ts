@@ -33,7 +33,7 @@ const attachmentsOf = async (t: TestContext): Promise<readonly VolumeAttachment[
 async function attachMany(t: TestContext, at: AttacherScene, all: readonly string[]): Promise<void> {
   await inParallel(AT_ONCE, all, (suffix) => attach(t, at, { suffix }))
   const done = async (): Promise<boolean> => (await attachmentsOf(t)).every(({ status }) => status?.attached === true)
-  await eventually('all attached', done, { within: 60_000, every: 500 })
+  await eventually('all attached', done, { within: 120_000, every: 500 })
   equal(publishes(at).length, all.length)
 }
 
@@ -47,7 +47,7 @@ attacher(
     ok(writes <= 3 * COUNT, `${writes} writes for ${COUNT} attaches`)
     await inParallel(AT_ONCE, SUFFIXES, (suffix) => t.api.delete(VOLUME_ATTACHMENTS, { name: t.name(`va${suffix}`) }))
     const gone = async (): Promise<boolean> => (await attachmentsOf(t)).length === 0
-    await eventually('all gone', gone, { within: 60_000, every: 500 })
+    await eventually('all gone', gone, { within: 120_000, every: 500 })
     equal(unpublishes(at).length, COUNT)
     equal(at.attacher.gate.writes().length - writes, COUNT)
     equal(
