@@ -1,18 +1,17 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
 import { EVENTS, LEASES, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { refusal } from '../../harness/api/gate.ts'
-import type { DriverReply } from '../../harness/driver/driver.ts'
 import { leaseName } from '../../harness/subject.ts'
 import { testsOf, WITHOUT_API } from '../../harness/test.ts'
 import { eventually } from '../../harness/waiting.ts'
 import type { Answers } from '../../rows/actions.ts'
+import { group, snapshotterRows } from '../../rows/snapshotter/rows.ts'
 import {
   createClass,
   createContent,
   createGroup,
   createGroupClass,
   groupReady,
-  groupTaken,
   ready,
   SNAPSHOTS,
   scene,
@@ -100,28 +99,18 @@ test('--version prints to standard output, and --help prints the flags to standa
   }
 })
 
-const groups: readonly (readonly [label: string, answer: DriverReply, line: (driver: string) => string])[] = [
-  [
-    'GroupControllerGetCapabilities fails',
-    INTERNAL,
-    () => 'error determining if driver supports create/delete group snapshot operations: rpc error: code = Internal',
-  ],
-  [
-    'the driver lacks CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT',
-    { reply: { capabilities: [] } },
-    (driver) => `CSI driver ${driver} does not support GroupControllerCreateVolumeGroupSnapshot when`,
-  ],
-]
+const row = snapshotterRows('start', import.meta.filename)
 
-for (const [label, answer, line] of groups) {
-  test(`the snapshotter processes VolumeGroupSnapshotContents even if ${label}`, async (t) => {
-    const { snapshotter } = await scene(t, {
-      prepare: (driver) => driver.on('GroupControllerGetCapabilities', answer),
-    })
-    ok(snapshotter.linesWith(line(t.driverName)).length > 0)
-    await groupTaken(t)
-  })
-}
+row('the snapshotter processes VolumeGroupSnapshotContents even if GroupControllerGetCapabilities fails', {
+  setup: { answers: { GroupControllerGetCapabilities: [INTERNAL] } },
+  logs: ['error determining if driver supports create/delete group snapshot operations: rpc error: code = Internal'],
+  steps: [group()],
+})
+row('the snapshotter processes VolumeGroupSnapshotContents even if the driver lacks group snapshots', {
+  setup: { answers: { GroupControllerGetCapabilities: [{ reply: { capabilities: [] } }] } },
+  logs: [' does not support GroupControllerCreateVolumeGroupSnapshot when'],
+  steps: [group()],
+})
 
 test('with CSIVolumeGroupSnapshot=false, the snapshotter sends no request for group snapshots', async (t) => {
   const args = ['--feature-gates=CSIVolumeGroupSnapshot=false', '--groupsnapshot-name-prefix=']

@@ -1,8 +1,7 @@
 import { deepStrictEqual as equal } from 'node:assert'
 import { VOLUME_GROUP_SNAPSHOT_CONTENTS, VOLUME_SNAPSHOT_CONTENTS } from '@csi-sidecars/kube-types'
 import { testsOf } from '../../harness/test.ts'
-import { eventually } from '../../harness/waiting.ts'
-import { deleted, failure, merged, reported } from '../../rows/actions.ts'
+import { deleted, failure, merged, reported, waiting } from '../../rows/actions.ts'
 import {
   content,
   contentRemoved,
@@ -93,15 +92,12 @@ for (const [label, [spec, status]] of Object.entries(RELEASED)) {
   })
 }
 
-const test = testsOf('snapshotter', 'triggers')
-
-test('the snapshotter retries a failed creation at each resync, before the back-off ends', async (t) => {
-  await createClass(t)
-  const { driver } = await scene(t, { args: [...NEVER, '--resync-period=1s'] })
-  driver.on('CreateSnapshot', { code: 13, message: 'no' })
-  await createContent(t)
-  await eventually('a third call', () => driver.callsOf('CreateSnapshot').length >= 3)
+row('the snapshotter retries a failed creation at each resync, before the back-off ends', {
+  setup: { ...FAILS, args: [...NEVER, '--resync-period=2s'] },
+  steps: [content(), waiting],
 })
+
+const test = testsOf('snapshotter', 'triggers')
 
 test('with --node-deployment the snapshotter lists and processes only VolumeSnapshotContents with the label of its node', async (t) => {
   const node = t.name('node')
