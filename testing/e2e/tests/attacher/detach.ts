@@ -90,6 +90,11 @@ row('a missing PV blocks the detach, and detachError shows the reason', {
   setup: QUICK,
   steps: [attach(), withoutFinalizers(PERSISTENT_VOLUMES, 'pv'), detach],
 })
+row('with --recover-lost-volumes, a volume is detached although its PV is gone', {
+  only: 'ours',
+  setup: { args: ['--recover-lost-volumes'] },
+  steps: [attach(), withoutFinalizers(PERSISTENT_VOLUMES, 'pv'), detach],
+})
 for (const [code, name] of [
   [5, 'NotFound'],
   [13, 'Internal'],

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, match, ok } from 'node:assert'
-import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '@csi-sidecars/kube-types'
+import { EVENTS, type Event, PERSISTENT_VOLUME_CLAIMS } from '@csi-sidecars/kube-types'
 import { claim, referenceTo } from '../../harness/api/objects.ts'
 import type { RunningSidecar, TestContext } from '../../harness/context.ts'
 import { testsOf } from '../../harness/test.ts'
@@ -9,10 +9,8 @@ import {
   type AttacherSceneSetup,
   attach,
   attached,
-  detachAndWait,
   getAttachment,
   scene,
-  unpublishes,
 } from '../../rows/attacher/scene.ts'
 
 const test = testsOf('attacher', 'pending work')
@@ -130,13 +128,4 @@ test('metrics, events and /debug/stuck report a failing attach and its recovery'
     [],
   )
   equal(after.value('csi_sidecar_work_duration_seconds_count', { operation: 'attach' }), 1)
-})
-
-test('with --recover-lost-volumes, a volume is detached although its PV is gone', ours, async (t) => {
-  const at = await claimed(t, { args: ['--recover-lost-volumes'] })
-  await attached(t)
-  await t.remove(PERSISTENT_VOLUMES, { name: at.pv }, () => t.strip(PERSISTENT_VOLUMES, { name: at.pv }))
-  await detachAndWait(t, at.va)
-  const requests = unpublishes(at).map(({ request }) => request)
-  equal(requests, [{ volume_id: `${at.pv}-handle`, node_id: `${at.node}-id` }])
 })
