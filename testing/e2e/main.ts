@@ -88,8 +88,13 @@ async function main(): Promise<number> {
   const lanes: RunOptions[] = []
   for (const target of servers.targets) {
     const logs = join(reports, target)
+    const selected = selectedFor({ ...common, target })
+    const needsOther = [...selected.tests, ...selected.checks].some(({ alone }) => alone === 'cluster')
     const { cluster } = stack.use(await openCluster(root, target, logs))
-    lanes.push({ ...common, target, cluster, reports: logs, progress })
+    const { cluster: clusterOfAlone } = needsOther
+      ? stack.use(await openCluster(root, target, join(logs, 'alone')))
+      : { cluster }
+    lanes.push({ ...common, target, cluster, clusterOfAlone, reports: logs, progress })
   }
   for (let round = 0; round < rounds; round += 1) await runAll(lanes, Number(values.concurrency))
   progress.stop()

@@ -53,7 +53,10 @@ async function main(seed: number): Promise<number> {
   const progress = new Progress(tests.length, process.stdout, systemClock)
   const tally: Tally = { passed: 0, failed: [], absent: 0 }
   const { cluster } = lane
-  await runAll([{ ...common, tests, cluster, reports, progress, tally }], Number(values.concurrency))
+  await runAll(
+    [{ ...common, tests, cluster, clusterOfAlone: cluster, reports, progress, tally }],
+    Number(values.concurrency),
+  )
   progress.stop()
   const { passed } = tally
   const failed = tally.failed.length

@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly binaries: Binaries
   readonly executables: Executables
   readonly cluster: Cluster
+  /** The API server for tests that are alone on their cluster. */
+  readonly clusterOfAlone: Cluster
   /** True to also run tests that are restricted to other binaries. Their failures show the differences. */
   readonly differences?: boolean
   /** The folder for the reports of failed tests. */
@@ -52,19 +54,18 @@ let numbered = 0
 type Part = 'together' | NonNullable<TestOptions['alone']>
 
 /**
- * Runs the tests and checks of all API servers. Tests that are alone on one cluster run while the other cluster is busy.
+ * Runs the tests and checks of all API servers. Tests that are alone on their cluster run beside the others, one at a time.
  * Tests that are alone on the machine come last.
  */
 export async function runAll(lanes: readonly RunOptions[], concurrency: number): Promise<void> {
   const slots = new Slots(concurrency)
-  const runLane = async (lane: RunOptions, index: number): Promise<void> => {
-    for (const part of index === 0 ? SHARED : SHARED.toReversed()) await run(part, lane, slots)
-  }
-  await Promise.all(lanes.map(runLane))
+  const beside = lanes.flatMap((lane) => [
+    run('together', lane, slots),
+    run('cluster', { ...lane, cluster: lane.clusterOfAlone }, slots),
+  ])
+  await Promise.all(beside)
   for (const lane of lanes) await run('machine', lane, slots)
 }
-
-const SHARED = ['together', 'cluster'] as const
 
 /** Lets a fixed number of tests run at a time, in the order in which they ask. */
 class Slots {
