@@ -260,14 +260,14 @@ limits(
 
 limits(
   'an API server with a request limit refuses fewer requests of the attacher than it answers',
-  { target: 'real', within: 120_000, alone: 'cluster' },
+  { target: 'real', within: 240_000, alone: 'cluster' },
   async (t) => {
     const at = await scene(t, { args: ['--leader-election'] })
     await at.attacher.line('became leader, starting')
     const undo = await limitUser(t.api, { name: t.name('limited'), user: at.attacher.user.name })
     try {
       await attachMany(t, at, 200)
-      await manyAttached(t, 200, 45_000)
+      await manyAttached(t, 200, 120_000)
     } finally {
       await undo()
     }
@@ -278,8 +278,8 @@ limits(
 )
 
 /**
- * Creates a priority level of the API server for one user, with the smallest share. The API server rejects all requests
- * above this share. Returns a function that removes the priority level.
+ * Creates a priority level of the API server for one user, with the smallest share, which borrows from no other level. The
+ * API server rejects all requests above this share. Returns a function that removes the priority level.
  */
 async function limitUser(api: Api, { name, user }: { name: string; user: string }): Promise<() => Promise<void>> {
   const common = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', metadata: { name } }
@@ -287,7 +287,10 @@ async function limitUser(api: Api, { name, user }: { name: string; user: string 
     body: {
       ...common,
       kind: 'PriorityLevelConfiguration',
-      spec: { type: 'Limited', limited: { nominalConcurrencyShares: 1, limitResponse: { type: 'Reject' } } },
+      spec: {
+        type: 'Limited',
+        limited: { nominalConcurrencyShares: 1, borrowingLimitPercent: 0, limitResponse: { type: 'Reject' } },
+      },
     },
   })
   const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }
