@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { freePort } from './free-port.ts'
+import { FreePorts, freePort } from './free-port.ts'
 
 test('`freePort` skips a port in use', async () => {
   const before = await freePort()
@@ -12,4 +12,11 @@ test('`freePort` skips a port in use', async () => {
   } finally {
     server.close()
   }
+})
+
+const onLinux = process.platform === 'linux' ? test : test.skip
+
+onLinux('`freePort` skips a port that another caller has got and does not use yet', async () => {
+  const first = await freePort()
+  expect(await new FreePorts(first).take()).toBeGreaterThan(first)
 })
