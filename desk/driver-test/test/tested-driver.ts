@@ -4,6 +4,7 @@
 // other nodes are in another zone. FOLDER stores snapshots and, if the driver runs as root, the content of volumes.
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { deserialize, serialize } from 'node:v8'
 import { type CsiDriver, startCsiDriver } from '@csi-sidecars/emulator'
 import { writeWhole } from '../src/testing/whole-file.ts'
 import { BUGS, hold } from './driver-bugs.ts'
@@ -88,20 +89,13 @@ interface Saved {
 function save({ volumes }: CsiDriver): void {
   highest = Math.max(highest, ...volumes.all.map(({ id }) => Number(/^vol-(\d+)$/.exec(id)?.[1] ?? 0)))
   const saved: Saved = { highest, volumes: volumes.all }
-  const text = JSON.stringify(saved, (_key, value: unknown) => {
-    if (typeof value === 'bigint') return { bigint: String(value) }
-    return value instanceof Map ? { map: [...value] } : value
-  })
-  writeWhole(state, text)
+  writeWhole(state, serialize(saved))
 }
 
 /** Restores the volumes from the file. Returns the highest number in a volume ID. */
 function restore({ volumes }: CsiDriver): number {
   if (!existsSync(state)) return 0
-  const saved: Saved = JSON.parse(readFileSync(state, 'utf8'), (_key, value) => {
-    if (typeof value?.bigint === 'string') return BigInt(value.bigint)
-    return Array.isArray(value?.map) ? new Map(value.map) : value
-  })
+  const saved = deserialize(readFileSync(state)) as Saved
   for (let spent = saved.volumes.length; spent < saved.highest; spent += 1) {
     volumes.delete(volumes.add({ name: 'spent', capacityBytes: 0n }).id)
   }

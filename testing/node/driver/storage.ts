@@ -2,6 +2,7 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, truncate, writ
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import type { StoredSnapshot, StoredVolume, Volumes } from '@csi-sidecars/emulator'
+import { writeWhole } from '../../../desk/driver-test/src/testing/whole-file.ts'
 import type { Machine } from './machine.ts'
 
 type Kind = 'volumes' | 'snapshots'
@@ -86,7 +87,7 @@ export class Storage {
       else if (content === 'file') await writeFile(data, '')
       // Pods run as any user, and not each pod has a group for its volumes.
       else await mkdir(data).then(() => chmod(data, 0o777))
-      if (kind === 'snapshots') await writeRecord(join(incoming, RECORD), this.volumes.snapshots.require(id))
+      if (kind === 'snapshots') writeWhole(join(incoming, RECORD), serialize(this.volumes.snapshots.require(id)))
       else await this.save(id, incoming)
       await rename(incoming, join(this.#folder, kind, id))
     } catch (error) {
@@ -101,7 +102,7 @@ export class Storage {
     const data = await stat(join(folder, 'data'))
     if (data.isFile() && data.size < volume.capacityBytes)
       await truncate(join(folder, 'data'), Number(volume.capacityBytes))
-    await writeRecord(join(folder, RECORD), volume)
+    writeWhole(join(folder, RECORD), serialize(volume))
   }
 
   /** Removes the data for ever. The caller has checked that it is not in use. */
@@ -128,10 +129,4 @@ export class Storage {
   async #ids(kind: Kind): Promise<readonly string[]> {
     return (await readdir(join(this.#folder, kind))).toSorted()
   }
-}
-
-/** Replaces the file in one step. JSON has neither the bigints nor the maps of a record. */
-async function writeRecord(file: string, record: object): Promise<void> {
-  await writeFile(`${file}.new`, serialize(record))
-  await rename(`${file}.new`, file)
 }
