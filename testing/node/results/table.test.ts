@@ -23,7 +23,7 @@ it('the sidecars of a command share its row, with the smallest number of their r
   expect(rows([go, ours, go, ours, ours])).toEqual([['`life`', 'nothing is left', 'go 4 s, ours 6 s; median of 2']])
 })
 
-it('different results of sidecars both stand in the row', () => {
+it('a row shows the result of each sidecar variant if the results differ', () => {
   const go = { ...result('life', 4, 'one is left'), sidecars: 'go' } as const
   const ours = { ...result('life', 6), sidecars: 'ours' } as const
   expect(rows([go, ours])).toEqual([['`life`', 'go one is left; ours nothing is left', 'go 4 s, ours 6 s']])

@@ -198,9 +198,9 @@ function checkMissingPermission(node: NodeRecord): void {
 /** Checks that a volume is created, attached, expanded, detached and deleted. */
 async function useVolume(space: Workspace): Promise<void> {
   const name = 'short'
+  const before = space.volumeObjects()
   space.start({ name, script: 'true' })
   space.changeClaim(name, { resources: { requests: { storage: '2Gi' } } }, ['capacity.storage', '2Gi'])
-  const volume = space.kubectl('get', 'pvc', name, '-o', 'jsonpath={.spec.volumeName}')
   space.remove(`pod/${name}`, `pvc/${name}`)
-  kubectl(space.node, 'wait', '--for=delete', `persistentvolume/${volume}`, '--timeout=180s')
+  await space.volumesEnd(before)
 }

@@ -29,7 +29,7 @@ export class Workspace {
   /** Creates the namespace, without the objects of an earlier run. */
   open(): void {
     remove(this.node, 'namespace', this.name)
-    this.#volumesBefore = volumeObjects(this.node)
+    this.#volumesBefore = this.volumeObjects()
     kubectl(this.node, 'create', 'namespace', this.name)
   }
 
@@ -84,9 +84,15 @@ export class Workspace {
     remove(this.node, '-n', this.name, ...objects)
   }
 
-  /** Waits until only those objects of volumes and snapshots exist that existed before the run. */
-  async volumesEnd(): Promise<void> {
-    const left = (): readonly string[] => volumeObjects(this.node).filter((name) => !this.#volumesBefore.includes(name))
+  /** Returns the names of the objects that exist for volumes and snapshots in the whole cluster. */
+  volumeObjects(): readonly string[] {
+    const kinds = 'persistentvolumes,volumeattachments,volumesnapshotcontents'
+    return list(this.node, kinds).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+  }
+
+  /** Waits until only those objects of volumes and snapshots exist that existed before. Default: before the run. */
+  async volumesEnd(before = this.#volumesBefore): Promise<void> {
+    const left = (): readonly string[] => this.volumeObjects().filter((name) => !before.includes(name))
     await until('end of all volumes', () => left().length === 0, { seconds: 180, diagnose: () => left().join(' ') })
   }
 
@@ -127,10 +133,4 @@ function pod({ name, script }: Workload) {
 function snapshotOf(name: string) {
   const spec = { volumeSnapshotClassName: SNAPSHOT_CLASS, source: { persistentVolumeClaimName: name } }
   return { apiVersion: 'snapshot.storage.k8s.io/v1', kind: 'VolumeSnapshot', metadata: { name }, spec }
-}
-
-/** Returns the names of the objects that exist for volumes and snapshots in the whole cluster. */
-function volumeObjects(node: NodeRecord): readonly string[] {
-  const kinds = 'persistentvolumes,volumeattachments,volumesnapshotcontents'
-  return list(node, kinds).map(({ kind, metadata }) => `${kind}/${metadata.name}`)
 }
