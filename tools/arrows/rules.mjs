@@ -40,7 +40,8 @@ function upward(name, levels) {
 export default {
   forbidden: [
     ...upward('package', PACKAGE_LEVELS),
-    { name: 'product', severity: 'error', from: { path: '^(apps|libs|desk)/' }, to: { path: '^testing/' } },
+    { name: 'shipped', severity: 'error', from: { path: '^(apps|libs)/' }, to: { path: '^(desk|testing)/' } },
+    { name: 'desk', severity: 'error', from: { path: '^desk/' }, to: { path: '^testing/' } },
     ...upward('e2e', E2E_LEVELS),
     { name: 'circle-of-folders', severity: 'error', scope: 'folder', from: {}, to: { circular: true } },
   ],
