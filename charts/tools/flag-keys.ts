@@ -7,9 +7,14 @@ import {
   prefixableFlags,
   STANDARD_FLAGS,
 } from '@csi-sidecars/sidecar'
-import { type NameOnRequest, type AppName as Released, SIDECARS, SIDECARS_ON_REQUEST } from '@csi-sidecars/sidecars'
+import {
+  type AppName as NameByDefault,
+  type NameOnRequest,
+  SIDECARS,
+  SIDECARS_ON_REQUEST,
+} from '@csi-sidecars/sidecars'
 
-export type AppName = Released | NameOnRequest
+export type AppName = NameByDefault | NameOnRequest
 
 const IN_CHART = [...SIDECARS, ...SIDECARS_ON_REQUEST]
 /** The sidecars with a section in values.yaml. Those on request are off by default. */
